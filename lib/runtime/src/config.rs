@@ -1,0 +1,56 @@
+//! The one place that reads the process environment.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Environment variables, read once.
+#[derive(Clone)]
+pub struct Config(Arc<HashMap<String, String>>);
+
+/// A variable is missing or does not parse.
+#[derive(Debug, thiserror::Error)]
+#[error("environment variable {name}: {reason}")]
+pub struct ConfigError {
+    name: String,
+    reason: String,
+}
+
+impl Config {
+    /// What the process was started with.
+    #[expect(clippy::disallowed_methods, reason = "this is the configuration")]
+    pub fn from_process() -> Self {
+        Self::from_vars(std::env::vars())
+    }
+
+    /// Given variables instead of the process's own.
+    pub fn from_vars(vars: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(Arc::new(vars.into_iter().collect()))
+    }
+
+    /// A variable that may be absent. An empty one counts as absent.
+    pub fn find(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+
+    /// A variable that has to be there.
+    pub fn get(&self, name: &str) -> Result<&str, ConfigError> {
+        self.find(name).ok_or_else(|| ConfigError { name: name.to_owned(), reason: "is not set".to_owned() })
+    }
+
+    /// A variable with a type.
+    pub fn parse<T>(&self, name: &str) -> Result<T, ConfigError>
+    where
+        T: std::str::FromStr,
+        T::Err: std::fmt::Display,
+    {
+        let value = self.get(name)?;
+        value.parse().map_err(|error| ConfigError { name: name.to_owned(), reason: format!("{value:?}: {error}") })
+    }
+}
+
+/// Values may be secrets: only the names are shown.
+impl std::fmt::Debug for Config {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}

@@ -1,0 +1,56 @@
+//! What a function runs in: its configuration, clock, randomness, AWS settings and log. Nothing here knows the product.
+
+mod aws;
+mod clock;
+mod config;
+mod log;
+mod metric;
+mod random;
+
+use std::sync::Arc;
+
+pub use aws_types::SdkConfig;
+pub use clock::{Clock, SystemClock};
+pub use config::{Config, ConfigError};
+pub use log::log_json;
+pub use metric::TARGET as METRIC;
+pub use random::random_bytes;
+
+/// One function environment: what AWS Lambda gives a function when it starts one, as values.
+#[derive(Clone)]
+pub struct Environment {
+    config: Config,
+    clock: Arc<dyn Clock>,
+    sdk: SdkConfig,
+}
+
+impl Environment {
+    /// The environment of this process.
+    pub fn from_process() -> Result<Self, ConfigError> {
+        Self::new(Config::from_process(), Arc::new(SystemClock))
+    }
+
+    /// An environment of given variables and clock, for a host that runs several functions in one process.
+    pub fn new(config: Config, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
+        let sdk = aws::sdk_config(&config)?;
+        Ok(Self { config, clock, sdk })
+    }
+
+    /// The variables.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// The clock.
+    pub fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    /// The settings to build AWS clients from.
+    pub fn sdk(&self) -> &SdkConfig {
+        &self.sdk
+    }
+}
+
+/// Any error that stops a function from starting or an event from being handled; its text is for the log alone.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
