@@ -1,0 +1,81 @@
+//! The password that a new client signs in with for the first time. The application keeps the account; it is handed the hash.
+
+use std::fmt;
+
+use argon2::password_hash::{PasswordHasher, SaltString};
+use argon2::{Algorithm, Argon2, Params, Version};
+use zeroize::Zeroizing;
+
+/// Bytes of randomness that [`TempPassword::generate`] takes.
+pub const PASSWORD_RANDOM_BYTES: usize = 64;
+/// Bytes of randomness in a hash's salt.
+pub const SALT_BYTES: usize = 16;
+
+const GROUPS: usize = 4;
+const GROUP_CHARS: usize = 4;
+/// No 0 and O, 1, l and I: the password is read off a mail and typed.
+const ALPHABET: &[u8; 54] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ234567";
+
+/// A password that has to be changed at the first sign-in: 16 characters in groups of four, 92 bits of randomness.
+#[derive(Clone)]
+pub struct TempPassword(Zeroizing<String>);
+
+impl TempPassword {
+    /// A new password.
+    pub fn generate(random: &[u8; PASSWORD_RANDOM_BYTES]) -> Self {
+        let mut text = Zeroizing::new(String::with_capacity(GROUPS * (GROUP_CHARS + 1)));
+        for (i, chunk) in random.chunks_exact(4).take(GROUPS * GROUP_CHARS).enumerate() {
+            if i > 0 && i % GROUP_CHARS == 0 {
+                text.push('-');
+            }
+            let value = u32::from_be_bytes(chunk.try_into().expect("chunks of four bytes"));
+            text.push(char::from(ALPHABET[value as usize % ALPHABET.len()]));
+        }
+        Self(text)
+    }
+
+    /// A password that was generated earlier.
+    pub fn restore(text: String) -> Self {
+        Self(Zeroizing::new(text))
+    }
+
+    /// What the client types.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The argon2id hash in PHC form, with OWASP's parameters for it (19 MiB, 2 passes, 1 lane). Takes tens of milliseconds of CPU.
+    pub fn hash(&self, salt: [u8; SALT_BYTES]) -> String {
+        const MEMORY_KIB: u32 = 19 * 1024;
+        const PASSES: u32 = 2;
+        const LANES: u32 = 1;
+        let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("OWASP's parameters are within argon2's");
+        let salt = SaltString::encode_b64(&salt).expect("16 bytes make a salt");
+        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+        argon2.hash_password(self.0.as_bytes(), &salt).expect("a short password hashes").to_string()
+    }
+}
+
+impl fmt::Debug for TempPassword {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TempPassword(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use argon2::password_hash::{PasswordHash, PasswordVerifier};
+
+    #[test]
+    fn a_password_is_four_groups_and_its_hash_verifies() {
+        let password = TempPassword::generate(&std::array::from_fn(|i| (i * 37 % 251) as u8));
+        assert_eq!(password.expose().len(), 19);
+        assert!(password.expose().split('-').all(|group| group.len() == 4));
+        let phc = password.hash([7; SALT_BYTES]);
+        assert!(phc.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{phc}");
+        let parsed = PasswordHash::new(&phc).unwrap();
+        assert!(Argon2::default().verify_password(password.expose().as_bytes(), &parsed).is_ok());
+        assert!(Argon2::default().verify_password(b"else", &parsed).is_err());
+    }
+}

@@ -1,0 +1,208 @@
+//! API keys: `svc_live_` or `crm_live_`, 32 base62 characters of randomness, 6 base62 characters of CRC-32 over what goes before.
+//!
+//! The checksum tells a typing mistake from a key without a look-up. A key is compared byte by byte: it is never trimmed or
+//! case-folded. Only its SHA-256 is stored.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::id::KeyId;
+
+const RANDOM_CHARS: usize = 32;
+const CHECKSUM_CHARS: usize = 6;
+const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// Bytes of randomness that [`ApiKey::generate`] takes: 32 bits a character leave no bias worth the name.
+pub const KEY_RANDOM_BYTES: usize = RANDOM_CHARS * 4;
+
+/// What a key opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// `/v1/*` but for `/v1/crm/*`.
+    Partner,
+    /// `/v1/crm/*`.
+    Crm,
+}
+
+impl Scope {
+    /// The scope's name in requests and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Partner => "partner",
+            Self::Crm => "crm",
+        }
+    }
+
+    fn prefix(self) -> &'static str {
+        match self {
+            Self::Partner => "svc_live_",
+            Self::Crm => "crm_live_",
+        }
+    }
+
+    /// The scope of that name.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "partner" => Ok(Self::Partner),
+            "crm" => Ok(Self::Crm),
+            _ => Err("must be partner or crm"),
+        }
+    }
+}
+
+/// What a CRM key may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Permission {
+    #[serde(rename = "contacts.read")]
+    ContactsRead,
+    #[serde(rename = "contacts.write")]
+    ContactsWrite,
+    #[serde(rename = "opportunities.read")]
+    OpportunitiesRead,
+    #[serde(rename = "opportunities.write")]
+    OpportunitiesWrite,
+    #[serde(rename = "bookings.read")]
+    BookingsRead,
+    #[serde(rename = "bookings.write")]
+    BookingsWrite,
+    #[serde(rename = "workflows.read")]
+    WorkflowsRead,
+}
+
+impl Permission {
+    const ALL: [(&'static str, Self); 7] = [
+        ("contacts.read", Self::ContactsRead),
+        ("contacts.write", Self::ContactsWrite),
+        ("opportunities.read", Self::OpportunitiesRead),
+        ("opportunities.write", Self::OpportunitiesWrite),
+        ("bookings.read", Self::BookingsRead),
+        ("bookings.write", Self::BookingsWrite),
+        ("workflows.read", Self::WorkflowsRead),
+    ];
+
+    /// The permission of that name.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|(name, _)| *name == text);
+        found.map(|(_, permission)| *permission).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
+            format!("takes {}", names.join(", "))
+        })
+    }
+}
+
+/// A whole key. Exists in memory only, while it is made or checked.
+pub struct ApiKey(Zeroizing<String>);
+
+impl ApiKey {
+    /// A new key.
+    pub fn generate(scope: Scope, random: &[u8; KEY_RANDOM_BYTES]) -> Self {
+        let mut key = Zeroizing::new(String::with_capacity(scope.prefix().len() + RANDOM_CHARS + CHECKSUM_CHARS));
+        key.push_str(scope.prefix());
+        for chunk in random.chunks_exact(4) {
+            let value = u32::from_be_bytes(chunk.try_into().expect("chunks of four bytes"));
+            key.push(char::from(BASE62[(value % 62) as usize]));
+        }
+        let sum = checksum(&key);
+        key.push_str(std::str::from_utf8(&sum).expect("base62 is ASCII"));
+        Self(key)
+    }
+
+    /// The key that a caller sent, if its form and checksum are right.
+    pub fn parse(text: &str) -> Option<Self> {
+        let scope = [Scope::Partner, Scope::Crm].into_iter().find(|scope| text.starts_with(scope.prefix()))?;
+        let rest = text.as_bytes().get(scope.prefix().len()..)?;
+        let formed = rest.len() == RANDOM_CHARS + CHECKSUM_CHARS && rest.iter().all(u8::is_ascii_alphanumeric);
+        if !formed {
+            return None;
+        }
+        let (signed, sum) = text.split_at(text.len() - CHECKSUM_CHARS);
+        (checksum(signed) == sum.as_bytes()).then(|| Self(Zeroizing::new(text.to_owned())))
+    }
+
+    /// What the coach is shown, once.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+
+    /// The SHA-256 that is stored.
+    pub fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+
+    /// The id of the key's record.
+    pub fn id(&self) -> KeyId {
+        KeyId::from_hash(&self.hash())
+    }
+
+    /// What tells keys apart in a list: the prefix and the last four characters.
+    pub fn display(&self) -> String {
+        format!("{}…{}", &self.0[..9], &self.0[self.0.len() - 4..])
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(..)")
+    }
+}
+
+fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {
+    let mut rest = crc32fast::hash(text.as_bytes());
+    let mut digits = [b'0'; CHECKSUM_CHARS];
+    for digit in digits.iter_mut().rev() {
+        *digit = BASE62[(rest % 62) as usize];
+        rest /= 62;
+    }
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn key(scope: Scope, seed: u8) -> ApiKey {
+        ApiKey::generate(scope, &std::array::from_fn(|i| seed.wrapping_mul(31).wrapping_add(i as u8).wrapping_mul(17)))
+    }
+
+    #[test]
+    fn a_key_reads_back_and_its_id_comes_from_its_hash() {
+        for scope in [Scope::Partner, Scope::Crm] {
+            let made = key(scope, 7);
+            assert_eq!(made.expose().len(), 9 + 32 + 6);
+            let read = ApiKey::parse(made.expose()).unwrap();
+            assert_eq!(read.id(), made.id());
+            assert_eq!(format!("{read:?}"), "ApiKey(..)");
+            assert!(read.display().starts_with(scope.prefix()) && read.display().ends_with(&made.expose()[43..]));
+        }
+    }
+
+    #[test]
+    fn the_checksum_is_crc_32_in_base62() {
+        // CRC-32 of "123456789" is 0xCBF43926 (the algorithm's check value) = 3421780262.
+        assert_eq!(&checksum("123456789"), b"3jZRME");
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_key_is_refused(seed: u8, at in 0usize..47, to in "[ -~]") {
+            let made = key(Scope::Partner, seed);
+            let mut text = made.expose().to_owned();
+            text.replace_range(at..=at, &to);
+            prop_assert_eq!(ApiKey::parse(&text).is_some(), text == made.expose());
+        }
+
+        #[test]
+        fn anything_added_is_refused(seed: u8, tail in "[ \t\na-z0-9]{1,3}") {
+            let made = key(Scope::Crm, seed);
+            let appended = format!("{}{tail}", made.expose());
+            let prepended = format!("{tail}{}", made.expose());
+            prop_assert!(ApiKey::parse(&appended).is_none());
+            prop_assert!(ApiKey::parse(&prepended).is_none());
+        }
+    }
+}

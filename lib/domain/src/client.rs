@@ -1,0 +1,159 @@
+//! A client of a coach, and the shapes in which the API shows one.
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+
+use crate::email::Email;
+use crate::id::{ClientId, CoachId};
+use crate::phone::Phone;
+use crate::time::Timestamp;
+
+/// Most characters of a full name.
+pub const MAX_NAME_CHARS: usize = 200;
+/// Most characters of an e-mail address in a request.
+pub const MAX_CLIENT_EMAIL_CHARS: usize = 160;
+/// Most characters of a phone number.
+pub const MAX_PHONE_CHARS: usize = 32;
+/// Most characters of the goals.
+pub const MAX_GOALS_CHARS: usize = 2000;
+/// Most characters of the health notes.
+pub const MAX_HEALTH_NOTES_CHARS: usize = 2000;
+/// Most characters of the caller's own id for a client.
+pub const MAX_EXTERNAL_ID_CHARS: usize = 128;
+/// Greatest height, in inches.
+pub const MAX_HEIGHT_IN: f64 = 120.0;
+/// Greatest weight, in pounds.
+pub const MAX_WEIGHT_LBS: f64 = 1500.0;
+
+/// Where a client's record was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    PartnerApi,
+    Application,
+    Import,
+}
+
+/// A number that renders without a needless `.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(transparent)]
+pub struct Measure(pub f64);
+
+impl Serialize for Measure {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        if self.0.fract() == 0.0 && self.0.abs() < EXACT {
+            #[expect(clippy::cast_possible_truncation, reason = "a whole number below 2^53")]
+            serializer.serialize_i64(self.0 as i64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+/// A client's record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Client {
+    pub id: ClientId,
+    pub coach_id: CoachId,
+    pub profile: Profile,
+    pub is_active: bool,
+    pub phase: Phase,
+    pub created_at: Timestamp,
+    pub origin: Origin,
+    pub latest_check_in_at: Option<Timestamp>,
+}
+
+/// Who a client is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Profile {
+    pub email: Option<Email>,
+    pub full_name: String,
+    pub phone: Option<Phone>,
+    pub goals: Option<String>,
+    pub health_notes: Option<String>,
+    pub height_in: Option<Measure>,
+    pub weight_lbs: Option<Measure>,
+    /// The caller's own id for the client. Passed on to the application.
+    pub external_id: Option<String>,
+}
+
+/// Where a client stands in a programme.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Phase {
+    pub current: Option<String>,
+    pub started_on: Option<NaiveDate>,
+    pub programme_id: Option<String>,
+}
+
+/// A client in a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ClientListItem {
+    pub client_id: ClientId,
+    pub full_name: String,
+    pub email: Option<Email>,
+    pub is_active: bool,
+    pub current_phase: Option<String>,
+    pub created_at: Timestamp,
+}
+
+/// The answer to a change of a client.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClientProfile {
+    #[serde(flatten)]
+    pub item: ClientListItem,
+    pub goals: Option<String>,
+    pub health_notes: Option<String>,
+    /// Inches.
+    pub height_in: Option<Measure>,
+    /// Pounds.
+    pub weight_lbs: Option<Measure>,
+}
+
+/// One client, whole.
+#[derive(Debug, Clone, Serialize)]
+pub struct ClientDetail {
+    #[serde(flatten)]
+    pub profile: ClientProfile,
+    pub latest_check_in_at: Option<Timestamp>,
+}
+
+impl Client {
+    /// As in a list.
+    pub fn list_item(&self) -> ClientListItem {
+        ClientListItem {
+            client_id: self.id.clone(),
+            full_name: self.profile.full_name.clone(),
+            email: self.profile.email.clone(),
+            is_active: self.is_active,
+            current_phase: self.phase.current.clone(),
+            created_at: self.created_at,
+        }
+    }
+
+    /// As after a change.
+    pub fn to_profile(&self) -> ClientProfile {
+        ClientProfile {
+            item: self.list_item(),
+            goals: self.profile.goals.clone(),
+            health_notes: self.profile.health_notes.clone(),
+            height_in: self.profile.height_in,
+            weight_lbs: self.profile.weight_lbs,
+        }
+    }
+
+    /// As read on its own.
+    pub fn to_detail(&self) -> ClientDetail {
+        ClientDetail { profile: self.to_profile(), latest_check_in_at: self.latest_check_in_at }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_measure_renders_as_an_integer() {
+        assert_eq!(serde_json::to_string(&[Measure(70.0), Measure(70.5)]).unwrap(), "[70,70.5]");
+    }
+}

@@ -1,0 +1,143 @@
+//! What a caller may ask for when it creates or changes a client.
+
+use serde_json::Value;
+
+use crate::client::{
+    MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN, MAX_NAME_CHARS,
+    MAX_PHONE_CHARS, MAX_WEIGHT_LBS, Measure, Profile,
+};
+use crate::email::Email;
+use crate::fields::{Fields, Invalid};
+use crate::phone::Phone;
+
+/// Fields that would choose the tenant. No body may name them.
+const TENANT_FIELDS: [&str; 3] = ["coach_id", "owner_id", "team_id"];
+
+/// A client to be created.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientDraft {
+    pub email: Email,
+    /// The profile, the same e-mail in it.
+    pub profile: Profile,
+    /// Whether the service mails the credentials and the intake link.
+    pub send_welcome: bool,
+}
+
+impl ClientDraft {
+    /// Reads the body of `POST /v1/clients`. Unknown fields are ignored; null counts as omitted.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::body(body)?;
+        fields.forbid(&TENANT_FIELDS)?;
+        if !fields.has("email") {
+            return Err(Invalid {
+                field: Some("email".to_owned()),
+                message: "Missing required fields: full_name and email. At least email has to be given.".to_owned(),
+            });
+        }
+        let email = fields.required("email", MAX_CLIENT_EMAIL_CHARS, Email::parse)?;
+        let full_name = fields.text("full_name", MAX_NAME_CHARS)?.unwrap_or(email.local_part()).to_owned();
+        let profile = Profile {
+            email: Some(email.clone()),
+            full_name,
+            phone: fields.text("phone", MAX_PHONE_CHARS)?.map(Phone::as_given),
+            goals: fields.text("goals", MAX_GOALS_CHARS)?.map(str::to_owned),
+            health_notes: fields.text("health_notes", MAX_HEALTH_NOTES_CHARS)?.map(str::to_owned),
+            height_in: fields.positive_number("height_in", MAX_HEIGHT_IN)?.map(Measure),
+            weight_lbs: fields.positive_number("weight_lbs", MAX_WEIGHT_LBS)?.map(Measure),
+            external_id: fields.text("external_id", MAX_EXTERNAL_ID_CHARS)?.map(str::to_owned),
+        };
+        Ok(Self { email, profile, send_welcome: fields.boolean("send_welcome")?.unwrap_or(true) })
+    }
+}
+
+/// Reads the body of `PATCH /v1/clients/{clientId}`: the active flag.
+pub fn parse_activation(body: &Value) -> Result<bool, Invalid> {
+    let fields = Fields::body(body)?;
+    fields.forbid(&TENANT_FIELDS)?;
+    fields.required_boolean("is_active")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    fn with(name: &str, value: Value) -> Result<ClientDraft, Invalid> {
+        let mut body = json!({"email": "ada@example.com"});
+        body[name] = value;
+        ClientDraft::parse(&body)
+    }
+
+    #[test]
+    fn an_email_alone_is_enough_and_names_the_client_by_its_local_part() {
+        let draft = ClientDraft::parse(&json!({"email": "Ada.L@example.com"})).unwrap();
+        assert_eq!(draft.profile.full_name, "Ada.L");
+        assert!(draft.send_welcome);
+    }
+
+    #[rstest]
+    #[case("full_name", 200)]
+    #[case("phone", 32)]
+    #[case("goals", 2000)]
+    #[case("health_notes", 2000)]
+    #[case("external_id", 128)]
+    fn a_text_is_accepted_at_its_limit_and_refused_one_over(#[case] field: &str, #[case] max: usize) {
+        for letter in ["x", "é", "🙂"] {
+            assert!(with(field, letter.repeat(max).into()).is_ok());
+            let error = with(field, letter.repeat(max + 1).into()).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some(field));
+            assert!(error.message.contains(&format!("{field} must be at most {max} characters")), "{error}");
+        }
+        assert!(with(field, "".into()).unwrap_err().message.contains("must not be empty"));
+        assert!(with(field, "a\0b".into()).unwrap_err().message.contains("NUL"));
+        assert!(with(field, json!(5)).unwrap_err().message.contains("must be a string"));
+        assert!(with(field, Value::Null).is_ok());
+    }
+
+    #[test]
+    fn an_email_has_at_most_160_characters() {
+        let at = |length: usize| format!("{}@{}.example.com", "a".repeat(60), ["b".repeat(60), "c".repeat(length - 134)].join("."));
+        assert_eq!(at(160).len(), 160);
+        assert!(with("email", at(160).into()).is_ok());
+        assert!(with("email", at(161).into()).unwrap_err().message.contains("email must be at most 160 characters"));
+    }
+
+    #[rstest]
+    #[case("height_in", 120.0)]
+    #[case("weight_lbs", 1500.0)]
+    fn a_measure_is_a_number_above_0_and_within_its_limit(#[case] field: &str, #[case] max: f64) {
+        assert!(with(field, json!(max)).is_ok());
+        assert!(with(field, json!(0.1)).is_ok());
+        for bad in [json!(0), json!(-1), json!(max + 0.1), json!("70"), json!(true), json!([70])] {
+            let error = with(field, bad.clone()).unwrap_err();
+            assert!(error.message.starts_with(&format!("{field} must be a number")), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn nobody_chooses_the_tenant_and_unknown_fields_are_ignored() {
+        for name in TENANT_FIELDS {
+            assert_eq!(with(name, json!("x")).unwrap_err().field.as_deref(), Some(name));
+            assert!(parse_activation(&json!({"is_active": true, name: null})).is_err());
+        }
+        assert!(with("favourite_colour", json!({"deep": [1]})).is_ok());
+    }
+
+    #[test]
+    fn a_missing_email_names_both_fields() {
+        for body in [json!({}), json!({"email": null, "full_name": "Ada"})] {
+            let message = ClientDraft::parse(&body).unwrap_err().message;
+            assert!(message.contains("full_name") && message.contains("email"), "{message}");
+        }
+        assert!(ClientDraft::parse(&json!([])).unwrap_err().message.contains("JSON object"));
+    }
+
+    #[test]
+    fn an_activation_takes_a_boolean_and_nothing_else() {
+        assert_eq!(parse_activation(&json!({"is_active": false, "more": 1})), Ok(false));
+        for bad in [json!({}), json!({"is_active": null}), json!({"is_active": "true"}), json!({"is_active": 1})] {
+            assert_eq!(parse_activation(&bad).unwrap_err().field.as_deref(), Some("is_active"), "{bad}");
+        }
+    }
+}

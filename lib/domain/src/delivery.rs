@@ -1,0 +1,194 @@
+//! One event on its way to one endpoint: what an attempt may find, and what follows from it.
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::id::{CoachId, DeliveryId, EndpointId, EventId};
+use crate::retry::gap_after;
+use crate::time::Timestamp;
+
+/// How long deliveries and their bodies are kept.
+pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
+/// How long an attempt holds its delivery. Longer than any function that sends can live.
+pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
+/// How much of a receiver's answer is kept, in bytes.
+pub const EXCERPT_BYTES: usize = 1024;
+
+/// Where a delivery stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DeliveryStatus {
+    Pending,
+    Delivered,
+    Failed,
+}
+
+impl DeliveryStatus {
+    /// The status of that name.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "pending" => Ok(Self::Pending),
+            "delivered" => Ok(Self::Delivered),
+            "failed" => Ok(Self::Failed),
+            _ => Err("must be pending, delivered or failed"),
+        }
+    }
+
+    /// The status's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Delivered => "delivered",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// What came of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AttemptResult {
+    /// The receiver answered.
+    StatusCode(u16),
+    /// It did not, for this reason.
+    Error(String),
+}
+
+impl AttemptResult {
+    /// Whether the receiver has taken the event.
+    pub fn is_success(&self) -> bool {
+        matches!(self, Self::StatusCode(code) if (200..300).contains(code))
+    }
+}
+
+/// One line of the delivery log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    pub at: Timestamp,
+    #[serde(flatten)]
+    pub result: AttemptResult,
+    pub duration_ms: u32,
+    /// The first bytes of the answer's body, as text.
+    pub response_excerpt: Option<String>,
+}
+
+impl Attempt {
+    /// A line that says why nothing was sent.
+    pub fn unsent(at: Timestamp, reason: &str) -> Self {
+        Self { at, result: AttemptResult::Error(reason.to_owned()), duration_ms: 0, response_excerpt: None }
+    }
+}
+
+/// What the queues carry: make this attempt when it is due. A delivery that is retried by hand begins another chain, and orders of an
+/// older chain count no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryOrder {
+    pub coach_id: CoachId,
+    pub endpoint_id: EndpointId,
+    pub delivery_id: DeliveryId,
+    /// From 1.
+    pub chain: u32,
+    /// From 1 in each chain.
+    pub attempt: u32,
+    /// How often the order was put back because it was not due yet: a queue holds a message for 15 minutes at most.
+    pub hop: u32,
+    pub due_at: Timestamp,
+}
+
+impl DeliveryOrder {
+    /// The order for a new delivery's first attempt.
+    pub fn first(coach: &CoachId, endpoint: &EndpointId, delivery: &DeliveryId, due_at: Timestamp) -> Self {
+        Self {
+            coach_id: coach.clone(),
+            endpoint_id: endpoint.clone(),
+            delivery_id: delivery.clone(),
+            chain: 1,
+            attempt: 1,
+            hop: 0,
+            due_at,
+        }
+    }
+
+    /// The order for another attempt of the same chain.
+    pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
+        Self { attempt, hop: 0, due_at, ..self.clone() }
+    }
+
+    /// The same order, put back.
+    pub fn put_back(&self) -> Self {
+        Self { hop: self.hop + 1, ..self.clone() }
+    }
+}
+
+/// What follows an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Next {
+    Delivered,
+    RetryAt(Timestamp),
+    Exhausted,
+}
+
+/// What follows attempt number `made` (from 1) that ended at `now`.
+pub fn after_attempt(result: &AttemptResult, made: u32, now: Timestamp, jitter: u16) -> Next {
+    if result.is_success() {
+        return Next::Delivered;
+    }
+    match gap_after(made, jitter) {
+        Some(gap) => Next::RetryAt(now + gap),
+        None => Next::Exhausted,
+    }
+}
+
+/// A delivery as the settings API shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct DeliveryView {
+    pub id: DeliveryId,
+    pub webhook_id: EventId,
+    #[serde(rename = "type")]
+    pub event_type: String,
+    pub status: DeliveryStatus,
+    pub attempts: Vec<Attempt>,
+    pub next_attempt_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case(AttemptResult::StatusCode(200), 1, Next::Delivered)]
+    #[case(AttemptResult::StatusCode(299), 9, Next::Delivered)]
+    #[case(AttemptResult::StatusCode(302), 1, Next::RetryAt(Timestamp::from_ms(5_000)))]
+    #[case(AttemptResult::StatusCode(500), 2, Next::RetryAt(Timestamp::from_ms(60_000)))]
+    #[case(AttemptResult::Error("timed out".to_owned()), 8, Next::RetryAt(Timestamp::from_ms(36_000_000)))]
+    #[case(AttemptResult::StatusCode(404), 9, Next::Exhausted)]
+    fn an_attempt_delivers_is_repeated_or_was_the_last(
+        #[case] result: AttemptResult,
+        #[case] made: u32,
+        #[case] next: Next,
+    ) {
+        assert_eq!(after_attempt(&result, made, Timestamp::from_ms(0), 0), next);
+    }
+
+    #[test]
+    fn a_log_line_has_a_status_code_or_an_error() {
+        let line = |result| {
+            let attempt = Attempt { at: Timestamp::from_ms(0), result, duration_ms: 3, response_excerpt: None };
+            serde_json::to_value(attempt).unwrap()
+        };
+        assert_eq!(line(AttemptResult::StatusCode(500))["status_code"], 500);
+        assert_eq!(line(AttemptResult::Error("refused".to_owned()))["error"], "refused");
+    }
+
+    #[test]
+    fn an_order_keeps_what_it_is_for_while_it_is_put_back_and_starts_its_hops_anew_for_the_next_attempt() {
+        let coach = CoachId::parse("coach_1").unwrap();
+        let endpoint = EndpointId::parse("we_1").unwrap();
+        let first =
+            DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), Timestamp::from_ms(1));
+        let back = first.put_back().put_back();
+        assert_eq!((back.hop, back.attempt, back.due_at), (2, 1, first.due_at));
+        let next = back.for_attempt(2, Timestamp::from_ms(9));
+        assert_eq!((next.chain, next.attempt, next.hop, next.due_at), (1, 2, 0, Timestamp::from_ms(9)));
+    }
+}

@@ -1,0 +1,99 @@
+//! E-mail addresses. Kept as given, compared lower-cased and otherwise untouched: no trimming, no dots or tags removed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest address anywhere, in characters (RFC 5321's path limit).
+pub const MAX_EMAIL_CHARS: usize = 254;
+
+/// An e-mail address, as given.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Email(String);
+
+/// The form in which addresses are compared.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct EmailKey(String);
+
+/// A text that is no e-mail address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an e-mail address such as ada@example.com")]
+pub struct InvalidEmail;
+
+impl Email {
+    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail.
+    pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
+        let plain = text.chars().count() <= MAX_EMAIL_CHARS
+            && !text.contains(|c: char| c.is_control() || c.is_whitespace() || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')'));
+        if plain && email_address::EmailAddress::from_str(text).is_ok() && !text.ends_with('.') {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidEmail)
+        }
+    }
+
+    /// The address as given.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What goes before the `@`.
+    pub fn local_part(&self) -> &str {
+        self.0.rsplit_once('@').map_or(self.0.as_str(), |(local, _)| local)
+    }
+
+    /// The form in which addresses are compared.
+    pub fn key(&self) -> EmailKey {
+        EmailKey(self.0.to_lowercase())
+    }
+}
+
+impl EmailKey {
+    /// The lower-cased address.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Email {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Email(..)")
+    }
+}
+
+impl fmt::Debug for EmailKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EmailKey(..)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("ada@example.com", true)]
+    #[case("Ada.L+tag@EXAMPLE.co.uk", true)]
+    #[case("ünïcode@exämple.de", true)]
+    #[case("", false)]
+    #[case("ada", false)]
+    #[case("ada@", false)]
+    #[case("@example.com", false)]
+    #[case(" ada@example.com", false)]
+    #[case("ada@example.com\0", false)]
+    #[case("Ada <ada@example.com>", false)]
+    #[case("ada@[127.0.0.1]", false)]
+    fn an_address_is_recognised(#[case] text: &str, #[case] valid: bool) {
+        assert_eq!(Email::parse(text).is_ok(), valid);
+    }
+
+    #[test]
+    fn addresses_compare_lower_cased_and_show_no_content_in_debug() {
+        let email = Email::parse("Ada@Example.COM").unwrap();
+        assert_eq!(email.key().as_str(), "ada@example.com");
+        assert_eq!(email.local_part(), "Ada");
+        assert_eq!(format!("{email:?} {:?}", email.key()), "Email(..) EmailKey(..)");
+    }
+}

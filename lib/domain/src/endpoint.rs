@@ -1,0 +1,260 @@
+//! Webhook endpoints that a coach registers.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{EventType, PayloadMode};
+use crate::fields::{Fields, Invalid};
+use crate::id::EndpointId;
+use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
+use crate::signature::SigningSecret;
+use crate::time::Timestamp;
+
+/// Most endpoints of a workspace.
+pub const MAX_ENDPOINTS: usize = 20;
+/// Most characters of an endpoint's description.
+pub const MAX_DESCRIPTION_CHARS: usize = 200;
+/// The reason that is given for an endpoint which its coach switched off.
+const DISABLED_BY_HAND: &str = "by hand";
+
+/// Whether an endpoint gets events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndpointStatus {
+    Enabled,
+    Disabled,
+    /// Its receiver answered 410: for good.
+    Gone,
+}
+
+/// A registered endpoint, without its secret.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Endpoint {
+    pub id: EndpointId,
+    pub url: ReceiverUrl,
+    pub events: Vec<EventType>,
+    pub payload_mode: PayloadMode,
+    pub description: Option<String>,
+    pub status: EndpointStatus,
+    pub disabled_reason: Option<String>,
+    pub disabled_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+}
+
+/// An endpoint that is gone for good was to be enabled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the endpoint is gone for good")]
+pub struct EndpointGone;
+
+/// An endpoint and what signs its deliveries: the current secret first, then one that still counts after a rotation.
+#[derive(Debug, Clone)]
+pub struct SignedEndpoint {
+    pub endpoint: Endpoint,
+    pub secrets: Vec<SigningSecret>,
+}
+
+/// An endpoint as the settings API shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct EndpointView {
+    pub id: EndpointId,
+    pub url: String,
+    pub events: Vec<EventType>,
+    pub payload_mode: PayloadMode,
+    pub description: Option<String>,
+    pub status: EndpointStatus,
+    pub disabled_reason: Option<String>,
+    pub disabled_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+}
+
+impl Endpoint {
+    /// Whether an event of this type is to be delivered.
+    pub fn wants(&self, event: EventType) -> bool {
+        self.status == EndpointStatus::Enabled && self.events.contains(&event)
+    }
+
+    /// Whether an event of this type happens while it is switched off, and is to be recorded as not sent.
+    pub fn misses(&self, event: EventType) -> bool {
+        self.status == EndpointStatus::Disabled && self.events.contains(&event)
+    }
+
+    /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off changes nothing.
+    pub fn changed(&self, change: &EndpointChange, now: Timestamp) -> Result<Self, EndpointGone> {
+        let mut endpoint = self.clone();
+        match (change.enabled, self.status) {
+            (Some(true), EndpointStatus::Gone) => return Err(EndpointGone),
+            (Some(true), _) => {
+                endpoint.status = EndpointStatus::Enabled;
+                endpoint.disabled_reason = None;
+                endpoint.disabled_at = None;
+            }
+            (Some(false), EndpointStatus::Enabled) => {
+                endpoint.status = EndpointStatus::Disabled;
+                endpoint.disabled_reason = Some(DISABLED_BY_HAND.to_owned());
+                endpoint.disabled_at = Some(now);
+            }
+            (Some(false), EndpointStatus::Disabled | EndpointStatus::Gone) | (None, _) => {}
+        }
+        if let Some(url) = &change.url {
+            endpoint.url = url.clone();
+        }
+        if let Some(events) = &change.events {
+            endpoint.events.clone_from(events);
+        }
+        if let Some(description) = &change.description {
+            endpoint.description.clone_from(description);
+        }
+        Ok(endpoint)
+    }
+
+    /// As the settings API shows it.
+    pub fn view(&self) -> EndpointView {
+        EndpointView {
+            id: self.id.clone(),
+            url: self.url.expose().to_owned(),
+            events: self.events.clone(),
+            payload_mode: self.payload_mode,
+            description: self.description.clone(),
+            status: self.status,
+            disabled_reason: self.disabled_reason.clone(),
+            disabled_at: self.disabled_at,
+            created_at: self.created_at,
+        }
+    }
+}
+
+/// An endpoint to be registered.
+#[derive(Debug, Clone)]
+pub struct EndpointDraft {
+    pub url: ReceiverUrl,
+    pub events: Vec<EventType>,
+    pub payload_mode: PayloadMode,
+    pub description: Option<String>,
+}
+
+impl EndpointDraft {
+    /// Reads the body of `POST /settings/webhooks`.
+    pub fn parse(fields: Fields<'_>, reach: Reach) -> Result<Self, Invalid> {
+        fields.only(&["url", "events", "payload_mode", "description"])?;
+        Ok(Self {
+            url: fields.required("url", MAX_URL_CHARS, |text| ReceiverUrl::parse(text, reach))?,
+            events: events(fields)?.ok_or_else(|| Invalid::field("events", "is required"))?,
+            payload_mode: fields.required("payload_mode", 32, PayloadMode::parse)?,
+            description: fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned),
+        })
+    }
+}
+
+/// A change of an endpoint; what is `None` stays as it is.
+#[derive(Debug, Clone)]
+pub struct EndpointChange {
+    pub url: Option<ReceiverUrl>,
+    pub events: Option<Vec<EventType>>,
+    /// `Some(None)` clears the description.
+    pub description: Option<Option<String>>,
+    pub enabled: Option<bool>,
+}
+
+impl EndpointChange {
+    /// Reads the body of `PATCH /settings/webhooks/{id}`.
+    pub fn parse(fields: Fields<'_>, reach: Reach) -> Result<Self, Invalid> {
+        const FIELDS: [&str; 4] = ["url", "events", "description", "enabled"];
+        if fields.mentions("payload_mode") {
+            return Err(Invalid::field(
+                "payload_mode",
+                "is fixed when the endpoint is created; register another endpoint",
+            ));
+        }
+        fields.only(&FIELDS)?;
+        if !FIELDS.iter().any(|name| fields.mentions(name)) {
+            return Err(Invalid::whole("The body must set at least one of url, events, description and enabled."));
+        }
+        let description = fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned);
+        Ok(Self {
+            url: fields.parsed("url", MAX_URL_CHARS, |text| ReceiverUrl::parse(text, reach))?,
+            events: events(fields)?,
+            description: fields.mentions("description").then_some(description),
+            enabled: fields.boolean("enabled")?,
+        })
+    }
+}
+
+fn events(fields: Fields<'_>) -> Result<Option<Vec<EventType>>, Invalid> {
+    let Some(mut events) = fields.list("events", EventType::parse)? else { return Ok(None) };
+    if events.is_empty() {
+        return Err(Invalid::field("events", "must name at least one event"));
+    }
+    events.sort_unstable();
+    events.dedup();
+    Ok(Some(events))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn endpoint(status: EndpointStatus) -> Endpoint {
+        let off = status != EndpointStatus::Enabled;
+        Endpoint {
+            id: EndpointId::parse("we_1").unwrap(),
+            url: ReceiverUrl::parse("https://hooks.example.com/", Reach::Public).unwrap(),
+            events: vec![EventType::NewClient],
+            payload_mode: PayloadMode::Identifiers,
+            description: Some("mine".to_owned()),
+            status,
+            disabled_reason: off.then(|| "answered 410".to_owned()),
+            disabled_at: off.then(|| Timestamp::from_ms(1)),
+            created_at: Timestamp::from_ms(0),
+        }
+    }
+
+    fn enabled(enabled: bool) -> EndpointChange {
+        EndpointChange { url: None, events: None, description: None, enabled: Some(enabled) }
+    }
+
+    #[test]
+    fn switching_off_notes_reason_and_time_and_switching_on_clears_them() {
+        let off = endpoint(EndpointStatus::Enabled).changed(&enabled(false), Timestamp::from_ms(7)).unwrap();
+        assert_eq!(off.status, EndpointStatus::Disabled);
+        assert_eq!((off.disabled_reason.as_deref(), off.disabled_at), (Some("by hand"), Some(Timestamp::from_ms(7))));
+        let on = off.changed(&enabled(true), Timestamp::from_ms(8)).unwrap();
+        assert_eq!(on, endpoint(EndpointStatus::Enabled));
+    }
+
+    #[test]
+    fn switching_off_what_is_off_keeps_why() {
+        let off = endpoint(EndpointStatus::Disabled);
+        assert_eq!(off.changed(&enabled(false), Timestamp::from_ms(9)).unwrap(), off);
+    }
+
+    #[test]
+    fn a_gone_endpoint_cannot_be_enabled_or_merely_disabled() {
+        let gone = endpoint(EndpointStatus::Gone);
+        assert_eq!(gone.changed(&enabled(true), Timestamp::from_ms(9)), Err(EndpointGone));
+        assert_eq!(gone.changed(&enabled(false), Timestamp::from_ms(9)).unwrap(), gone);
+    }
+
+    #[test]
+    fn what_a_change_does_not_name_stays() {
+        let change = EndpointChange {
+            url: Some(ReceiverUrl::parse("https://other.example.com/", Reach::Public).unwrap()),
+            events: None,
+            description: Some(None),
+            enabled: None,
+        };
+        let changed = endpoint(EndpointStatus::Enabled).changed(&change, Timestamp::from_ms(9)).unwrap();
+        assert_eq!((changed.url.host(), changed.description), ("other.example.com", None));
+        assert_eq!(changed.events, [EventType::NewClient]);
+    }
+
+    #[test]
+    fn only_an_enabled_endpoint_gets_events_and_only_a_disabled_one_misses_them() {
+        let of = |status| {
+            let endpoint = endpoint(status);
+            assert!(!endpoint.wants(EventType::MessageReceived) && !endpoint.misses(EventType::MessageReceived));
+            (endpoint.wants(EventType::NewClient), endpoint.misses(EventType::NewClient))
+        };
+        assert_eq!(of(EndpointStatus::Enabled), (true, false));
+        assert_eq!(of(EndpointStatus::Disabled), (false, true));
+        assert_eq!(of(EndpointStatus::Gone), (false, false));
+    }
+}

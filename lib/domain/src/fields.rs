@@ -1,0 +1,209 @@
+//! Reads a JSON object field by field, so that what is wrong is said by name and rule. Serves request bodies and facts alike.
+//!
+//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours might stop there.
+
+use chrono::NaiveDate;
+use serde_json::{Map, Value};
+
+use crate::time::Timestamp;
+
+/// What is wrong with a field, or with the whole (no field).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Invalid {
+    /// The field's name, nested ones with dots.
+    pub field: Option<String>,
+    /// A full sentence that names the field and what would be right.
+    pub message: String,
+}
+
+impl Invalid {
+    /// `rule` completes a sentence that begins with the field's name.
+    pub fn field(name: &str, rule: impl std::fmt::Display) -> Self {
+        Self { field: Some(name.to_owned()), message: format!("{name} {rule}") }
+    }
+
+    /// Something about the whole object.
+    pub fn whole(message: impl Into<String>) -> Self {
+        Self { field: None, message: message.into() }
+    }
+}
+
+/// An object under reading.
+#[derive(Clone, Copy)]
+pub struct Fields<'a> {
+    object: &'a Map<String, Value>,
+    path: &'a str,
+}
+
+impl<'a> Fields<'a> {
+    /// The body of a request.
+    pub fn body(value: &'a Value) -> Result<Self, Invalid> {
+        let object = value.as_object().ok_or_else(|| Invalid::whole("The body must be a JSON object."))?;
+        Ok(Self { object, path: "" })
+    }
+
+    fn named(&self, name: &str) -> String {
+        format!("{}{name}", self.path)
+    }
+
+    fn invalid(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
+        Invalid::field(&self.named(name), rule)
+    }
+
+    /// True when the field is there and not null.
+    pub fn has(&self, name: &str) -> bool {
+        self.value(name).is_some()
+    }
+
+    /// True when the field is there, null or not.
+    pub fn mentions(&self, name: &str) -> bool {
+        self.object.contains_key(name)
+    }
+
+    /// The names of all fields.
+    pub fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.object.keys().map(String::as_str)
+    }
+
+    /// The field's value; null counts as omitted.
+    pub fn value(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Refuses fields that nobody may set.
+    pub fn forbid(&self, names: &[&str]) -> Result<(), Invalid> {
+        match names.iter().find(|name| self.object.contains_key(**name)) {
+            Some(name) => Err(self.invalid(name, "cannot be set: the coach is taken from the key")),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses fields beyond `known`.
+    pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
+        match self.names().find(|name| !known.contains(name)) {
+            Some(name) => Err(self.invalid(name, format_args!("is not a field of this request; it takes {}", known.join(", ")))),
+            None => Ok(()),
+        }
+    }
+
+    /// A text of 1 to `max` characters; omitted or null is `None`, empty is an error.
+    pub fn text(&self, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let text = value.as_str().ok_or_else(|| self.invalid(name, "must be a string"))?;
+        if text.is_empty() {
+            return Err(self.invalid(name, "must not be empty; leave it out instead"));
+        }
+        if text.contains('\0') {
+            return Err(self.invalid(name, "must not contain the NUL character"));
+        }
+        let length = text.chars().count();
+        if length > max {
+            return Err(self.invalid(name, format_args!("must be at most {max} characters; it has {length}")));
+        }
+        Ok(Some(text))
+    }
+
+    /// As [`Fields::text`], but has to be there.
+    pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
+        self.text(name, max)?.ok_or_else(|| self.invalid(name, "is required"))
+    }
+
+    /// A text that parses to a type with rules of its own.
+    pub fn parsed<T, E: std::fmt::Display>(
+        &self,
+        name: &str,
+        max: usize,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, Invalid> {
+        let Some(text) = self.text(name, max)? else { return Ok(None) };
+        parse(text).map(Some).map_err(|rule| self.invalid(name, rule))
+    }
+
+    /// As [`Fields::parsed`], but has to be there.
+    pub fn required<T, E: std::fmt::Display>(
+        &self,
+        name: &str,
+        max: usize,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<T, Invalid> {
+        self.parsed(name, max, parse)?.ok_or_else(|| self.invalid(name, "is required"))
+    }
+
+    /// A boolean; omitted or null is `None`.
+    pub fn boolean(&self, name: &str) -> Result<Option<bool>, Invalid> {
+        self.value(name).map(|value| value.as_bool().ok_or_else(|| self.invalid(name, "must be a boolean"))).transpose()
+    }
+
+    /// A boolean that has to be there.
+    pub fn required_boolean(&self, name: &str) -> Result<bool, Invalid> {
+        self.boolean(name)?.ok_or_else(|| self.invalid(name, "is required and must be a boolean"))
+    }
+
+    /// A number above 0 and at most `max`.
+    pub fn positive_number(&self, name: &str, max: f64) -> Result<Option<f64>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let number = value.as_f64().ok_or_else(|| self.invalid(name, "must be a number"))?;
+        if number > 0.0 && number <= max {
+            Ok(Some(number))
+        } else {
+            Err(self.invalid(name, format_args!("must be a number above 0 and at most {max}")))
+        }
+    }
+
+    /// A whole number of 0 or more.
+    pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+        count.map(Some).ok_or_else(|| self.invalid(name, "must be an integer of 0 or more"))
+    }
+
+    /// A point in time.
+    pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, Invalid> {
+        const LONGEST: usize = 64;
+        self.parsed(name, LONGEST, |text| {
+            Timestamp::parse(text).ok_or("must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z")
+        })
+    }
+
+    /// A point in time that has to be there.
+    pub fn required_timestamp(&self, name: &str) -> Result<Timestamp, Invalid> {
+        self.timestamp(name)?.ok_or_else(|| self.invalid(name, "is required"))
+    }
+
+    /// A calendar date.
+    pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {
+        const LENGTH: usize = 10;
+        self.parsed(name, LENGTH, |text| {
+            let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| text.len() == LENGTH);
+            date.ok_or("must be a date in the form YYYY-MM-DD")
+        })
+    }
+
+    /// A nested object; omitted or null is `None`. `path` is its own name with a dot.
+    pub fn object(&self, name: &str, path: &'a str) -> Result<Option<Fields<'a>>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let object = value.as_object().ok_or_else(|| self.invalid(name, "must be an object"))?;
+        Ok(Some(Fields { object, path }))
+    }
+
+    /// A nested object that has to be there.
+    pub fn required_object(&self, name: &str, path: &'a str) -> Result<Fields<'a>, Invalid> {
+        self.object(name, path)?.ok_or_else(|| self.invalid(name, "is required and must be an object"))
+    }
+
+    /// A list of texts that each parse; omitted or null is `None`.
+    pub fn list<T, E: std::fmt::Display>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, E>,
+    ) -> Result<Option<Vec<T>>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let items = value.as_array().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
+        let parsed = items.iter().map(|item| {
+            let text = item.as_str().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
+            parse(text).map_err(|rule| self.invalid(name, rule))
+        });
+        parsed.collect::<Result<Vec<T>, Invalid>>().map(Some)
+    }
+}

@@ -1,0 +1,206 @@
+//! Identifiers. Opaque outside: 1 to 128 characters of `[A-Za-z0-9._:-]`, whether the application chose them or we did.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+/// Longest identifier, in characters.
+pub const MAX_ID_CHARS: usize = 128;
+
+/// A text that is no identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be 1 to 128 characters of A-Z, a-z, 0-9, '.', '_', ':' and '-'")]
+pub struct InvalidId;
+
+fn check(text: &str) -> Result<(), InvalidId> {
+    let valid = !text.is_empty()
+        && text.len() <= MAX_ID_CHARS
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b':' | b'-'));
+    if valid { Ok(()) } else { Err(InvalidId) }
+}
+
+macro_rules! opaque_id {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier that `text` is.
+            pub fn parse(text: &str) -> Result<Self, InvalidId> {
+                check(text).map(|()| Self(text.to_owned()))
+            }
+
+            /// The identifier as it is stored and rendered.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidId;
+            fn try_from(text: String) -> Result<Self, InvalidId> {
+                check(&text).map(|()| Self(text))
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0)
+            }
+        }
+    )*};
+}
+
+opaque_id! {
+    /// A coach, and with it the coach's workspace. Chosen by the application.
+    CoachId
+    /// A team of coaches that share a client cap. Chosen by the application.
+    TeamId
+    /// A client. Chosen by whoever created the client.
+    ClientId
+    /// A CRM pipeline. Chosen by the application.
+    PipelineId
+    /// An API key's record. Says nothing about the key.
+    KeyId
+    /// A registered webhook endpoint.
+    EndpointId
+    /// An event, the same at every receiver and on every retry: the `webhook-id`.
+    EventId
+    /// One event on its way to one endpoint. Sorts by the event's time.
+    DeliveryId
+    /// A fact on the bus, the application's or ours.
+    FactId
+    /// An intake form waiting for its client.
+    IntakeId
+}
+
+impl ClientId {
+    /// A new client's id from a UUID of version 7.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(format!("client_{}", uuid.simple()))
+    }
+}
+
+impl EndpointId {
+    /// A new endpoint's id from a UUID of version 7.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(format!("we_{}", uuid.simple()))
+    }
+}
+
+impl IntakeId {
+    /// A new intake's id from a UUID of version 7.
+    pub fn from_uuid(uuid: Uuid) -> Self {
+        Self(format!("intake_{}", uuid.simple()))
+    }
+}
+
+impl KeyId {
+    /// The id of the key that has this hash. Derived, so that one item serves look-ups by key and by id.
+    pub fn from_hash(hash: &[u8; 32]) -> Self {
+        Self(format!("key_{}", hex::encode(&hash[..16])))
+    }
+}
+
+impl EventId {
+    /// The event that `cause` stands for. The same cause at the same time is the same event.
+    pub fn derive(at_ms: i64, cause: &[&str]) -> Self {
+        Self(format!("evt_{}", derived_uuid(at_ms, cause).simple()))
+    }
+}
+
+impl FactId {
+    /// The fact that `cause` stands for.
+    pub fn derive(at_ms: i64, cause: &[&str]) -> Self {
+        Self(format!("fact_{}", derived_uuid(at_ms, cause).simple()))
+    }
+}
+
+impl DeliveryId {
+    /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by it.
+    pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
+        Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
+    }
+
+    /// The first id that a delivery of an event at `at_ms` could have.
+    pub fn first_at(at_ms: i64) -> Self {
+        Self(format!("dlv_{:012x}", at_ms.clamp(0, MAX_TIME_MS)))
+    }
+}
+
+const MAX_TIME_MS: i64 = (1 << 48) - 1;
+
+/// A UUID of version 8 (RFC 9562): 48 bits of milliseconds as in version 7, then a hash of the cause.
+fn derived_uuid(at_ms: i64, cause: &[&str]) -> Uuid {
+    let mut hash = Sha256::new();
+    for part in cause {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    let digest = hash.finalize();
+    let mut bytes = [0u8; 16];
+    bytes[..6].copy_from_slice(&at_ms.clamp(0, MAX_TIME_MS).to_be_bytes()[2..]);
+    bytes[6..].copy_from_slice(&digest[..10]);
+    uuid::Builder::from_custom_bytes(bytes).into_uuid()
+}
+
+/// A new UUID of version 7 (RFC 9562): it sorts by time, and nobody can guess the next.
+pub fn new_uuid(now_ms: i64, random: [u8; 10]) -> Uuid {
+    let since_epoch_ms = u64::try_from(now_ms.max(0)).unwrap_or_default();
+    uuid::Builder::from_unix_timestamp_millis(since_epoch_ms, &random).into_uuid()
+}
+
+/// A CRM contact. A UUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContactId(pub Uuid);
+
+impl fmt::Display for ContactId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.hyphenated())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_has_1_to_128_characters_of_its_alphabet() {
+        assert!(ClientId::parse("a").is_ok());
+        assert!(ClientId::parse(&"Z9._:-".repeat(21)).is_ok());
+        assert_eq!(ClientId::parse(""), Err(InvalidId));
+        assert_eq!(ClientId::parse(&"a".repeat(129)), Err(InvalidId));
+        for bad in ["a b", "a/b", "ä", "a\0", "a#b"] {
+            assert_eq!(ClientId::parse(bad), Err(InvalidId), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn derived_ids_are_stable_and_sort_by_time() {
+        let endpoint = EndpointId::parse("we_1").unwrap();
+        let event = EventId::derive(1_000, &["new_client", "c1"]);
+        assert_eq!(event, EventId::derive(1_000, &["new_client", "c1"]));
+        assert_ne!(event, EventId::derive(1_000, &["new_clientc", "1"]));
+        let early = DeliveryId::derive(1_000, &event, &endpoint);
+        let late = DeliveryId::derive(1_001, &event, &endpoint);
+        assert!(early < late);
+        assert!(DeliveryId::first_at(1_001) < late && DeliveryId::first_at(1_001) > early);
+    }
+}

@@ -1,0 +1,162 @@
+//! Idempotency keys and how long what is recorded under one counts.
+//!
+//! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds a
+//! SHA-256, never the key: callers put names and order numbers into them.
+
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::api_key::Scope;
+use crate::id::CoachId;
+
+/// Most characters of the header.
+pub const MAX_KEY_CHARS: usize = 255;
+/// How long a claim protects its work. Functions behind the API end long before.
+pub const LEASE: TimeDelta = TimeDelta::seconds(60);
+/// What a caller that meets a claim in progress is told to wait, in seconds.
+pub const IN_PROGRESS_RETRY_S: u32 = 5;
+/// How long records are kept.
+pub const RETENTION: TimeDelta = TimeDelta::hours(24);
+/// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a day.
+const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
+/// Under a derived key, an answer with a password counts this long: whoever knows the e-mail could ask for it again.
+const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
+
+/// How a key came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KeySource {
+    Explicit,
+    Derived,
+}
+
+/// Identifies repeats of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// `coach#scope#source#sha256`.
+    text: String,
+    source: KeySource,
+}
+
+/// The header is empty or too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("Idempotency-Key must be 1 to {MAX_KEY_CHARS} characters")]
+pub struct InvalidKey;
+
+impl IdempotencyKey {
+    /// The key that a header names.
+    pub fn explicit(coach: &CoachId, scope: Scope, header: &[u8]) -> Result<Self, InvalidKey> {
+        let chars = std::str::from_utf8(header).map_or(header.len(), |text| text.chars().count());
+        if header.is_empty() || chars > MAX_KEY_CHARS {
+            return Err(InvalidKey);
+        }
+        Ok(Self::new(coach, scope, KeySource::Explicit, header))
+    }
+
+    /// The key that a body's `email` stands for, whether or not it is an address.
+    pub fn derived(coach: &CoachId, scope: Scope, email: &str) -> Self {
+        Self::new(coach, scope, KeySource::Derived, email.to_lowercase().as_bytes())
+    }
+
+    fn new(coach: &CoachId, scope: Scope, source: KeySource, key: &[u8]) -> Self {
+        let label = match source {
+            KeySource::Explicit => "explicit",
+            KeySource::Derived => "derived",
+        };
+        let text = format!("{coach}#{}#{label}#{}", scope.as_str(), hex::encode(Sha256::digest(key)));
+        Self { text, source }
+    }
+
+    /// The key as it is stored.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// How long an answer is replayed. `None`: it is not recorded at all.
+    pub fn retention(&self, status: u16, holds_password: bool) -> Option<TimeDelta> {
+        match (self.source, status) {
+            (_, 500..) => None,
+            (KeySource::Derived, 400..500) => Some(DERIVED_REFUSAL_RETENTION),
+            (KeySource::Derived, _) if holds_password => Some(DERIVED_PASSWORD_RETENTION),
+            _ => Some(RETENTION),
+        }
+    }
+}
+
+/// Tells whether a repeat has the same payload: SHA-256 over the canonical JSON, in which the order of members does not matter.
+pub fn fingerprint(method: &str, path: &str, body: &Value) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [method, path, &canonical(body)] {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().into()
+}
+
+/// JSON text with the members of every object sorted by name, whatever order the parser keeps.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let sorted: BTreeMap<&str, &Value> = members.iter().map(|(name, value)| (name.as_str(), value)).collect();
+            let text: Vec<String> =
+                sorted.into_iter().map(|(name, value)| format!("{}:{}", Value::from(name), canonical(value))).collect();
+            format!("{{{}}}", text.join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        scalar => scalar.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn coach(id: &str) -> CoachId {
+        CoachId::parse(id).unwrap()
+    }
+
+    #[test]
+    fn explicit_and_derived_keys_coaches_and_scopes_are_apart() {
+        let explicit = |c: &str, scope| IdempotencyKey::explicit(&coach(c), scope, b"a@example.com").unwrap();
+        let derived = IdempotencyKey::derived(&coach("c1"), Scope::Partner, "A@example.com");
+        let all = [derived, explicit("c1", Scope::Partner), explicit("c2", Scope::Partner), explicit("c1", Scope::Crm)];
+        for (i, one) in all.iter().enumerate() {
+            assert!(all[i + 1..].iter().all(|other| other != one));
+            assert!(!one.as_str().contains("example"));
+        }
+    }
+
+    #[test]
+    fn a_header_has_1_to_255_characters() {
+        let parse = |text: &str| IdempotencyKey::explicit(&coach("c"), Scope::Partner, text.as_bytes());
+        assert!(parse(&"x".repeat(255)).is_ok() && parse(&"é".repeat(255)).is_ok() && parse("x").is_ok());
+        assert_eq!(parse(&"x".repeat(256)), Err(InvalidKey));
+        assert_eq!(parse(""), Err(InvalidKey));
+    }
+
+    #[test]
+    fn answers_count_for_a_day_but_for_refusals_and_passwords_under_a_derived_key() {
+        let explicit = IdempotencyKey::explicit(&coach("c"), Scope::Partner, b"k").unwrap();
+        let derived = IdempotencyKey::derived(&coach("c"), Scope::Partner, "a@example.com");
+        assert_eq!(explicit.retention(409, false), Some(RETENTION));
+        assert_eq!(explicit.retention(201, true), Some(RETENTION));
+        assert_eq!(derived.retention(409, false), Some(TimeDelta::seconds(60)));
+        assert_eq!(derived.retention(201, true), Some(TimeDelta::hours(1)));
+        assert_eq!(derived.retention(201, false), Some(RETENTION));
+        assert_eq!(explicit.retention(500, false), None);
+    }
+
+    #[test]
+    fn the_order_of_members_does_not_change_a_fingerprint() {
+        let one: serde_json::Value = serde_json::from_str(r#"{"a":1,"b":{"c":[1,2],"d":null}}"#).unwrap();
+        let same: serde_json::Value = serde_json::from_str(r#"{ "b": {"d":null,"c":[1,2]}, "a": 1 }"#).unwrap();
+        assert_eq!(fingerprint("POST", "/x", &one), fingerprint("POST", "/x", &same));
+        assert_ne!(fingerprint("POST", "/x", &one), fingerprint("PATCH", "/x", &one));
+        assert_ne!(fingerprint("POST", "/x", &one), fingerprint("POST", "/x", &json!({"a": 2})));
+    }
+}

@@ -1,0 +1,61 @@
+//! Query parameters of lists. A page size is never refused: what is no positive integer falls back to the default, what is
+//! too large is capped.
+
+/// Bounds of a `limit` parameter.
+#[derive(Debug, Clone, Copy)]
+pub struct PageSize {
+    pub default: u32,
+    pub max: u32,
+}
+
+/// Page size of client lists.
+pub const CLIENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
+/// Page size of the delivery log.
+pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
+
+impl PageSize {
+    /// The size that a parameter asks for. Digits alone count: no sign, space, exponent or fraction. However many digits: a number
+    /// too large for a machine word is still a positive integer, and is capped.
+    pub fn parse(self, parameter: Option<&str>) -> u32 {
+        let digits = parameter.filter(|text| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()));
+        match digits.map(|text| text.trim_start_matches('0')) {
+            None | Some("") => self.default,
+            Some(text) => text.parse::<u32>().map_or(self.max, |size| size.min(self.max)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[rstest::rstest]
+    #[case(None, 50)]
+    #[case(Some(""), 50)]
+    #[case(Some("0"), 50)]
+    #[case(Some("000"), 50)]
+    #[case(Some("-1"), 50)]
+    #[case(Some("+5"), 50)]
+    #[case(Some(" 5"), 50)]
+    #[case(Some("5.0"), 50)]
+    #[case(Some("1e3"), 50)]
+    #[case(Some("ten"), 50)]
+    #[case(Some("٣"), 50)]
+    #[case(Some("1"), 1)]
+    #[case(Some("007"), 7)]
+    #[case(Some("200"), 200)]
+    #[case(Some("201"), 200)]
+    #[case(Some("1000000000000000000000000000000"), 200)]
+    fn a_limit_falls_back_or_is_capped(#[case] parameter: Option<&str>, #[case] size: u32) {
+        assert_eq!(CLIENT_PAGE.parse(parameter), size);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gives_a_size_within_bounds(text in ".{0,40}") {
+            let size = CLIENT_PAGE.parse(Some(&text));
+            prop_assert!((1..=200).contains(&size));
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The URL that a coach registers for webhooks. A secret of a kind: logs, mails and facts show its host alone.
+//!
+//! `https` only, no credentials, no fragment, no host that is refused by name or by address. The URL parser (WHATWG) turns decimal, hex
+//! and octal spellings of an IPv4 address into the address before it is judged.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use crate::address::is_public;
+
+/// Most characters of a receiver URL.
+pub const MAX_URL_CHARS: usize = 2048;
+
+/// Names that lead into private networks or to a cloud's metadata, and every name below them.
+const REFUSED_NAMES: [&str; 7] =
+    ["localhost", "internal", "local", "localdomain", "home.arpa", "instance-data", "metadata.google.internal"];
+
+/// What may be reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// https to public addresses.
+    Public,
+    /// Also http, and loopback addresses. For local runs alone.
+    PublicAndLoopback,
+}
+
+impl Reach {
+    /// Whether a webhook may be sent to the address.
+    pub fn allows(self, address: IpAddr) -> bool {
+        is_public(address) || (self == Self::PublicAndLoopback && address.to_canonical().is_loopback())
+    }
+}
+
+/// A URL that webhooks may be sent to, as far as its text tells.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ReceiverUrl(Url);
+
+impl ReceiverUrl {
+    /// The URL that `text` is, or why it is refused.
+    pub fn parse(text: &str, reach: Reach) -> Result<Self, &'static str> {
+        let url = Url::parse(text).map_err(|_| "must be an absolute https URL such as https://hooks.example.com/coaching")?;
+        match (url.scheme(), reach) {
+            ("https", _) | ("http", Reach::PublicAndLoopback) => {}
+            _ => return Err("must begin with https://"),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("must not contain a user name or password; check the signature instead");
+        }
+        if url.fragment().is_some() {
+            return Err("must not contain a fragment (#...): it would not be sent");
+        }
+        match url.host() {
+            None => return Err("must name a host"),
+            Some(Host::Ipv4(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
+            Some(Host::Ipv6(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
+            Some(Host::Domain(name)) if reach == Reach::Public && is_refused_name(name) => return Err(REFUSED_NAME),
+            Some(_) => {}
+        }
+        Ok(Self(url))
+    }
+
+    /// The whole URL. For sending, storing and for its owner; never for a log.
+    pub fn expose(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The parsed URL.
+    pub fn url(&self) -> &Url {
+        &self.0
+    }
+
+    /// The host, which may be shown.
+    pub fn host(&self) -> &str {
+        self.0.host_str().unwrap_or_default()
+    }
+}
+
+const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
+const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local)";
+
+fn is_refused_name(name: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    REFUSED_NAMES.iter().any(|refused| name == *refused || name.strip_suffix(refused).is_some_and(|rest| rest.ends_with('.')))
+}
+
+impl fmt::Debug for ReceiverUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ReceiverUrl({})", self.host())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("https://hooks.example.com/a?b=c", true)]
+    #[case("https://8.8.8.8/", true)]
+    #[case("http://hooks.example.com/", false)]
+    #[case("ftp://hooks.example.com/", false)]
+    #[case("hooks.example.com", false)]
+    #[case("https://user:pw@hooks.example.com/", false)]
+    #[case("https://hooks.example.com/#x", false)]
+    #[case("https://localhost/", false)]
+    #[case("https://LOCALHOST./", false)]
+    #[case("https://a.localhost/", false)]
+    #[case("https://db.internal/", false)]
+    #[case("https://printer.local/", false)]
+    #[case("https://notlocal/", true)]
+    #[case("https://127.0.0.1/", false)]
+    #[case("https://2130706433/", false)]
+    #[case("https://0x7f.1/", false)]
+    #[case("https://0177.0.0.1/", false)]
+    #[case("https://[::1]/", false)]
+    #[case("https://[::ffff:169.254.169.254]/", false)]
+    #[case("https://169.254.169.254/latest/meta-data", false)]
+    fn a_receiver_url_is_https_to_a_public_host(#[case] text: &str, #[case] accepted: bool) {
+        assert_eq!(ReceiverUrl::parse(text, Reach::Public).is_ok(), accepted);
+    }
+
+    #[test]
+    fn a_local_run_also_reaches_loopback_and_nothing_else() {
+        let parse = |text| ReceiverUrl::parse(text, Reach::PublicAndLoopback).is_ok();
+        assert!(parse("http://127.0.0.1:9000/hook") && parse("http://localhost:9000/") && parse("http://[::1]/"));
+        assert!(!parse("http://10.0.0.1/") && !parse("http://169.254.169.254/"));
+    }
+
+    #[test]
+    fn debug_shows_the_host_alone() {
+        let url = ReceiverUrl::parse("https://hooks.example.com/secret-path", Reach::Public).unwrap();
+        assert_eq!(format!("{url:?}"), "ReceiverUrl(hooks.example.com)");
+    }
+}

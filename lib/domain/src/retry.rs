@@ -1,0 +1,69 @@
+//! When a webhook is sent again: nine attempts over 27 hours and 6 minutes.
+
+use chrono::TimeDelta;
+
+/// Attempts of one chain, the first included.
+pub const MAX_ATTEMPTS: u32 = GAPS_S.len() as u32 + 1;
+
+/// Seconds between an attempt and the next: 5 s, 1 min, 5 min, 30 min, 2 h, 5 h, 9 h 30 min, 10 h.
+const GAPS_S: [u32; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];
+
+/// A gap is lengthened by up to this share of itself, so that receivers that come back are not hit by all at once.
+const MAX_JITTER_PERCENT: i64 = 5;
+
+/// Longest time that SQS holds a message back.
+pub const MAX_QUEUE_DELAY_S: u32 = 900;
+
+/// The wait before the attempt after `attempts_made`; `None` when there is no attempt left. `jitter` spreads over the whole range.
+pub fn gap_after(attempts_made: u32, jitter: u16) -> Option<TimeDelta> {
+    let index = usize::try_from(attempts_made.checked_sub(1)?).ok()?;
+    let gap_ms = i64::from(*GAPS_S.get(index)?) * 1000;
+    let extra_ms = gap_ms * MAX_JITTER_PERCENT * i64::from(jitter) / (100 * i64::from(u16::MAX));
+    Some(TimeDelta::milliseconds(gap_ms + extra_ms))
+}
+
+/// How long a message that is due in `wait` is to be delayed for now, in whole seconds: the wait rounded up, or the longest that the
+/// queue allows, after which the rest is waited again.
+pub fn queue_delay_s(wait: TimeDelta) -> u32 {
+    let wait_s = (wait.num_milliseconds().max(0) + 999) / 1000;
+    u32::try_from(wait_s).unwrap_or(MAX_QUEUE_DELAY_S).min(MAX_QUEUE_DELAY_S)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nine_attempts_span_27_hours_and_6_minutes() {
+        let gaps: Vec<i64> = (1..=8).map(|made| gap_after(made, 0).unwrap().num_seconds()).collect();
+        assert_eq!(gaps, [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000]);
+        assert_eq!(gaps.iter().sum::<i64>() / 60, 27 * 60 + 6);
+        assert_eq!(MAX_ATTEMPTS, 9);
+        assert_eq!(gap_after(9, 0), None);
+        assert_eq!(gap_after(0, 0), None);
+    }
+
+    proptest! {
+        #[test]
+        fn jitter_lengthens_a_gap_by_at_most_5_percent(made in 1u32..=8, jitter: u16) {
+            let gap = gap_after(made, jitter).unwrap();
+            let base = gap_after(made, 0).unwrap();
+            prop_assert!(gap >= base && gap.num_milliseconds() <= base.num_milliseconds() * 105 / 100);
+        }
+
+        #[test]
+        fn a_chain_of_delays_reaches_the_due_time_and_overshoots_by_less_than_a_second(wait_ms in 0i64..40_000_000) {
+            let mut left = wait_ms;
+            let mut links = 0;
+            while left > 0 {
+                let delay_s = queue_delay_s(TimeDelta::milliseconds(left));
+                prop_assert!(delay_s <= MAX_QUEUE_DELAY_S);
+                left -= i64::from(delay_s) * 1000;
+                links += 1;
+            }
+            prop_assert!(left > -1000);
+            prop_assert!(links <= wait_ms / 900_000 + 1);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! How times and dates are written: ISO 8601, UTC, milliseconds (`2026-11-20T09:30:00.000Z`); dates `YYYY-MM-DD`.
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// An instant, in whole milliseconds, that renders in the API's one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(DateTime<Utc>);
+
+impl Timestamp {
+    /// The instant, to the millisecond.
+    pub fn new(at: DateTime<Utc>) -> Self {
+        Self::from_ms(at.timestamp_millis())
+    }
+
+    /// Milliseconds since the Unix epoch. What lies outside the calendar becomes its nearest end.
+    pub fn from_ms(ms: i64) -> Self {
+        let bound = if ms < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
+        Self(DateTime::from_timestamp_millis(ms).unwrap_or(bound))
+    }
+
+    /// An RFC 3339 date-time of the years 0 to 9999.
+    pub fn parse(text: &str) -> Option<Self> {
+        let at = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
+        (at.timestamp_millis() >= -62_167_219_200_000 && at.timestamp_millis() < 253_402_300_800_000).then(|| Self::new(at))
+    }
+
+    /// The instant.
+    pub fn utc(self) -> DateTime<Utc> {
+        self.0
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub fn ms(self) -> i64 {
+        self.0.timestamp_millis()
+    }
+
+    /// Whole seconds since the Unix epoch, as TTL attributes and `webhook-timestamp` have it.
+    pub fn unix_s(self) -> i64 {
+        self.0.timestamp()
+    }
+}
+
+impl std::ops::Add<chrono::TimeDelta> for Timestamp {
+    type Output = Self;
+    fn add(self, delta: chrono::TimeDelta) -> Self {
+        Self::from_ms(self.ms().saturating_add(delta.num_milliseconds()))
+    }
+}
+
+impl std::fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Millis, true))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("must be an RFC 3339 date-time"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timestamp_renders_in_utc_with_milliseconds_and_reads_back() {
+        let at = Timestamp::parse("2026-03-01T12:00:00.123456+02:00").unwrap();
+        assert_eq!(at.to_string(), "2026-03-01T10:00:00.123Z");
+        assert_eq!(Timestamp::parse(&at.to_string()), Some(at));
+        assert_eq!(Timestamp::parse("2026-03-01"), None);
+    }
+}

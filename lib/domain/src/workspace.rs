@@ -1,0 +1,97 @@
+//! A coach's workspace: who the coach is, what the workspace may use, where its clients sign in.
+
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::id::{CoachId, PipelineId, TeamId};
+use crate::phone::Country;
+
+/// What the workspace has paid for or been given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entitlements {
+    pub partner_api: bool,
+    pub pro_crm: bool,
+    pub gym: bool,
+}
+
+/// Where opportunities of the API are created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CrmConfiguration {
+    pub pipeline_id: PipelineId,
+    pub initial_stage: String,
+}
+
+/// The origin of the coach's own host, such as `https://coach.example.com`. What clients are sent links to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CanonicalHost(String);
+
+impl CanonicalHost {
+    /// A bare https origin; http on a loopback host.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        const RULE: &str = "must be a bare https origin such as https://coach.example.com";
+        let url = Url::parse(text).map_err(|_| RULE)?;
+        let loopback = match url.host() {
+            Some(url::Host::Domain(name)) => name == "localhost",
+            Some(url::Host::Ipv4(address)) => address.is_loopback(),
+            Some(url::Host::Ipv6(address)) => address.is_loopback(),
+            None => false,
+        };
+        let scheme_fits = url.scheme() == "https" || (url.scheme() == "http" && loopback);
+        let bare = url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        if scheme_fits && bare { Ok(Self(url.origin().ascii_serialization())) } else { Err(RULE) }
+    }
+
+    /// The origin, without a slash at its end.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A workspace's record.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Workspace {
+    pub coach_id: CoachId,
+    pub email: String,
+    pub name: String,
+    pub team_id: Option<TeamId>,
+    pub canonical_host: CanonicalHost,
+    pub time_zone: Tz,
+    pub country: Country,
+    /// Most client records that the plan allows, deactivated ones included. `None`: no limit.
+    pub client_cap: Option<u32>,
+    pub entitlements: Entitlements,
+    pub crm: Option<CrmConfiguration>,
+}
+
+/// A team's record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Team {
+    pub team_id: TeamId,
+    /// Most client records of all its workspaces together. `None`: no limit.
+    pub client_cap: Option<u32>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[rstest::rstest]
+    #[case("https://coach.example.com", Some("https://coach.example.com"))]
+    #[case("https://Coach.Example.com:8443/", Some("https://coach.example.com:8443"))]
+    #[case("http://127.0.0.1:8080", Some("http://127.0.0.1:8080"))]
+    #[case("http://coach.example.com", None)]
+    #[case("https://coach.example.com/app", None)]
+    #[case("https://user@coach.example.com", None)]
+    #[case("https://coach.example.com?x", None)]
+    #[case("ftp://coach.example.com", None)]
+    #[case("coach.example.com", None)]
+    fn a_canonical_host_is_a_bare_origin(#[case] text: &str, #[case] origin: Option<&str>) {
+        assert_eq!(CanonicalHost::parse(text).ok().as_ref().map(CanonicalHost::as_str), origin);
+    }
+}
