@@ -1,0 +1,266 @@
+//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`.
+//!
+//! A claim is a lease with an owner token. Whoever writes under it states the token, so that a process which lost its lease changes
+//! nothing. Work that commits in a transaction moves its claim along in the same transaction: to the answer, or to a stage that says
+//! what a takeover has to go on with.
+//!
+//! 1. `begin`    PutItem, unless there is a record that counts. The refused put returns it: an answer, a lease, or one to take over.
+//! 2. `take_over` UpdateItem, if the lease is still the lapsed one.
+//! 3. `stage`, `answer`  Parts of the work's transaction.
+//! 4. `finish`   UpdateItem to the answer.
+//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
+
+use aws_sdk_dynamodb::types::{
+    ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+};
+use chrono::TimeDelta;
+use domain::idempotency::{IdempotencyKey, LEASE, RETENTION};
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment, random_bytes};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Db, Item, StoreError, Written, b, from_item, n, s, to_item, write};
+use crate::outbox::serde_bytes_attribute;
+use crate::vault::Vault;
+
+/// A lease on an idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pk: String,
+    owner: String,
+}
+
+/// An answer as it was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    /// JSON.
+    pub body: Vec<u8>,
+}
+
+/// What stands under a key when a request arrives with it.
+#[derive(Debug)]
+pub enum Begun<S> {
+    /// Nothing, or work that died before it committed anything.
+    Fresh(Claim),
+    /// Work that died after it committed this stage.
+    Staged(Claim, S),
+    /// Work that may still be alive.
+    InProgress,
+    /// Finished work.
+    Answered { answer: Answer, same_payload: bool },
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    owner: String,
+    /// Milliseconds.
+    lease_until: i64,
+    #[serde(with = "serde_bytes_attribute")]
+    fingerprint: Vec<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    stage: Option<Sealed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    body: Option<Sealed>,
+    /// Seconds: the TTL attribute.
+    expires_at: i64,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(transparent)]
+struct Sealed(#[serde(with = "serde_bytes_attribute")] Vec<u8>);
+
+/// The idempotency table.
+#[derive(Clone)]
+pub struct Claims {
+    db: Db,
+    table: String,
+    vault: Vault,
+}
+
+impl Claims {
+    /// The table that `IDEMPOTENCY_TABLE` names.
+    pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned(), vault: vault.clone() })
+    }
+
+    /// Claims a key, or tells what stands in the way.
+    pub async fn begin<S: DeserializeOwned>(
+        &self,
+        key: &IdempotencyKey,
+        fingerprint: [u8; 32],
+        now: Timestamp,
+    ) -> Result<Begun<S>, StoreError> {
+        let record = Record {
+            pk: format!("CLAIM#{}", key.as_str()),
+            owner: hex::encode(random_bytes::<16>()),
+            lease_until: (now + LEASE).ms(),
+            fingerprint: fingerprint.to_vec(),
+            stage: None,
+            status: None,
+            body: None,
+            expires_at: (now + RETENTION).unix_s(),
+        };
+        let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
+        let item = to_item(&record);
+        let written = write("PutItem", || {
+            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
+            // A put whose answer was lost is repeated by the SDK and finds its own token.
+            put.condition_expression("attribute_not_exists(pk) OR expires_at <= :now OR #owner = :owner")
+                .expression_attribute_names("#owner", "owner")
+                .expression_attribute_values(":now", n(now.unix_s()))
+                .expression_attribute_values(":owner", s(&claim.owner))
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) => Ok(Begun::Fresh(claim)),
+            Written::Refused(Some(old)) => self.standing(claim, old, fingerprint, now).await,
+            // Deleted by TTL between the check and the answer.
+            Written::Refused(None) => Ok(Begun::InProgress),
+        }
+    }
+
+    async fn standing<S: DeserializeOwned>(
+        &self,
+        claim: Claim,
+        old: Item,
+        fingerprint: [u8; 32],
+        now: Timestamp,
+    ) -> Result<Begun<S>, StoreError> {
+        let old: Record = from_item("claim", old)?;
+        if let (Some(status), Some(body)) = (old.status, &old.body) {
+            let body = self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?;
+            let answer = Answer { status, body };
+            return Ok(Begun::Answered { answer, same_payload: old.fingerprint == fingerprint });
+        }
+        if old.lease_until > now.ms() {
+            return Ok(Begun::InProgress);
+        }
+        self.take_over(claim, &old, fingerprint, now).await
+    }
+
+    async fn take_over<S: DeserializeOwned>(
+        &self,
+        claim: Claim,
+        lapsed: &Record,
+        fingerprint: [u8; 32],
+        now: Timestamp,
+    ) -> Result<Begun<S>, StoreError> {
+        // What was committed under the old payload stays what it is; a claim without a stage is as good as new.
+        let fingerprint = if lapsed.stage.is_some() { lapsed.fingerprint.clone() } else { fingerprint.to_vec() };
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
+            update
+                .update_expression("SET #owner = :owner, lease_until = :until, fingerprint = :print, expires_at = :expires")
+                .condition_expression("#owner = :lapsed_owner AND lease_until = :lapsed_until AND attribute_not_exists(#status)")
+                .expression_attribute_names("#owner", "owner")
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":owner", s(&claim.owner))
+                .expression_attribute_values(":until", n((now + LEASE).ms()))
+                .expression_attribute_values(":print", b(fingerprint.clone()))
+                .expression_attribute_values(":expires", n((now + RETENTION).unix_s()))
+                .expression_attribute_values(":lapsed_owner", s(&lapsed.owner))
+                .expression_attribute_values(":lapsed_until", n(lapsed.lease_until))
+                .return_values(ReturnValue::AllNew)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        let taken = match written.await? {
+            Written::Done(output) => output.attributes.unwrap_or_default(),
+            Written::Refused(_) => return Ok(Begun::InProgress),
+        };
+        let taken: Record = from_item("claim", taken)?;
+        match taken.stage {
+            None => Ok(Begun::Fresh(claim)),
+            Some(stage) => {
+                let stage = self.vault.unseal_json("claim", &context(&claim.pk, "stage"), &stage.0)?;
+                Ok(Begun::Staged(claim, stage))
+            }
+        }
+    }
+
+    /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
+    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S) -> TransactWriteItem {
+        let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
+        let update = self
+            .owned(claim)
+            .update_expression("SET stage = :stage")
+            .expression_attribute_values(":stage", b(sealed));
+        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+    }
+
+    /// The claim ends with an answer, together with the work that it is the answer to.
+    pub(crate) fn answer(&self, claim: &Claim, answer: &Answer, keep: TimeDelta, now: Timestamp) -> TransactWriteItem {
+        let update = self
+            .owned(claim)
+            .update_expression(ANSWER)
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":status", n(answer.status))
+            .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
+            .expression_attribute_values(":expires", n((now + keep).unix_s()));
+        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+    }
+
+    fn owned(&self, claim: &Claim) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+        Update::builder()
+            .table_name(&self.table)
+            .key("pk", s(&claim.pk))
+            .condition_expression("#owner = :owner")
+            .expression_attribute_names("#owner", "owner")
+            .expression_attribute_values(":owner", s(&claim.owner))
+    }
+
+    /// Records an answer. A claim that was taken over in the meantime keeps what its new owner makes of it.
+    pub async fn finish(&self, claim: &Claim, answer: &Answer, keep: TimeDelta, now: Timestamp) -> Result<(), StoreError> {
+        let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
+            update
+                .update_expression(ANSWER)
+                .condition_expression("#owner = :owner")
+                .expression_attribute_names("#owner", "owner")
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":owner", s(&claim.owner))
+                .expression_attribute_values(":status", n(answer.status))
+                .expression_attribute_values(":body", b(body.clone()))
+                .expression_attribute_values(":expires", n((now + keep).unix_s()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) | Written::Refused(_) => Ok(()),
+        }
+    }
+
+    /// Ends the lease without an answer.
+    pub async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
+            update
+                .update_expression("SET lease_until = :now")
+                .condition_expression("#owner = :owner AND attribute_not_exists(#status)")
+                .expression_attribute_names("#owner", "owner")
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":owner", s(&claim.owner))
+                .expression_attribute_values(":now", n(0))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) | Written::Refused(_) => Ok(()),
+        }
+    }
+}
+
+/// The stage goes with the answer: the password in it has no further use.
+const ANSWER: &str = "SET #status = :status, body = :body, expires_at = :expires REMOVE stage";
+
+fn context(pk: &str, field: &str) -> String {
+    format!("{pk}/{field}")
+}

@@ -1,0 +1,199 @@
+//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake, events and
+//! claim, or there is nothing.
+
+use aws_sdk_dynamodb::types::{CancellationReason, Put, TransactWriteItem, Update};
+use chrono::TimeDelta;
+use domain::client::Client;
+use domain::contact::Contact;
+use domain::email::Email;
+use domain::event::Event;
+use domain::id::{ClientId, IntakeId, TeamId};
+use domain::intake::IntakeState;
+use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+use serde::Serialize;
+
+use crate::claim::{Answer, Claim, Claims};
+use crate::client::record::Record;
+use crate::client::{Clients, email_pk, key};
+use crate::db::{StoreError, Transacted, refused_at, to_attribute, to_item};
+use crate::held_by::Address;
+use crate::outbox::Content;
+use crate::workspace::{SeatRefusal, seat_refusal};
+
+/// All that a creation writes.
+pub struct NewClientWrite<'a, S> {
+    pub client: &'a Client,
+    pub email: &'a Email,
+    /// The team that the workspace was in when it was read.
+    pub team: Option<&'a TeamId>,
+    pub intake: IntakeWrite<'a>,
+    pub event: Event,
+    /// What the application learns.
+    pub fact: OutgoingFact,
+    /// Not to be told before: the welcome mail may still decide what the fact says.
+    pub fact_after: Timestamp,
+    /// The contact that becomes this client.
+    pub lead: Option<&'a Contact>,
+    pub claim: (&'a Claims, &'a Claim, ClaimStep<'a, S>),
+}
+
+/// The new client's intake.
+pub struct IntakeWrite<'a> {
+    pub id: &'a IntakeId,
+    pub token_sha256: &'a str,
+    pub state: IntakeState,
+}
+
+/// Where the claim comes to with the transaction.
+pub enum ClaimStep<'a, S> {
+    /// More is to be done; a takeover goes on from here.
+    Stage(&'a S),
+    /// All is done.
+    Answer(&'a Answer, TimeDelta),
+}
+
+/// What came of a creation.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Created {
+    Done,
+    EmailTaken,
+    PlanFull,
+    TeamFull,
+    /// Somebody else has taken over the claim.
+    ClaimLost,
+    /// The workspace or the lead has changed since it was read.
+    Changed,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Part {
+    Claim,
+    Email,
+    Workspace,
+    Team,
+    Lead,
+    Other,
+}
+
+#[derive(Serialize)]
+struct IntakeRecord<'a> {
+    pk: String,
+    intake_id: &'a IntakeId,
+    token_sha256: &'a str,
+    state: IntakeState,
+    created_at: Timestamp,
+}
+
+impl Clients {
+    /// Creates a client.
+    pub async fn create<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Result<Created, StoreError> {
+        let mut parts = Vec::new();
+        let mut writes = Vec::new();
+        for (part, write) in self.writes(new, now) {
+            parts.push(part);
+            writes.push(write);
+        }
+        match self.db.transact(&writes).await? {
+            Transacted::Done => Ok(Created::Done),
+            Transacted::Refused(reasons) => refusal(&parts, &reasons, new.team),
+        }
+    }
+
+    fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<(Part, TransactWriteItem)> {
+        let id = new.client.id.as_str();
+        let coach = &new.client.coach_id;
+        let email = Address { table: &self.table, key: key(&email_pk(new.email.key().as_str())) };
+        let event = Content::Event(Box::new(new.event.clone()));
+        let fact = Content::Fact(Box::new(new.fact.clone()));
+        let mut writes = vec![
+            (Part::Email, email.take(id)),
+            (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
+            (Part::Other, self.put_if_new(&Record::new(new.client, now, None, 1))),
+            (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
+            (Part::Other, self.outbox.put(&event, now)),
+            (Part::Other, self.outbox.put(&fact, new.fact_after)),
+        ];
+        writes.extend(new.team.map(|team| (Part::Team, self.workspaces.take_team_seat(team))));
+        if let Some(lead) = new.lead {
+            let linked = Contact { client_id: Some(new.client.id.clone()), updated_at: now, ..lead.clone() };
+            let updated = Content::Fact(Box::new(OutgoingFact::contact_updated(coach, &linked)));
+            writes.push((Part::Lead, self.contacts.link(coach, lead.id, &new.client.id, now)));
+            writes.push((Part::Other, self.outbox.put(&updated, now)));
+        }
+        let (claims, claim, step) = &new.claim;
+        let write = match step {
+            ClaimStep::Stage(stage) => claims.stage(claim, stage),
+            ClaimStep::Answer(answer, keep) => claims.answer(claim, answer, *keep, now),
+        };
+        writes.push((Part::Claim, write));
+        writes
+    }
+
+    /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
+    ///
+    /// A fact that was sent meanwhile (its creation died, and the schedule sent it) is left as it was sent.
+    pub async fn finish_welcome(
+        &self,
+        client: &ClientId,
+        state: IntakeState,
+        fact: &OutgoingFact,
+        (claims, claim, answer, keep): (&Claims, &Claim, &Answer, TimeDelta),
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let intake = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&format!("INTAKE#{client}"))))
+            .update_expression("SET #state = :state")
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_names("#state", "state")
+            .expression_attribute_values(":state", to_attribute(&state));
+        let intake = intake.build().expect("a table, a key and an expression are given");
+        let intake = TransactWriteItem::builder().update(intake).build();
+        let mut writes = vec![intake, claims.answer(claim, answer, keep, now)];
+        let release = self.outbox.release(&Content::Fact(Box::new(fact.clone())), now);
+        let fact_index = writes.len();
+        writes.push(release);
+        if let Transacted::Refused(reasons) = self.db.transact(&writes).await?
+            && refused_at(&reasons, fact_index)
+        {
+            writes.pop();
+            self.db.transact(&writes).await?;
+        }
+        Ok(())
+    }
+
+    fn put_if_new<R: Serialize>(&self, record: &R) -> TransactWriteItem {
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(record)));
+        let put = put.condition_expression("attribute_not_exists(pk)").build();
+        TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+    }
+}
+
+fn intake_record<'a>(client: &ClientId, intake: &IntakeWrite<'a>, now: Timestamp) -> IntakeRecord<'a> {
+    IntakeRecord {
+        pk: format!("INTAKE#{client}"),
+        intake_id: intake.id,
+        token_sha256: intake.token_sha256,
+        state: intake.state,
+        created_at: now,
+    }
+}
+
+/// The first cause in the order in which callers are told of them.
+fn refusal(parts: &[Part], reasons: &[CancellationReason], team: Option<&TeamId>) -> Result<Created, StoreError> {
+    let failed = |part: Part| parts.iter().position(|other| *other == part).filter(|index| refused_at(reasons, *index));
+    if failed(Part::Claim).is_some() {
+        return Ok(Created::ClaimLost);
+    }
+    if failed(Part::Email).is_some() {
+        return Ok(Created::EmailTaken);
+    }
+    if let Some(index) = failed(Part::Workspace) {
+        return Ok(match seat_refusal(&reasons[index], team)? {
+            SeatRefusal::PlanFull => Created::PlanFull,
+            SeatRefusal::Changed => Created::Changed,
+        });
+    }
+    Ok(if failed(Part::Team).is_some() { Created::TeamFull } else { Created::Changed })
+}

@@ -1,0 +1,152 @@
+//! The application's whole record of a client: a creation, a change or a hand-over, told apart by what is stored.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use domain::client::{Client, Profile};
+use domain::email::Email;
+use domain::event::Event;
+use domain::fact::ClientSaved;
+use domain::id::{CoachId, TeamId};
+use domain::time::Timestamp;
+
+use crate::client::record::Record;
+use crate::client::{Clients, MAX_ROUNDS, email_pk, key};
+use crate::db::{StoreError, Transacted, n, to_item};
+use crate::held_by::Address;
+use crate::outbox::Content;
+use crate::workspace::StoredWorkspace;
+
+/// What came of a fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeedOutcome {
+    Stored,
+    /// What is stored is newer.
+    Stale,
+    /// The workspace has not been seen yet.
+    UnknownWorkspace,
+}
+
+/// Seats that a change moves: clients and active clients by workspace, clients by team. Nothing is named twice, as a transaction demands.
+#[derive(Default)]
+struct Seats<'a> {
+    workspaces: BTreeMap<&'a CoachId, (Option<&'a TeamId>, i64, i64)>,
+    teams: BTreeMap<&'a TeamId, i64>,
+}
+
+impl<'a> Seats<'a> {
+    fn add(&mut self, workspace: &'a StoredWorkspace, clients: i64, active: i64) {
+        let team = workspace.workspace.team_id.as_ref();
+        let entry = self.workspaces.entry(&workspace.workspace.coach_id).or_insert((team, 0, 0));
+        entry.1 += clients;
+        entry.2 += active;
+        if let Some(team) = team {
+            *self.teams.entry(team).or_insert(0) += clients;
+        }
+    }
+}
+
+impl Clients {
+    /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
+    pub async fn save(&self, saved: &ClientSaved, at: Timestamp, backfill: bool, now: Timestamp) -> Result<FeedOutcome, StoreError> {
+        for _ in 0..MAX_ROUNDS {
+            let found = self.record(&saved.client_id).await?;
+            if found.as_ref().is_some_and(|found| found.saved_at > at.ms()) {
+                return Ok(FeedOutcome::Stale);
+            }
+            let Some(workspace) = self.workspaces.get(&saved.coach_id).await? else {
+                return Ok(FeedOutcome::UnknownWorkspace);
+            };
+            let former = match &found {
+                Some(found) if found.owner != saved.coach_id => self.workspaces.get(&found.owner).await?,
+                _ => None,
+            };
+            let client = merged(saved, found.as_ref(), at);
+            let mut seats = Seats::default();
+            let active = |client: bool| i64::from(client);
+            match &found {
+                None => seats.add(&workspace, 1, active(client.is_active)),
+                Some(found) if found.owner == client.coach_id => {
+                    seats.add(&workspace, 0, active(client.is_active) - active(found.is_active));
+                }
+                Some(found) => {
+                    seats.add(&workspace, 1, active(client.is_active));
+                    if let Some(former) = &former {
+                        seats.add(former, -1, -active(found.is_active));
+                    }
+                }
+            }
+            let mut writes = vec![self.put_version(&client, found.as_ref(), at)];
+            writes.extend(self.seat_writes(&seats));
+            writes.extend(self.address_writes(&client, found.as_ref()).await?);
+            if found.is_none() && !backfill {
+                let event = Event::new_client(&client, at);
+                writes.push(self.outbox.put(&Content::Event(Box::new(event)), now));
+            }
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(FeedOutcome::Stored);
+            }
+        }
+        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+    }
+
+    fn put_version(&self, client: &Client, found: Option<&Record>, at: Timestamp) -> TransactWriteItem {
+        let activation_set_at = found.and_then(|found| found.activation_set_at);
+        let record = Record::new(client, at, activation_set_at, found.map_or(1, |found| found.version + 1));
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
+        let put = match found {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(found) => {
+                put.condition_expression("version = :version").expression_attribute_values(":version", n(found.version))
+            }
+        };
+        TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+    }
+
+    fn seat_writes(&self, seats: &Seats<'_>) -> Vec<TransactWriteItem> {
+        let mut writes = Vec::new();
+        for (coach, (team, clients, active)) in &seats.workspaces {
+            if (*clients, *active) != (0, 0) {
+                writes.push(self.workspaces.move_seats(coach, *team, *clients, *active));
+            }
+        }
+        for (team, clients) in seats.teams.iter().filter(|(_, clients)| **clients != 0) {
+            writes.push(self.workspaces.move_team_seats(team, *clients));
+        }
+        writes
+    }
+
+    async fn address_writes(&self, client: &Client, found: Option<&Record>) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let old = found.and_then(|found| found.email.as_ref()).map(Email::key);
+        let new = client.profile.email.as_ref().map(Email::key);
+        if old == new {
+            return Ok(Vec::new());
+        }
+        let id = client.id.as_str();
+        let mut writes = Vec::new();
+        if let Some(old) = old {
+            let address = Address { table: &self.table, key: key(&email_pk(old.as_str())) };
+            writes.extend(address.leave(self.holders(old.as_str()).await?.as_ref(), id));
+        }
+        if let Some(new) = new {
+            let address = Address { table: &self.table, key: key(&email_pk(new.as_str())) };
+            writes.extend(address.join(self.holders(new.as_str()).await?.as_ref(), id));
+        }
+        Ok(writes)
+    }
+}
+
+/// The record as the fact has it, but for what the application does not know and for a flag that the API has set since.
+fn merged(saved: &ClientSaved, found: Option<&Record>, at: Timestamp) -> Client {
+    let flag_is_newer = found.and_then(|found| found.activation_set_at).is_some_and(|set_at| set_at > at.ms());
+    Client {
+        id: saved.client_id.clone(),
+        coach_id: saved.coach_id.clone(),
+        profile: Profile { external_id: found.and_then(|found| found.external_id.clone()), ..saved.profile.clone() },
+        is_active: if flag_is_newer { found.is_some_and(|found| found.is_active) } else { saved.is_active },
+        phase: saved.phase.clone(),
+        created_at: saved.created_at,
+        origin: found.map_or(saved.origin, |found| found.origin),
+        latest_check_in_at: found.and_then(|found| found.latest_check_in_at),
+    }
+}

@@ -1,0 +1,248 @@
+//! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<lower-cased>`: who has the address (module `held_by`); its first
+//! holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
+//! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`, `listed_at`; active ones only.
+//!
+//! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
+//! 2. `page`       Query `by_owner` or `active`, newest first.
+//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment ago.
+//! 4. `create`     Transaction: address, record, intake, seats under both caps, lead, outbox, claim.
+//! 5. `set_active` Transaction on the version read: record, counts, outbox.
+//! 6. `save`       Read, then transaction on the version read: record, address, seats and counts, outbox.
+
+mod create;
+mod feed;
+mod record;
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnConsumedCapacity, TransactWriteItem, Update};
+use domain::client::{Client, ClientListItem};
+use domain::email::EmailKey;
+use domain::id::{ClientId, CoachId};
+use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+
+pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
+pub use feed::FeedOutcome;
+
+use crate::contact::Contacts;
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s};
+use crate::held_by::Holders;
+use crate::outbox::{Content, Outbox};
+use crate::workspace::Workspaces;
+use record::Record;
+
+/// How often a change that lost a race is decided anew.
+const MAX_ROUNDS: u32 = 10;
+
+/// One page of a list.
+#[derive(Debug)]
+pub struct Page<T> {
+    pub items: Vec<T>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// A client as stored.
+#[derive(Debug, Clone)]
+pub struct StoredClient {
+    pub client: Client,
+    version: u64,
+}
+
+/// The clients table, and what a client's life touches beside it.
+#[derive(Clone)]
+pub struct Clients {
+    db: Db,
+    table: String,
+    workspaces: Workspaces,
+    contacts: Contacts,
+    outbox: Outbox,
+}
+
+impl Clients {
+    /// The table that `CLIENTS_TABLE` names.
+    pub fn new(
+        env: &Environment,
+        db: &Db,
+        workspaces: &Workspaces,
+        contacts: &Contacts,
+        outbox: &Outbox,
+    ) -> Result<Self, BoxError> {
+        Ok(Self {
+            db: db.clone(),
+            table: env.config().get("CLIENTS_TABLE")?.to_owned(),
+            workspaces: workspaces.clone(),
+            contacts: contacts.clone(),
+            outbox: outbox.clone(),
+        })
+    }
+
+    /// The client with that id, whoever owns it.
+    pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
+        let record = self.record(id).await?;
+        Ok(record.map(|record| StoredClient { version: record.version, client: record.into_client() }))
+    }
+
+    /// A page of a coach's clients, newest first. `after` is an earlier page's `next`.
+    pub async fn page(
+        &self,
+        coach: &CoachId,
+        active_only: bool,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Page<ClientListItem>, StoreError> {
+        let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
+        // One more than asked for tells whether there is a next page.
+        let wanted = limit as usize + 1;
+        let mut items: Vec<Item> = Vec::new();
+        let mut start = after.map(|listed_at| page_start(coach, partition, listed_at));
+        loop {
+            let missing = i32::try_from(wanted - items.len()).unwrap_or(i32::MAX);
+            let query = self.db.client().query().table_name(&self.table).index_name(index).scan_index_forward(false);
+            let page = query
+                .key_condition_expression("#owner = :coach")
+                .expression_attribute_names("#owner", partition)
+                .expression_attribute_values(":coach", s(coach.as_str()))
+                .limit(missing)
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            items.extend(page.items.unwrap_or_default());
+            start = page.last_evaluated_key;
+            if start.is_none() || items.len() >= wanted {
+                break;
+            }
+        }
+        let more = items.len() > limit as usize;
+        items.truncate(limit as usize);
+        let next = if more { items.last().and_then(listed_at) } else { None };
+        let items = items.into_iter().map(record::list_item).collect::<Result<Vec<_>, _>>()?;
+        Ok(Page { items, next })
+    }
+
+    /// All clients with that address, newest first, whoever owns them.
+    pub async fn with_email(&self, email: &EmailKey) -> Result<Vec<Client>, StoreError> {
+        let Some(holders) = self.holders(email.as_str()).await? else { return Ok(Vec::new()) };
+        let mut clients = Vec::new();
+        for item in self.read(holders.all().map(|id| format!("CLIENT#{id}")).collect()).await? {
+            clients.push(from_item::<Record>("client", item)?.into_client());
+        }
+        clients.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
+        Ok(clients)
+    }
+
+    /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing.
+    pub async fn set_active(
+        &self,
+        coach: &CoachId,
+        found: Option<StoredClient>,
+        is_active: bool,
+        now: Timestamp,
+    ) -> Result<Option<Client>, StoreError> {
+        let mut found = found;
+        for _ in 0..MAX_ROUNDS {
+            let Some(StoredClient { mut client, version }) = found.filter(|found| found.client.coach_id == *coach) else {
+                return Ok(None);
+            };
+            if client.is_active == is_active {
+                return Ok(Some(client));
+            }
+            client.is_active = is_active;
+            let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, now)));
+            let writes = [
+                self.activation(&client, version, now),
+                self.workspaces.count_active(coach, if is_active { 1 } else { -1 }),
+                self.outbox.put(&fact, now),
+            ];
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Some(client));
+            }
+            found = self.get(&client.id).await?;
+        }
+        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+    }
+
+    fn activation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .key("pk", s(format!("CLIENT#{}", client.id)))
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", n(version))
+            .expression_attribute_values(":now", n(now.ms()))
+            .expression_attribute_values(":active", AttributeValue::Bool(client.is_active))
+            .expression_attribute_values(":one", n(1));
+        let set = "is_active = :active, activation_set_at = :now";
+        let update = if client.is_active {
+            update
+                .update_expression(format!("SET {set}, active_owner = :owner ADD version :one"))
+                .expression_attribute_values(":owner", s(client.coach_id.as_str()))
+        } else {
+            update.update_expression(format!("SET {set} REMOVE active_owner ADD version :one"))
+        };
+        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+    }
+
+    async fn record(&self, id: &ClientId) -> Result<Option<Record>, StoreError> {
+        let item = self.item(&format!("CLIENT#{id}")).await?;
+        item.map(|item| from_item("client", item)).transpose()
+    }
+
+    async fn holders(&self, email: &str) -> Result<Option<Holders>, StoreError> {
+        self.item(&email_pk(email)).await?.map(Holders::from_item).transpose()
+    }
+
+    async fn item(&self, pk: &str) -> Result<Option<Item>, StoreError> {
+        let get = self.db.client().get_item().table_name(&self.table).key("pk", s(pk)).consistent_read(true);
+        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
+    }
+
+    /// The items with these keys, in no order.
+    async fn read(&self, pks: Vec<String>) -> Result<Vec<Item>, StoreError> {
+        const BATCH: usize = 100;
+        let mut found = Vec::new();
+        for chunk in pks.chunks(BATCH) {
+            let mut wanted: Vec<Item> = chunk.iter().map(|pk| key(pk)).collect();
+            while !wanted.is_empty() {
+                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+                let got = self
+                    .db
+                    .client()
+                    .batch_get_item()
+                    .request_items(&self.table, keys.expect("keys are given"))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+                    .await
+                    .map_err(|error| read_failed("BatchGetItem", error))?;
+                found.extend(got.responses.unwrap_or_default().remove(&self.table).unwrap_or_default());
+                let rest = got.unprocessed_keys.unwrap_or_default().remove(&self.table);
+                wanted = rest.map(|rest| rest.keys).unwrap_or_default();
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn key(pk: &str) -> Item {
+    Item::from([("pk".to_owned(), s(pk))])
+}
+
+fn email_pk(email: &str) -> String {
+    format!("EMAIL#{email}")
+}
+
+fn listed_at(item: &Item) -> Option<String> {
+    item.get("listed_at").and_then(|value| value.as_s().ok()).cloned()
+}
+
+/// The index key that a page ended at. The client's id is the end of `listed_at`, after the time.
+fn page_start(coach: &CoachId, partition: &str, listed_at: &str) -> Item {
+    let id = listed_at.split_once('#').map_or("", |(_, id)| id);
+    Item::from([
+        ("pk".to_owned(), s(format!("CLIENT#{id}"))),
+        (partition.to_owned(), s(coach.as_str())),
+        ("listed_at".to_owned(), s(listed_at)),
+    ])
+}

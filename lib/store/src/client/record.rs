@@ -1,0 +1,123 @@
+//! A client's item.
+
+use chrono::NaiveDate;
+use domain::client::{Client, ClientListItem, Measure, Origin, Phase, Profile};
+use domain::email::Email;
+use domain::id::{ClientId, CoachId};
+use domain::phone::Phone;
+use domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Item, StoreError, from_item};
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    pk: String,
+    pub(super) owner: CoachId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    active_owner: Option<CoachId>,
+    listed_at: String,
+    client_id: ClientId,
+    pub(super) email: Option<Email>,
+    full_name: String,
+    phone: Option<Phone>,
+    goals: Option<String>,
+    health_notes: Option<String>,
+    height_in: Option<Measure>,
+    weight_lbs: Option<Measure>,
+    pub(super) external_id: Option<String>,
+    pub(super) is_active: bool,
+    current_phase: Option<String>,
+    phase_started_on: Option<NaiveDate>,
+    programme_id: Option<String>,
+    created_at: Timestamp,
+    pub(super) origin: Origin,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) latest_check_in_at: Option<Timestamp>,
+    /// When the record, as a whole, was true. Milliseconds.
+    pub(super) saved_at: i64,
+    /// When the API last set the active flag. Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) activation_set_at: Option<i64>,
+    pub(super) version: u64,
+}
+
+impl Record {
+    pub(super) fn new(client: &Client, saved_at: Timestamp, activation_set_at: Option<i64>, version: u64) -> Self {
+        let profile = client.profile.clone();
+        Self {
+            pk: format!("CLIENT#{}", client.id),
+            owner: client.coach_id.clone(),
+            active_owner: client.is_active.then(|| client.coach_id.clone()),
+            listed_at: format!("{}#{}", client.created_at, client.id),
+            client_id: client.id.clone(),
+            email: profile.email,
+            full_name: profile.full_name,
+            phone: profile.phone,
+            goals: profile.goals,
+            health_notes: profile.health_notes,
+            height_in: profile.height_in,
+            weight_lbs: profile.weight_lbs,
+            external_id: profile.external_id,
+            is_active: client.is_active,
+            current_phase: client.phase.current.clone(),
+            phase_started_on: client.phase.started_on,
+            programme_id: client.phase.programme_id.clone(),
+            created_at: client.created_at,
+            origin: client.origin,
+            latest_check_in_at: client.latest_check_in_at,
+            saved_at: saved_at.ms(),
+            activation_set_at,
+            version,
+        }
+    }
+
+    pub(super) fn into_client(self) -> Client {
+        Client {
+            id: self.client_id,
+            coach_id: self.owner,
+            profile: Profile {
+                email: self.email,
+                full_name: self.full_name,
+                phone: self.phone,
+                goals: self.goals,
+                health_notes: self.health_notes,
+                height_in: self.height_in,
+                weight_lbs: self.weight_lbs,
+                external_id: self.external_id,
+            },
+            is_active: self.is_active,
+            phase: Phase {
+                current: self.current_phase,
+                started_on: self.phase_started_on,
+                programme_id: self.programme_id,
+            },
+            created_at: self.created_at,
+            origin: self.origin,
+            latest_check_in_at: self.latest_check_in_at,
+        }
+    }
+}
+
+/// A list item from what an index holds of a client.
+pub(super) fn list_item(item: Item) -> Result<ClientListItem, StoreError> {
+    #[derive(Deserialize)]
+    struct Projected {
+        pk: String,
+        full_name: String,
+        email: Option<Email>,
+        is_active: bool,
+        current_phase: Option<String>,
+        created_at: Timestamp,
+    }
+    let projected: Projected = from_item("client", item)?;
+    let id = projected.pk.strip_prefix("CLIENT#").unwrap_or_default();
+    Ok(ClientListItem {
+        client_id: ClientId::parse(id).map_err(|rule| StoreError::corrupt("client", rule))?,
+        full_name: projected.full_name,
+        email: projected.email,
+        is_active: projected.is_active,
+        current_phase: projected.current_phase,
+        created_at: projected.created_at,
+    })
+}

@@ -1,0 +1,257 @@
+//! What all tables share: the client, item conversion, and how failures are told apart.
+//!
+//! A failed condition is an outcome. `TransactionConflict` means that another transaction touched an item at the same moment: it is
+//! retried here, a bounded number of times with jitter. What the SDK gives up on after its own retries is [`StoreError::Unavailable`].
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::time::Duration;
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, ReturnConsumedCapacity, TransactWriteItem};
+use runtime::{Environment, random_bytes};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// A stored item.
+pub(crate) type Item = HashMap<String, AttributeValue>;
+
+/// How often a write that met another transaction is tried, the first time included.
+const MAX_CONFLICT_ATTEMPTS: u32 = 12;
+/// Longest wait before the second try; doubled each time up to [`LONGEST_BACKOFF`].
+const FIRST_BACKOFF: Duration = Duration::from_millis(10);
+const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
+
+/// What goes wrong with a store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// No answer, or no capacity, after retries. A write may or may not have happened.
+    #[error("the store did not answer {operation}")]
+    Unavailable {
+        operation: &'static str,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// The store refused the request itself: a bug, or a missing permission.
+    #[error("the store refused {operation}")]
+    Refused {
+        operation: &'static str,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An item does not have the form that it was written in.
+    #[error("a stored {entity} cannot be read: {reason}")]
+    Corrupt { entity: &'static str, reason: String },
+}
+
+impl StoreError {
+    pub(crate) fn corrupt(entity: &'static str, reason: impl std::fmt::Display) -> Self {
+        Self::Corrupt { entity, reason: reason.to_string() }
+    }
+}
+
+/// What came of a conditional write.
+pub(crate) enum Written<T> {
+    Done(T),
+    /// The condition failed; the item as it is, where it exists and was asked for.
+    Refused(Option<Item>),
+}
+
+/// What came of a transaction.
+pub(crate) enum Transacted {
+    Done,
+    /// A condition failed; for each item in order the reason's code and, where asked for, the item as it is.
+    Refused(Vec<CancellationReason>),
+}
+
+/// The DynamoDB client of a function environment.
+#[derive(Clone)]
+pub struct Db {
+    client: Client,
+}
+
+impl Db {
+    /// A client with the environment's settings.
+    pub fn new(env: &Environment) -> Self {
+        Self { client: Client::new(env.sdk()) }
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Carries out all of the writes or none.
+    pub(crate) async fn transact(&self, writes: &[TransactWriteItem]) -> Result<Transacted, StoreError> {
+        let written = retrying_conflicts("TransactWriteItems", || {
+            let request = self.client.transact_write_items().return_consumed_capacity(ReturnConsumedCapacity::Total);
+            request.set_transact_items(Some(writes.to_vec())).send()
+        });
+        match written.await? {
+            Attempted::Done(_) => Ok(Transacted::Done),
+            Attempted::Refused(Refusal::Transaction(reasons)) => Ok(Transacted::Refused(reasons)),
+            Attempted::Refused(Refusal::Item(_)) => Ok(Transacted::Refused(Vec::new())),
+        }
+    }
+}
+
+/// Whether the reason at `index` is a failed condition.
+pub(crate) fn refused_at(reasons: &[CancellationReason], index: usize) -> bool {
+    reasons.get(index).and_then(CancellationReason::code) == Some("ConditionalCheckFailed")
+}
+
+/// Tries a single-item write; see the module's header.
+pub(crate) async fn write<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Written<T>, StoreError>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<T, SdkError<E>>>,
+    E: WriteFailure,
+{
+    match retrying_conflicts(operation, attempt).await? {
+        Attempted::Done(output) => Ok(Written::Done(output)),
+        Attempted::Refused(Refusal::Item(old)) => Ok(Written::Refused(old)),
+        Attempted::Refused(Refusal::Transaction(_)) => Ok(Written::Refused(None)),
+    }
+}
+
+/// Tells a read's failure apart.
+pub(crate) fn read_failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    let transient = match &error {
+        SdkError::ServiceError(service) => service.raw().status().as_u16() >= 500 || is_throttle(service.err().code()),
+        _ => true,
+    };
+    let source = Box::new(error);
+    if transient { StoreError::Unavailable { operation, source } } else { StoreError::Refused { operation, source } }
+}
+
+fn is_throttle(code: Option<&str>) -> bool {
+    matches!(
+        code,
+        Some("ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded" | "TransactionInProgressException")
+    )
+}
+
+/// A failed condition.
+pub(crate) enum Refusal {
+    Item(Option<Item>),
+    Transaction(Vec<CancellationReason>),
+}
+
+enum Attempted<T> {
+    Done(T),
+    Refused(Refusal),
+}
+
+/// What a write's error says about its condition.
+pub(crate) trait WriteFailure: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static {
+    /// The failed condition, if it was one.
+    fn refusal(&self) -> Option<Refusal>;
+    /// Whether another transaction was in the way.
+    fn is_conflict(&self) -> bool;
+}
+
+macro_rules! single_item_failure {
+    ($($error:ident)*) => {$(
+        impl WriteFailure for $error {
+            fn refusal(&self) -> Option<Refusal> {
+                match self {
+                    Self::ConditionalCheckFailedException(failed) => Some(Refusal::Item(failed.item().cloned())),
+                    _ => None,
+                }
+            }
+            fn is_conflict(&self) -> bool {
+                matches!(self, Self::TransactionConflictException(_))
+            }
+        }
+    )*};
+}
+single_item_failure! { PutItemError UpdateItemError DeleteItemError }
+
+impl WriteFailure for TransactWriteItemsError {
+    fn refusal(&self) -> Option<Refusal> {
+        let Self::TransactionCanceledException(cancelled) = self else { return None };
+        let reasons = cancelled.cancellation_reasons();
+        let failed = reasons.iter().any(|reason| reason.code() == Some("ConditionalCheckFailed"));
+        failed.then(|| Refusal::Transaction(reasons.to_vec()))
+    }
+
+    fn is_conflict(&self) -> bool {
+        let passing = |reason: &CancellationReason| {
+            matches!(reason.code(), Some("TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded"))
+        };
+        match self {
+            Self::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons().iter().any(passing),
+            _ => false,
+        }
+    }
+}
+
+async fn retrying_conflicts<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Attempted<T>, StoreError>
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Result<T, SdkError<E>>>,
+    E: WriteFailure,
+{
+    let mut backoff = FIRST_BACKOFF;
+    for made in 1.. {
+        let error = match attempt().await {
+            Ok(output) => return Ok(Attempted::Done(output)),
+            Err(error) => error,
+        };
+        let service_error = error.as_service_error();
+        if let Some(refusal) = service_error.and_then(WriteFailure::refusal) {
+            return Ok(Attempted::Refused(refusal));
+        }
+        if !service_error.is_some_and(WriteFailure::is_conflict) {
+            return Err(read_failed(operation, error));
+        }
+        if made == MAX_CONFLICT_ATTEMPTS {
+            return Err(StoreError::Unavailable { operation, source: Box::new(error) });
+        }
+        tokio::time::sleep(jittered(backoff)).await;
+        backoff = (backoff * 2).min(LONGEST_BACKOFF);
+    }
+    unreachable!("the loop ends by returning")
+}
+
+/// Between nothing and the whole of `longest`: transactions that met must not meet again.
+fn jittered(longest: Duration) -> Duration {
+    longest.mul_f64(f64::from(u16::from_be_bytes(random_bytes())) / f64::from(u16::MAX))
+}
+
+/// A string attribute.
+pub(crate) fn s(text: impl Into<String>) -> AttributeValue {
+    AttributeValue::S(text.into())
+}
+
+/// A number attribute.
+pub(crate) fn n(number: impl std::fmt::Display) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+/// A binary attribute.
+pub(crate) fn b(bytes: impl Into<Vec<u8>>) -> AttributeValue {
+    AttributeValue::B(aws_sdk_dynamodb::primitives::Blob::new(bytes))
+}
+
+/// A record as an item. Records are plain structs of ours: they convert.
+pub(crate) fn to_item<T: Serialize>(record: &T) -> Item {
+    serde_dynamo::to_item(record).expect("a record converts to an item")
+}
+
+/// An item as the record that it was written from.
+pub(crate) fn from_item<T: DeserializeOwned>(entity: &'static str, item: Item) -> Result<T, StoreError> {
+    serde_dynamo::from_item(item).map_err(|error| StoreError::corrupt(entity, error))
+}
+
+/// A record inside an item.
+pub(crate) fn to_attribute<T: Serialize>(record: &T) -> AttributeValue {
+    serde_dynamo::to_attribute_value(record).expect("a record converts to an attribute")
+}

@@ -1,0 +1,371 @@
+//! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days.
+//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, so that a partition is in that order.
+//! The body is rendered once and sealed: each attempt sends the same bytes. `chain` and `next_attempt` say which order counts;
+//! `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
+//!
+//! 1. `create`, `create_unsent` PutItem, unless it exists.
+//! 2. `claim`    UpdateItem: takes the lease if this attempt is next and nobody is at it.
+//! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
+//! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows.
+//! 5. `page`     Query, newest first: in the module `log`.
+//!
+//! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
+
+mod log;
+
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
+};
+use domain::delivery::{ATTEMPT_LEASE, Attempt, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, Next};
+use domain::id::{DeliveryId, EndpointId, EventId};
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment, random_bytes};
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_attribute, to_item, write};
+use crate::outbox::serde_bytes_attribute;
+use crate::vault::Vault;
+
+pub use log::Page;
+
+/// A delivery to be stored.
+#[derive(Debug, Clone, Copy)]
+pub struct NewDelivery<'a> {
+    pub endpoint_id: &'a EndpointId,
+    pub id: &'a DeliveryId,
+    pub event_id: &'a EventId,
+    pub event_type: &'a str,
+    pub body: &'a [u8],
+}
+
+/// What came of storing a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Created {
+    New,
+    /// It was there, and its first attempt has not been made: its order may never have been sent.
+    Waiting,
+    /// It was there, and is under way or has ended.
+    Known,
+}
+
+/// What came of taking on an attempt.
+#[derive(Debug)]
+pub enum Claim {
+    Taken(Box<Taken>),
+    /// The attempt has been made. The next attempt's order, unless it is known to have been sent.
+    Stale(Option<Box<DeliveryOrder>>),
+    /// Somebody is at it.
+    Held,
+    /// The delivery, or the order's chain, has ended.
+    Ended,
+    /// There is no such delivery, or no longer.
+    Unknown,
+}
+
+/// An attempt that is ours to make.
+#[derive(Debug)]
+pub struct Taken {
+    pub order: DeliveryOrder,
+    pub event_id: EventId,
+    pub event_type: String,
+    pub body: Vec<u8>,
+    owner: String,
+}
+
+/// What came of noting that an order goes back to the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PuttingBack {
+    /// Nobody else has noted it.
+    Ours,
+    /// Another copy of the order was noted. It may never have been sent on.
+    Noted,
+    /// The order counts no more, or has been further already.
+    Past,
+}
+
+/// What came of recording an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    Done,
+    /// The lease ran out and somebody else took over: nothing was changed.
+    Lost,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    sk: String,
+    id: DeliveryId,
+    webhook_id: EventId,
+    event_type: String,
+    status: DeliveryStatus,
+    attempts: Vec<Attempt>,
+    chain: u32,
+    next_attempt: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    next_attempt_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hop: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hop_owner: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease_owner: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lease_until: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recorded_by: Option<String>,
+    #[serde(with = "serde_bytes_attribute")]
+    sealed: Vec<u8>,
+    expires_at: i64,
+}
+
+/// The deliveries table.
+#[derive(Clone)]
+pub struct Deliveries {
+    db: Db,
+    table: String,
+    vault: Vault,
+}
+
+impl Deliveries {
+    /// The table that `DELIVERIES_TABLE` names.
+    pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("DELIVERIES_TABLE")?.to_owned(), vault: vault.clone() })
+    }
+
+    /// Stores a delivery whose first attempt is due at once.
+    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<Created, StoreError> {
+        self.put(self.record_of(delivery, now)).await
+    }
+
+    /// Stores a delivery that is not made, for this reason. It can be made up for by hand.
+    pub async fn create_unsent(
+        &self,
+        delivery: NewDelivery<'_>,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<Created, StoreError> {
+        let pending = self.record_of(delivery, now);
+        let attempts = vec![Attempt::unsent(now, reason)];
+        self.put(Record { status: DeliveryStatus::Failed, attempts, next_attempt_at: None, ..pending }).await
+    }
+
+    /// Takes an attempt on, for as long as [`ATTEMPT_LEASE`].
+    pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<Claim, StoreError> {
+        let owner = new_owner();
+        let written = write("UpdateItem", || {
+            self.update_of_next(order, now, "(attribute_not_exists(lease_until) OR lease_until <= :now)")
+                .update_expression("SET lease_owner = :owner, lease_until = :until")
+                .expression_attribute_values(":owner", s(&owner))
+                .expression_attribute_values(":now", n(now.ms()))
+                .expression_attribute_values(":until", n((now + ATTEMPT_LEASE).ms()))
+                .return_values(ReturnValue::AllNew)
+                .send()
+        });
+        match written.await? {
+            Written::Done(updated) => self.taken(order, read(updated.attributes)?, owner),
+            Written::Refused(None) => Ok(Claim::Unknown),
+            Written::Refused(Some(item)) => {
+                let record: Record = from_item(ENTITY, item)?;
+                if record.lease_owner.as_ref() == Some(&owner) {
+                    self.taken(order, record, owner)
+                } else {
+                    refused(order, &record, now)
+                }
+            }
+        }
+    }
+
+    /// Notes that the order has come round before it is due and goes back to the queue.
+    pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PuttingBack, StoreError> {
+        let owner = new_owner();
+        let written = write("UpdateItem", || {
+            self.update_of_next(order, now, "(attribute_not_exists(hop) OR hop < :hop)")
+                .update_expression("SET hop = :hop, hop_owner = :owner")
+                .expression_attribute_values(":hop", n(order.hop))
+                .expression_attribute_values(":owner", s(&owner))
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) => Ok(PuttingBack::Ours),
+            Written::Refused(None) => Ok(PuttingBack::Past),
+            Written::Refused(Some(item)) => {
+                let record: Record = from_item(ENTITY, item)?;
+                Ok(match () {
+                    () if !record.expects(order, now) => PuttingBack::Past,
+                    () if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
+                    () if record.hop == Some(order.hop) => PuttingBack::Noted,
+                    () => PuttingBack::Past,
+                })
+            }
+        }
+    }
+
+    /// Adds the attempt's line to the log and sets what follows.
+    pub async fn record(&self, taken: &Taken, line: &Attempt, next: Next) -> Result<Recorded, StoreError> {
+        const LINE: &str = "attempts = list_append(attempts, :line), recorded_by = :owner";
+        const LEASE: &str = "lease_owner, lease_until, hop, hop_owner";
+        let order = &taken.order;
+        let written = write("UpdateItem", || {
+            let update = self
+                .update(&order.endpoint_id, &order.delivery_id)
+                .condition_expression("lease_owner = :owner")
+                .expression_attribute_values(":owner", s(&taken.owner))
+                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(line)]));
+            let ended = |update: UpdateItemFluentBuilder, status: DeliveryStatus| {
+                update
+                    .update_expression(format!("SET {LINE}, #status = :status REMOVE {LEASE}, next_attempt_at"))
+                    .expression_attribute_names("#status", "status")
+                    .expression_attribute_values(":status", s(status.as_str()))
+            };
+            match next {
+                Next::Delivered => ended(update, DeliveryStatus::Delivered),
+                Next::Exhausted => ended(update, DeliveryStatus::Failed),
+                Next::RetryAt(at) => update
+                    .update_expression(format!(
+                        "SET {LINE}, next_attempt = :next, next_attempt_at = :at REMOVE {LEASE}"
+                    ))
+                    .expression_attribute_values(":next", n(order.attempt + 1))
+                    .expression_attribute_values(":at", s(at.to_string())),
+            }
+            .send()
+        });
+        match written.await? {
+            Written::Done(_) => Ok(Recorded::Done),
+            Written::Refused(None) => Ok(Recorded::Lost),
+            Written::Refused(Some(item)) => {
+                let record: Record = from_item(ENTITY, item)?;
+                Ok(if record.recorded_by.as_ref() == Some(&taken.owner) { Recorded::Done } else { Recorded::Lost })
+            }
+        }
+    }
+
+    fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
+        let NewDelivery { endpoint_id, id, event_id, event_type, body } = delivery;
+        Record {
+            pk: partition(endpoint_id),
+            sk: sort_key(id),
+            id: id.clone(),
+            webhook_id: event_id.clone(),
+            event_type: event_type.to_owned(),
+            status: DeliveryStatus::Pending,
+            attempts: Vec::new(),
+            chain: 1,
+            next_attempt: 1,
+            next_attempt_at: Some(now),
+            hop: None,
+            hop_owner: None,
+            lease_owner: None,
+            lease_until: None,
+            recorded_by: None,
+            sealed: self.vault.seal(&body_context(endpoint_id, id), body),
+            expires_at: (now + DELIVERY_RETENTION).unix_s(),
+        }
+    }
+
+    async fn put(&self, record: Record) -> Result<Created, StoreError> {
+        let item = to_item(&record);
+        let written = write("PutItem", || {
+            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
+            put.condition_expression("attribute_not_exists(pk)")
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) => Ok(Created::New),
+            Written::Refused(None) => Ok(Created::Known),
+            Written::Refused(Some(item)) => {
+                let stored: Record = from_item(ENTITY, item)?;
+                let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
+                Ok(if waiting { Created::Waiting } else { Created::Known })
+            }
+        }
+    }
+
+    fn update(&self, endpoint: &EndpointId, id: &DeliveryId) -> UpdateItemFluentBuilder {
+        let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
+        update
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+    }
+
+    /// An update on condition that the order's attempt is the next one of a delivery that has not ended, and on `condition`.
+    fn update_of_next(&self, order: &DeliveryOrder, now: Timestamp, condition: &str) -> UpdateItemFluentBuilder {
+        const NEXT: &str = "#status = :pending AND chain = :chain AND next_attempt = :attempt AND expires_at > :now_s";
+        self.update(&order.endpoint_id, &order.delivery_id)
+            .condition_expression(format!("{NEXT} AND {condition}"))
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
+            .expression_attribute_values(":chain", n(order.chain))
+            .expression_attribute_values(":attempt", n(order.attempt))
+            .expression_attribute_values(":now_s", n(now.unix_s()))
+    }
+
+    fn taken(&self, order: &DeliveryOrder, record: Record, owner: String) -> Result<Claim, StoreError> {
+        let context = body_context(&order.endpoint_id, &order.delivery_id);
+        let body = self.vault.unseal(ENTITY, &context, &record.sealed)?;
+        let (event_id, event_type) = (record.webhook_id, record.event_type);
+        Ok(Claim::Taken(Box::new(Taken { order: order.clone(), event_id, event_type, body, owner })))
+    }
+}
+
+/// Why an attempt could not be taken on.
+fn refused(order: &DeliveryOrder, record: &Record, now: Timestamp) -> Result<Claim, StoreError> {
+    if record.expires_at <= now.unix_s() {
+        return Ok(Claim::Unknown);
+    }
+    if record.status != DeliveryStatus::Pending || record.chain != order.chain {
+        return Ok(Claim::Ended);
+    }
+    match record.next_attempt.cmp(&order.attempt) {
+        std::cmp::Ordering::Equal => Ok(Claim::Held),
+        std::cmp::Ordering::Greater => {
+            let reached_us = record.hop.is_some() || record.lease_owner.is_some();
+            let due_at = record.next_attempt_at.filter(|_| !reached_us);
+            Ok(Claim::Stale(due_at.map(|at| Box::new(order.for_attempt(record.next_attempt, at)))))
+        }
+        std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of it")),
+    }
+}
+
+impl Record {
+    /// Whether the order's attempt is the one to be made next.
+    fn expects(&self, order: &DeliveryOrder, now: Timestamp) -> bool {
+        self.status == DeliveryStatus::Pending
+            && self.chain == order.chain
+            && self.next_attempt == order.attempt
+            && self.expires_at > now.unix_s()
+    }
+}
+
+const ENTITY: &str = "delivery";
+const SORT_PREFIX: &str = "DELIVERY#";
+
+fn read(item: Option<Item>) -> Result<Record, StoreError> {
+    from_item(ENTITY, item.ok_or_else(|| StoreError::corrupt(ENTITY, "an update returned no item"))?)
+}
+
+fn new_owner() -> String {
+    hex::encode(random_bytes::<8>())
+}
+
+fn partition(endpoint: &EndpointId) -> String {
+    format!("ENDPOINT#{endpoint}")
+}
+
+fn sort_key(id: &DeliveryId) -> String {
+    format!("{SORT_PREFIX}{id}")
+}
+
+fn key(endpoint: &EndpointId, id: &DeliveryId) -> Item {
+    Item::from([("pk".to_owned(), s(partition(endpoint))), ("sk".to_owned(), s(sort_key(id)))])
+}
+
+fn body_context(endpoint: &EndpointId, id: &DeliveryId) -> String {
+    format!("delivery/{endpoint}/{id}/body")
+}
+
+#[cfg(test)]
+mod tests;

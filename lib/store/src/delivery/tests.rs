@@ -1,0 +1,77 @@
+use domain::delivery::AttemptResult;
+use domain::id::CoachId;
+
+use super::*;
+
+fn order() -> DeliveryOrder {
+    let coach = CoachId::parse("coach_1").unwrap();
+    let endpoint = EndpointId::parse("we_1").unwrap();
+    DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), Timestamp::from_ms(1_000))
+}
+
+fn record() -> Record {
+    Record {
+        pk: "ENDPOINT#we_1".to_owned(),
+        sk: "DELIVERY#dlv_1".to_owned(),
+        id: DeliveryId::parse("dlv_1").unwrap(),
+        webhook_id: EventId::parse("evt_1").unwrap(),
+        event_type: "new_client".to_owned(),
+        status: DeliveryStatus::Pending,
+        attempts: Vec::new(),
+        chain: 1,
+        next_attempt: 2,
+        next_attempt_at: Some(Timestamp::from_ms(6_000)),
+        hop: None,
+        hop_owner: None,
+        lease_owner: None,
+        lease_until: None,
+        recorded_by: None,
+        sealed: vec![1, 2, 3],
+        expires_at: 100,
+    }
+}
+
+fn claim(order: &DeliveryOrder, record: &Record) -> Result<Claim, StoreError> {
+    refused(order, record, Timestamp::from_ms(2_000))
+}
+
+#[test]
+fn a_record_and_its_attempts_read_back_from_the_item() {
+    let line = |result| Attempt {
+        at: Timestamp::from_ms(1),
+        result,
+        duration_ms: 5,
+        response_excerpt: Some("busy".to_owned()),
+    };
+    let attempts = vec![line(AttemptResult::StatusCode(503)), Attempt::unsent(Timestamp::from_ms(2), "not sent")];
+    let item = to_item(&Record { attempts: attempts.clone(), ..record() });
+    assert!(!item.contains_key("lease_until"), "a condition tells an absent attribute from a null one");
+    let read: Record = from_item(ENTITY, item).unwrap();
+    assert_eq!((read.attempts, read.sealed), (attempts.clone(), vec![1, 2, 3]));
+    let appended: Vec<AttributeValue> = attempts.iter().map(to_attribute).collect();
+    assert_eq!(to_item(&Record { attempts, ..record() })["attempts"], AttributeValue::L(appended));
+}
+
+#[test]
+fn a_stale_order_leads_to_the_next_one_unless_that_has_been_seen() {
+    let Claim::Stale(Some(next)) = claim(&order(), &record()).unwrap() else { panic!("stale") };
+    assert_eq!((next.attempt, next.hop, next.due_at), (2, 0, Timestamp::from_ms(6_000)));
+    for seen in [Record { hop: Some(0), ..record() }, Record { lease_owner: Some("x".to_owned()), ..record() }] {
+        assert!(matches!(claim(&order(), &seen).unwrap(), Claim::Stale(None)));
+    }
+}
+
+#[test]
+fn an_attempt_that_is_next_and_was_refused_is_under_way() {
+    let held = Record { next_attempt: 1, lease_owner: Some("x".to_owned()), ..record() };
+    assert!(matches!(claim(&order(), &held).unwrap(), Claim::Held));
+}
+
+#[test]
+fn orders_of_ended_deliveries_older_chains_and_expired_items_count_no_more() {
+    let delivered = Record { status: DeliveryStatus::Delivered, ..record() };
+    assert!(matches!(claim(&order(), &delivered).unwrap(), Claim::Ended));
+    assert!(matches!(claim(&order(), &Record { chain: 2, ..record() }).unwrap(), Claim::Ended));
+    assert!(matches!(claim(&order(), &Record { expires_at: 2, ..record() }).unwrap(), Claim::Unknown));
+    assert!(claim(&order().for_attempt(3, Timestamp::from_ms(0)), &record()).is_err());
+}

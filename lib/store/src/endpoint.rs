@@ -1,0 +1,315 @@
+//! Table `workspaces`, the webhook endpoints of a workspace.
+//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one first).
+//! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
+//!
+//! 1. `list`   Query of the partition, consistent.
+//! 2. `get`    GetItem, consistent, with the secrets.
+//! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
+//! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
+//! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
+
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use domain::endpoint::{
+    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
+};
+use domain::event::{EventType, PayloadMode};
+use domain::id::{CoachId, EndpointId};
+use domain::receiver_url::{Reach, ReceiverUrl};
+use domain::signature::SigningSecret;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::{Deserialize, Serialize};
+
+use crate::audit;
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, refused_at, s, to_item};
+use crate::outbox::serde_bytes_attribute;
+use crate::vault::Vault;
+use crate::workspace::key as workspace_key;
+
+/// How often a change that lost a race is decided anew.
+const MAX_ROUNDS: u32 = 10;
+
+/// What came of registering an endpoint.
+#[derive(Debug)]
+pub enum Created {
+    Done(Box<Endpoint>),
+    /// The workspace has as many endpoints as it may have.
+    TooMany,
+    /// The workspace has not been seen yet.
+    WorkspaceUnknown,
+}
+
+/// What came of changing an endpoint.
+#[derive(Debug)]
+pub enum Changed {
+    Done(Box<Endpoint>),
+    /// It is gone for good and cannot be enabled.
+    Gone,
+    NotFound,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    sk: String,
+    version: u64,
+    id: EndpointId,
+    url: String,
+    events: Vec<EventType>,
+    payload_mode: PayloadMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+    status: EndpointStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    disabled_reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    disabled_at: Option<Timestamp>,
+    created_at: Timestamp,
+    secrets: Vec<SealedSecret>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct SealedSecret {
+    #[serde(with = "serde_bytes_attribute")]
+    sealed: Vec<u8>,
+}
+
+/// The endpoints in the workspaces table.
+#[derive(Clone)]
+pub struct Endpoints {
+    db: Db,
+    table: String,
+    vault: Vault,
+}
+
+impl Endpoints {
+    /// The table that `WORKSPACES_TABLE` names.
+    pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("WORKSPACES_TABLE")?.to_owned(), vault: vault.clone() })
+    }
+
+    /// All endpoints of a workspace, oldest first.
+    pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
+        // At most MAX_ENDPOINTS small items: one page holds them.
+        let query = self.db.client().query().table_name(&self.table);
+        let found = query
+            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+            .expression_attribute_values(":pk", s(partition(coach)))
+            .expression_attribute_values(":sk", s(SORT_PREFIX))
+            .consistent_read(true)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        let items = found.items.unwrap_or_default().into_iter();
+        items.map(|item| from_item::<Record>("endpoint", item)?.endpoint()).collect()
+    }
+
+    /// One endpoint and what signs its deliveries.
+    pub async fn get(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<SignedEndpoint>, StoreError> {
+        let Some(record) = self.read(coach, id).await? else { return Ok(None) };
+        let secrets = record.secrets.iter().map(|secret| self.open(id, secret)).collect::<Result<_, _>>()?;
+        Ok(Some(SignedEndpoint { endpoint: record.endpoint()?, secrets }))
+    }
+
+    /// Registers an endpoint.
+    pub async fn create(
+        &self,
+        coach: &CoachId,
+        draft: EndpointDraft,
+        id: EndpointId,
+        secret: &SigningSecret,
+        now: Timestamp,
+    ) -> Result<Created, StoreError> {
+        let record = Record {
+            pk: partition(coach),
+            sk: sort_key(&id),
+            version: 1,
+            url: draft.url.expose().to_owned(),
+            events: draft.events,
+            payload_mode: draft.payload_mode,
+            description: draft.description,
+            status: EndpointStatus::Enabled,
+            disabled_reason: None,
+            disabled_at: None,
+            created_at: now,
+            secrets: vec![SealedSecret { sealed: self.vault.seal(&secret_context(&id), secret.as_bytes()) }],
+            id,
+        };
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(to_item(&record)))
+            .condition_expression("attribute_not_exists(pk)")
+            .build();
+        let writes = [
+            self.workspace_exists(coach),
+            self.count_up(coach),
+            TransactWriteItem::builder().put(put.expect("a table and an item are given")).build(),
+            audit::record(&self.table, coach, "endpoint.created", record.id.as_str(), now),
+        ];
+        match self.db.transact(&writes).await? {
+            Transacted::Done => Ok(Created::Done(Box::new(record.endpoint()?))),
+            Transacted::Refused(reasons) if refused_at(&reasons, 0) => Ok(Created::WorkspaceUnknown),
+            Transacted::Refused(reasons) if refused_at(&reasons, 1) => Ok(Created::TooMany),
+            Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),
+        }
+    }
+
+    /// Changes an endpoint.
+    pub async fn change(
+        &self,
+        coach: &CoachId,
+        id: &EndpointId,
+        change: &EndpointChange,
+        now: Timestamp,
+    ) -> Result<Changed, StoreError> {
+        for _ in 0..MAX_ROUNDS {
+            let Some(record) = self.read(coach, id).await? else { return Ok(Changed::NotFound) };
+            let endpoint = match record.endpoint()?.changed(change, now) {
+                Ok(endpoint) => endpoint,
+                Err(EndpointGone) => return Ok(Changed::Gone),
+            };
+            let writes = [
+                self.replace(record, &endpoint),
+                audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
+            ];
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Changed::Done(Box::new(endpoint)));
+            }
+        }
+        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "an endpoint keeps changing".into() })
+    }
+
+    /// Deletes an endpoint; what it was, unless there is none.
+    pub async fn delete(
+        &self,
+        coach: &CoachId,
+        id: &EndpointId,
+        now: Timestamp,
+    ) -> Result<Option<Endpoint>, StoreError> {
+        let Some(record) = self.read(coach, id).await? else { return Ok(None) };
+        let delete = Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(coach, id)))
+            .condition_expression("attribute_exists(pk)")
+            .build();
+        let writes = [
+            TransactWriteItem::builder().delete(delete.expect("a table and a key are given")).build(),
+            self.count_down(coach),
+            audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
+        ];
+        match self.db.transact(&writes).await? {
+            Transacted::Done => Ok(Some(record.endpoint()?)),
+            Transacted::Refused(_) => Ok(None),
+        }
+    }
+
+    async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Record>, StoreError> {
+        let get =
+            self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id))).consistent_read(true);
+        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        let item = got.map_err(|error| read_failed("GetItem", error))?.item;
+        item.map(|item| from_item("endpoint", item)).transpose()
+    }
+
+    fn open(&self, id: &EndpointId, secret: &SealedSecret) -> Result<SigningSecret, StoreError> {
+        let bytes = self.vault.unseal("endpoint", &secret_context(id), &secret.sealed)?;
+        SigningSecret::restore(&bytes).ok_or_else(|| StoreError::corrupt("endpoint", "its secret has another length"))
+    }
+
+    /// The record with another content, if nobody else has changed it since it was read.
+    fn replace(&self, record: Record, endpoint: &Endpoint) -> TransactWriteItem {
+        let seen = record.version;
+        let replacement = Record {
+            version: seen + 1,
+            url: endpoint.url.expose().to_owned(),
+            events: endpoint.events.clone(),
+            description: endpoint.description.clone(),
+            status: endpoint.status,
+            disabled_reason: endpoint.disabled_reason.clone(),
+            disabled_at: endpoint.disabled_at,
+            ..record
+        };
+        let put = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(to_item(&replacement)))
+            .condition_expression("#version = :seen")
+            .expression_attribute_names("#version", "version")
+            .expression_attribute_values(":seen", n(seen))
+            .build();
+        TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+    }
+
+    fn workspace_exists(&self, coach: &CoachId) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(workspace_key(coach)))
+            .condition_expression("attribute_exists(pk)")
+            .build();
+        TransactWriteItem::builder().condition_check(check.expect("a table, a key and a condition are given")).build()
+    }
+
+    fn count_up(&self, coach: &CoachId) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(count_key(coach)))
+            .update_expression("ADD endpoints :one")
+            .condition_expression("attribute_not_exists(endpoints) OR endpoints < :most")
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":most", n(MAX_ENDPOINTS))
+            .build();
+        TransactWriteItem::builder().update(update.expect("a table, a key and an expression are given")).build()
+    }
+
+    fn count_down(&self, coach: &CoachId) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(count_key(coach)))
+            .update_expression("ADD endpoints :less")
+            .condition_expression("endpoints > :none")
+            .expression_attribute_values(":less", n(-1))
+            .expression_attribute_values(":none", n(0))
+            .build();
+        TransactWriteItem::builder().update(update.expect("a table, a key and an expression are given")).build()
+    }
+}
+
+impl Record {
+    /// The URL was judged when it was registered, and is again at each attempt: here it is only read.
+    fn endpoint(&self) -> Result<Endpoint, StoreError> {
+        let url = ReceiverUrl::parse(&self.url, Reach::PublicAndLoopback);
+        Ok(Endpoint {
+            id: self.id.clone(),
+            url: url.map_err(|reason| StoreError::corrupt("endpoint", reason))?,
+            events: self.events.clone(),
+            payload_mode: self.payload_mode,
+            description: self.description.clone(),
+            status: self.status,
+            disabled_reason: self.disabled_reason.clone(),
+            disabled_at: self.disabled_at,
+            created_at: self.created_at,
+        })
+    }
+}
+
+const SORT_PREFIX: &str = "ENDPOINT#";
+
+fn partition(coach: &CoachId) -> String {
+    format!("COACH#{coach}")
+}
+
+fn sort_key(id: &EndpointId) -> String {
+    format!("{SORT_PREFIX}{id}")
+}
+
+fn key(coach: &CoachId, id: &EndpointId) -> Item {
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sort_key(id)))])
+}
+
+fn count_key(coach: &CoachId) -> Item {
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s("ENDPOINTS"))])
+}
+
+fn secret_context(id: &EndpointId) -> String {
+    format!("endpoint/{id}/secret")
+}

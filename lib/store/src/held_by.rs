@@ -1,0 +1,97 @@
+//! Who has an address: one item per e-mail address or phone number, with its first holder and whoever came later.
+//!
+//! Attributes beside the key: `holder`, `others` (set; absent when empty). The first holder keeps the address; when it leaves, one of
+//! the others takes its place, in the transaction of whatever made it leave. Every write states what it found.
+
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
+
+use crate::db::{Item, StoreError, s};
+
+/// The holders of an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Holders {
+    pub(crate) holder: String,
+    pub(crate) others: Vec<String>,
+}
+
+impl Holders {
+    pub(crate) fn from_item(mut item: Item) -> Result<Self, StoreError> {
+        let Some(AttributeValue::S(holder)) = item.remove("holder") else {
+            return Err(StoreError::corrupt("address", "holder is missing"));
+        };
+        let mut others = match item.remove("others") {
+            Some(AttributeValue::Ss(others)) => others,
+            _ => Vec::new(),
+        };
+        others.sort_unstable();
+        Ok(Self { holder, others })
+    }
+
+    /// All of them, the first holder first.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(self.holder.as_str()).chain(self.others.iter().map(String::as_str))
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.all().any(|other| other == id)
+    }
+}
+
+/// An address's item.
+pub(crate) struct Address<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) key: Item,
+}
+
+impl Address<'_> {
+    /// Takes an address that nobody has.
+    pub(crate) fn take(self, id: &str) -> TransactWriteItem {
+        let mut item = self.key;
+        item.insert("holder".to_owned(), s(id));
+        let put = Put::builder().table_name(self.table).set_item(Some(item)).condition_expression("attribute_not_exists(pk)");
+        TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+    }
+
+    /// Adds a holder to what was found; nothing to write when it is one already.
+    pub(crate) fn join(self, found: Option<&Holders>, id: &str) -> Option<TransactWriteItem> {
+        let Some(holders) = found else { return Some(self.take(id)) };
+        if holders.has(id) {
+            return None;
+        }
+        let update = Update::builder()
+            .table_name(self.table)
+            .set_key(Some(self.key))
+            .update_expression("ADD others :joining")
+            .condition_expression("holder = :holder")
+            .expression_attribute_values(":joining", AttributeValue::Ss(vec![id.to_owned()]))
+            .expression_attribute_values(":holder", s(&holders.holder));
+        Some(TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build())
+    }
+
+    /// Takes a holder off what was found; nothing to write when it is none.
+    pub(crate) fn leave(self, found: Option<&Holders>, id: &str) -> Option<TransactWriteItem> {
+        let holders = found.filter(|holders| holders.has(id))?;
+        if holders.holder == id && holders.others.is_empty() {
+            let delete = Delete::builder()
+                .table_name(self.table)
+                .set_key(Some(self.key))
+                .condition_expression("holder = :holder AND attribute_not_exists(others)")
+                .expression_attribute_values(":holder", s(id));
+            return Some(TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build());
+        }
+        let update = Update::builder()
+            .table_name(self.table)
+            .set_key(Some(self.key))
+            .condition_expression("holder = :holder AND contains(others, :leaving_others)")
+            .expression_attribute_values(":holder", s(&holders.holder));
+        let (expression, leaving_others) = match holders.others.first() {
+            Some(heir) if holders.holder == id => ("SET holder = :leaving_others DELETE others :set", heir.clone()),
+            _ => ("DELETE others :set", id.to_owned()),
+        };
+        let update = update
+            .update_expression(expression)
+            .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving_others.clone()]))
+            .expression_attribute_values(":leaving_others", s(leaving_others));
+        Some(TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build())
+    }
+}

@@ -1,0 +1,18 @@
+//! DynamoDB, one module per entity. Each module owns its key strings and states its access patterns in its header; every write states
+//! its condition. Expected outcomes (a taken e-mail, a full plan, a lost race) are returned as values; errors are for a store that did
+//! not answer or that holds what it should not.
+
+mod audit;
+mod db;
+pub mod claim;
+pub mod client;
+pub mod contact;
+pub mod delivery;
+pub mod endpoint;
+pub mod held_by;
+pub mod key;
+pub mod outbox;
+pub mod vault;
+pub mod workspace;
+
+pub use db::{Db, StoreError};

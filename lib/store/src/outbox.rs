@@ -1,0 +1,185 @@
+//! Table `outbox`: what a committed write has still to tell the world. One item per event or outgoing fact, written in the
+//! transaction of its cause, deleted when it has been sent. Everything that names a person is sealed.
+//!
+//! pk `<event id or fact id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the relay.
+//!
+//! 1. `put`        Part of the cause's transaction.
+//! 2. `from_image` The relay reads an entry from the stream's record.
+//! 3. `unsent`     Query `unsent` of one shard: what the stream should have carried by now and has not.
+//! 4. `get`        GetItem, for an entry that `unsent` named.
+//! 5. `release`    Part of a transaction: an entry that was held back is to be sent, with its final content.
+//! 6. `delete`     DeleteItem, once sent.
+
+use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use domain::event::Event;
+use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Db, Item, StoreError, b, from_item, n, read_failed, s, to_item, write};
+use crate::vault::Vault;
+
+/// Partitions of the `unsent` index.
+pub const SHARDS: u8 = 8;
+
+/// What is to be sent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Content {
+    /// To the coach's receivers.
+    Event(Box<Event>),
+    /// To the bus.
+    Fact(Box<OutgoingFact>),
+}
+
+impl Content {
+    /// The entry's key.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Event(event) => event.id.as_str(),
+            Self::Fact(fact) => fact.id.as_str(),
+        }
+    }
+}
+
+/// An entry of the outbox.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    pub content: Content,
+    /// Not to be sent before.
+    pub send_after: Timestamp,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    unsent_shard: String,
+    send_after: i64,
+    #[serde(with = "serde_bytes_attribute")]
+    sealed: Vec<u8>,
+}
+
+/// The outbox table.
+#[derive(Clone)]
+pub struct Outbox {
+    db: Db,
+    table: String,
+    vault: Vault,
+}
+
+impl Outbox {
+    /// The table that `OUTBOX_TABLE` names.
+    pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("OUTBOX_TABLE")?.to_owned(), vault: vault.clone() })
+    }
+
+    /// Writes an entry. The id derives from the cause, so that writing it again changes nothing.
+    pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> TransactWriteItem {
+        let record = Record {
+            pk: content.id().to_owned(),
+            unsent_shard: shard_of(content.id()),
+            send_after: send_after.ms(),
+            sealed: self.vault.seal_json(&context(content.id()), content),
+        };
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record))).build();
+        TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+    }
+
+    /// Lets an entry go that was held back. An entry that has been sent in the meantime stays gone: the caller learns it from the
+    /// transaction's failed condition.
+    pub(crate) fn release(&self, content: &Content, now: Timestamp) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .key("pk", s(content.id()))
+            .update_expression("SET sealed = :sealed, send_after = :now")
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(content.id()), content)))
+            .expression_attribute_values(":now", n(now.ms()))
+            .build();
+        TransactWriteItem::builder().update(update.expect("a table, a key and an expression are given")).build()
+    }
+
+    /// The entry that a stream record's new image holds.
+    pub fn from_image(&self, image: serde_dynamo::Item) -> Result<Entry, StoreError> {
+        let record = serde_dynamo::from_item(image).map_err(|error| StoreError::corrupt("outbox entry", error))?;
+        self.entry(record)
+    }
+
+    /// Ids of one shard's entries that should have been sent before `before`, oldest first, at most `limit`.
+    pub async fn unsent(&self, shard: u8, before: Timestamp, limit: i32) -> Result<Vec<String>, StoreError> {
+        let query = self.db.client().query().table_name(&self.table).index_name("unsent");
+        let found = query
+            .key_condition_expression("unsent_shard = :shard AND send_after < :before")
+            .expression_attribute_values(":shard", s(shard.to_string()))
+            .expression_attribute_values(":before", n(before.ms()))
+            .limit(limit)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        let ids = found.items.unwrap_or_default().into_iter().filter_map(|mut item| match item.remove("pk") {
+            Some(AttributeValue::S(id)) => Some(id),
+            _ => None,
+        });
+        Ok(ids.collect())
+    }
+
+    /// The entry with that id, unless it has been sent.
+    pub async fn get(&self, id: &str) -> Result<Option<Entry>, StoreError> {
+        let get = self.db.client().get_item().table_name(&self.table).key("pk", s(id)).consistent_read(true);
+        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        let item: Option<Item> = got.map_err(|error| read_failed("GetItem", error))?.item;
+        item.map(|item| self.entry(from_item("outbox entry", item)?)).transpose()
+    }
+
+    /// Takes an entry off the list: it has been sent.
+    pub async fn delete(&self, content: &Content) -> Result<(), StoreError> {
+        write("DeleteItem", || {
+            let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(content.id()));
+            delete.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+        })
+        .await?;
+        Ok(())
+    }
+
+    fn entry(&self, record: Record) -> Result<Entry, StoreError> {
+        let content = self.vault.unseal_json("outbox entry", &context(&record.pk), &record.sealed)?;
+        Ok(Entry { content, send_after: Timestamp::from_ms(record.send_after) })
+    }
+}
+
+fn context(id: &str) -> String {
+    format!("outbox/{id}")
+}
+
+fn shard_of(id: &str) -> String {
+    let sum: u32 = id.bytes().map(u32::from).sum();
+    (sum % u32::from(SHARDS)).to_string()
+}
+
+/// Bytes as a binary attribute (serde's own way for `Vec<u8>` would be a list of numbers).
+pub(crate) mod serde_bytes_attribute {
+    use serde::{Deserializer, Serializer, de};
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
+        struct Bytes;
+        impl<'de> de::Visitor<'de> for Bytes {
+            type Value = Vec<u8>;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a binary attribute")
+            }
+            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
+                Ok(bytes.to_vec())
+            }
+            fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+                Ok(bytes)
+            }
+        }
+        deserializer.deserialize_byte_buf(Bytes)
+    }
+}

@@ -1,0 +1,51 @@
+//! The service's encryption keys, read once when a function starts, and the sealing of what the tables hold.
+
+use std::sync::Arc;
+
+use domain::seal::{CannotOpen, Sealer};
+use runtime::{BoxError, Environment, random_bytes};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::db::StoreError;
+
+/// Seals and opens stored values.
+#[derive(Clone)]
+pub struct Vault(Arc<Sealer>);
+
+impl Vault {
+    /// Reads the secret that `ENCRYPTION_SECRET_ARN` names.
+    pub async fn open(env: &Environment) -> Result<Self, BoxError> {
+        let arn = env.config().get("ENCRYPTION_SECRET_ARN")?;
+        let secrets = aws_sdk_secretsmanager::Client::new(env.sdk());
+        let secret = secrets.get_secret_value().secret_id(arn).send().await?;
+        let text = secret.secret_string().ok_or("the encryption secret has no text")?;
+        Ok(Self(Arc::new(Sealer::from_secret(text)?)))
+    }
+
+    /// Seals bytes for the record and field that `context` names.
+    pub(crate) fn seal(&self, context: &str, plain: &[u8]) -> Vec<u8> {
+        self.0.seal(context, plain, random_bytes())
+    }
+
+    /// Opens what was sealed for the same context.
+    pub(crate) fn unseal(&self, entity: &'static str, context: &str, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
+        self.0.open(context, sealed).map_err(|error: CannotOpen| StoreError::corrupt(entity, error))
+    }
+
+    /// Seals a record as JSON.
+    pub(crate) fn seal_json<T: Serialize>(&self, context: &str, record: &T) -> Vec<u8> {
+        self.seal(context, &serde_json::to_vec(record).expect("a record converts to JSON"))
+    }
+
+    /// Opens what [`Vault::seal_json`] sealed.
+    pub(crate) fn unseal_json<T: DeserializeOwned>(
+        &self,
+        entity: &'static str,
+        context: &str,
+        sealed: &[u8],
+    ) -> Result<T, StoreError> {
+        let plain = self.unseal(entity, context, sealed)?;
+        serde_json::from_slice(&plain).map_err(|error| StoreError::corrupt(entity, error))
+    }
+}
