@@ -1,0 +1,192 @@
+//! Who calls: the key, its minute, its scope and what its workspace is entitled to, in one call to the store.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::response::Response;
+use domain::api_key::{ApiKey, Scope};
+use domain::id::{CoachId, KeyId};
+use domain::phone::Country;
+use domain::rate_limit::Quota;
+use domain::time::Timestamp;
+use http::HeaderMap;
+use runtime::{BoxError, Clock, Environment};
+use store::Db;
+use store::key::{KeyRecord, Keys, Presented};
+
+use crate::inbound::{Inbound, arrival};
+use crate::problem::Problem;
+use crate::reply::Reply;
+
+/// The caller of a partner route.
+#[derive(Debug, Clone)]
+pub struct Partner {
+    pub coach: CoachId,
+    /// Default region of phone numbers.
+    pub country: Country,
+    /// When the request arrived.
+    pub now: Timestamp,
+}
+
+/// A caller that was let in.
+pub struct Admitted {
+    partner: Partner,
+    key_id: KeyId,
+    quota: Quota,
+    stale_windows: Vec<String>,
+}
+
+/// A caller that was not, and what it is told.
+pub struct Refused {
+    problem: Problem,
+    /// `None` while nobody knows whose key it is.
+    quota: Option<Quota>,
+}
+
+/// What came of checking a caller, and of what was read beside.
+pub type Admission<T> = Result<(Admitted, T), Refused>;
+
+/// Lets callers in.
+#[derive(Clone)]
+pub struct Gate {
+    keys: Keys,
+    clock: Arc<dyn Clock>,
+}
+
+impl Gate {
+    /// A gate over the keys table.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { keys: Keys::new(env, db)?, clock: env.clock() })
+    }
+
+    /// Checks the caller of a partner route.
+    pub async fn partner(&self, inbound: &Inbound) -> Admission<()> {
+        self.partner_beside(inbound, std::future::ready(())).await
+    }
+
+    /// Checks the caller of a partner route while `read` runs beside. What is read may belong to anybody: the work checks its owner. A
+    /// key without the right form costs no call at all.
+    pub async fn partner_beside<T>(&self, inbound: &Inbound, read: impl Future<Output = T>) -> Admission<T> {
+        let now = arrival(&*self.clock);
+        let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quota: None })?;
+        let (admitted, read) = futures::future::join(self.check_partner(&key, now), read).await;
+        Ok((admitted?, read))
+    }
+
+    async fn check_partner(&self, key: &ApiKey, now: Timestamp) -> Result<Admitted, Refused> {
+        let (record, quota, stale_windows) = self.key(key, now).await?;
+        let refused = |problem| Refused { problem, quota: Some(quota) };
+        if record.scope != Scope::Partner {
+            return Err(refused(Problem::WrongScope { needed: Scope::Partner.as_str() }));
+        }
+        if !record.entitlements.partner_api {
+            return Err(refused(Problem::NotEntitled));
+        }
+        let partner = Partner { coach: record.coach_id, country: record.country, now };
+        Ok(Admitted { partner, key_id: record.key_id, quota, stale_windows })
+    }
+
+    async fn key(&self, key: &ApiKey, now: Timestamp) -> Result<(KeyRecord, Quota, Vec<String>), Refused> {
+        let unknown = |problem| Refused { problem, quota: None };
+        match self.keys.authenticate(key, now).await {
+            Ok(Presented::Accepted { record, quota, stale_windows }) => Ok((*record, quota, stale_windows)),
+            Ok(Presented::Rejected) => Err(unknown(Problem::Unauthenticated(UNKNOWN))),
+            Ok(Presented::Limited(quota)) => Err(Refused { problem: Problem::RateLimited(quota), quota: Some(quota) }),
+            Err(error) => Err(unknown(error.into())),
+        }
+    }
+
+    /// Does an admitted caller's work and answers it; a refused one is told why.
+    pub async fn answer<T, F, Fut>(&self, inbound: &Inbound, admission: Admission<T>, work: F) -> Response
+    where
+        F: FnOnce(Partner, T) -> Fut,
+        Fut: Future<Output = Result<Reply, Problem>>,
+    {
+        let (result, quota) = match admission {
+            Err(Refused { problem, quota }) => (Err(problem), quota),
+            Ok((admitted, read)) => {
+                let tidy = self.tidy(&admitted.key_id, &admitted.stale_windows);
+                let (result, ()) = futures::future::join(work(admitted.partner, read), tidy).await;
+                (result, Some(admitted.quota))
+            }
+        };
+        let reply = result.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
+        let reply = match quota {
+            Some(quota) => reply.with_quota(quota),
+            None => reply,
+        };
+        reply.into_response_for(inbound)
+    }
+
+    /// Nothing depends on old counters going; a request does not fail over it.
+    async fn tidy(&self, key_id: &KeyId, windows: &[String]) {
+        if !windows.is_empty()
+            && let Err(error) = self.keys.drop_windows(key_id, windows).await
+        {
+            tracing::warn!(%error, "old counters of a key stay for now");
+        }
+    }
+}
+
+const MISSING: &str = "No API key. Send it as `Authorization: Bearer <key>` or as `X-Api-Key: <key>`.";
+const MALFORMED: &str = "This is not an API key: it was cut off, mistyped, or has something added, such as a space.";
+const UNKNOWN: &str = "This API key is unknown, revoked or expired.";
+const DIFFERENT: &str = "Authorization and X-Api-Key hold different keys. Send one of them.";
+const NOT_BEARER: &str = "Authorization must be `Bearer <key>`.";
+
+/// The key that the headers present, in its form at least.
+fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
+    let refused = |why| Err(Problem::Unauthenticated(why));
+    let bearer = match headers.get(http::header::AUTHORIZATION) {
+        None => None,
+        Some(value) => match value.as_bytes().split_at_checked(7) {
+            Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => Some(key),
+            _ => return refused(NOT_BEARER),
+        },
+    };
+    let key = match (bearer, headers.get("x-api-key").map(http::HeaderValue::as_bytes)) {
+        (None, None) => return refused(MISSING),
+        (Some(one), Some(other)) if one != other => return refused(DIFFERENT),
+        (Some(key), _) | (None, Some(key)) => key,
+    };
+    match std::str::from_utf8(key).ok().and_then(ApiKey::parse) {
+        Some(key) => Ok(key),
+        None => refused(MALFORMED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap())).collect()
+    }
+
+    #[test]
+    fn a_key_comes_in_either_header_or_the_same_in_both() {
+        let key = ApiKey::generate(Scope::Partner, &[5; 128]);
+        let (text, bearer) = (key.expose(), format!("Bearer {}", key.expose()));
+        for good in [
+            headers(&[("authorization", &bearer)]),
+            headers(&[("authorization", &bearer.replace("Bearer", "bearer"))]),
+            headers(&[("x-api-key", text)]),
+            headers(&[("authorization", &bearer), ("x-api-key", text)]),
+        ] {
+            assert_eq!(presented(&good).unwrap().id(), key.id());
+        }
+        let other = ApiKey::generate(Scope::Partner, &[6; 128]);
+        for (bad, why) in [
+            (headers(&[]), MISSING),
+            (headers(&[("authorization", text)]), NOT_BEARER),
+            (headers(&[("authorization", "Basic abc"), ("x-api-key", text)]), NOT_BEARER),
+            (headers(&[("authorization", &format!("Bearer  {text}"))]), MALFORMED),
+            (headers(&[("x-api-key", &format!("{text},{text}"))]), MALFORMED),
+            (headers(&[("authorization", &bearer), ("x-api-key", other.expose())]), DIFFERENT),
+        ] {
+            let Err(Problem::Unauthenticated(said)) = presented(&bad) else { panic!("refused") };
+            assert_eq!(said, why);
+        }
+    }
+}

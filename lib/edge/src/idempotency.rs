@@ -1,0 +1,120 @@
+//! Runs work under an idempotency key: once, however often the request comes.
+
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+
+use domain::api_key::Scope;
+use domain::id::CoachId;
+use domain::idempotency::{IdempotencyKey, fingerprint};
+use domain::time::Timestamp;
+use futures::FutureExt;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use store::claim::{Answer, Begun, Claim, Claims};
+
+use crate::inbound::Inbound;
+use crate::problem::Problem;
+use crate::reply::Reply;
+
+/// What the work is given: its claim, and where an earlier attempt got to.
+#[derive(Debug)]
+pub struct Ticket<S> {
+    pub claim: Claim,
+    pub key: IdempotencyKey,
+    pub stage: Option<S>,
+}
+
+/// What the work gives back.
+#[derive(Debug)]
+pub enum Outcome {
+    /// The answer was recorded together with the work.
+    Recorded(Reply),
+    /// The answer is still to be recorded.
+    Unrecorded(Reply),
+}
+
+impl Outcome {
+    fn into_reply(self) -> Reply {
+        match self {
+            Self::Recorded(reply) | Self::Unrecorded(reply) => reply,
+        }
+    }
+}
+
+/// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
+/// size between the two.
+pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
+    if let Some(header) = inbound.header("idempotency-key") {
+        let key = IdempotencyKey::explicit(coach, scope, header);
+        let key = key.map_err(|_| Problem::IdempotencyKeyInvalid)?;
+        inbound.check_size()?;
+        return Ok(Some(key));
+    }
+    inbound.check_size()?;
+    let body = inbound.json_if_any();
+    let email = body.as_ref().and_then(|body| body.get("email")).and_then(Value::as_str);
+    Ok(email.map(|email| IdempotencyKey::derived(coach, scope, email)))
+}
+
+/// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the claiming; the work is
+/// given what it read.
+///
+/// A refusal (4xx) is recorded as any answer is. A fault (5xx) ends the claim, so that the next request runs.
+pub async fn once<S, T, F, Fut>(
+    claims: &Claims,
+    inbound: &Inbound,
+    key: Option<IdempotencyKey>,
+    now: Timestamp,
+    read: impl Future<Output = T>,
+    work: F,
+) -> Result<Reply, Problem>
+where
+    S: DeserializeOwned,
+    F: FnOnce(Option<Ticket<S>>, T) -> Fut,
+    Fut: Future<Output = Result<Outcome, Problem>>,
+{
+    let Some(key) = key else { return work(None, read.await).await.map(Outcome::into_reply) };
+    let payload = inbound.json_if_any().unwrap_or_default();
+    let print = fingerprint(inbound.method.as_str(), &inbound.path, &payload);
+    let (begun, read) = futures::future::join(claims.begin(&key, print, now), read).await;
+    let (claim, stage) = match begun? {
+        Begun::Fresh(claim) => (claim, None),
+        Begun::Staged(claim, stage) => (claim, Some(stage)),
+        Begun::InProgress => return Err(Problem::IdempotencyInProgress),
+        Begun::Answered { answer, same_payload } => {
+            let reply = Reply::recorded(answer.status, &answer.body)?.header("idempotent-replay", true);
+            return Ok(if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) });
+        }
+    };
+    let ticket = Ticket { claim: claim.clone(), key: key.clone(), stage };
+    let result = AssertUnwindSafe(work(Some(ticket), read)).catch_unwind().await;
+    let result = result.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked")));
+    let reply = match result {
+        Ok(Outcome::Recorded(reply)) => return Ok(reply),
+        // Another request has taken this one's place: its answer is the one that counts.
+        Err(Problem::IdempotencyInProgress) => return Err(Problem::IdempotencyInProgress),
+        Ok(Outcome::Unrecorded(reply)) => reply,
+        Err(problem) => Reply::problem(&problem, inbound),
+    };
+    let answer = Answer { status: reply.status.as_u16(), body: reply.body.to_string().into_bytes() };
+    match key.retention(answer.status, reply.body.get("temp_password").is_some()) {
+        Some(keep) => match claims.finish(&claim, &answer, keep, now).await {
+            Ok(()) => Ok(reply),
+            Err(error) => {
+                release(claims, &claim).await;
+                Err(error.into())
+            }
+        },
+        None => {
+            release(claims, &claim).await;
+            Ok(reply)
+        }
+    }
+}
+
+/// The caller is told of the fault all the same; a release that fails as well leaves the lease to lapse.
+async fn release(claims: &Claims, claim: &Claim) {
+    if let Err(error) = claims.release(claim).await {
+        tracing::warn!(%error, "a claim is left to lapse");
+    }
+}

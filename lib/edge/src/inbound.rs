@@ -1,0 +1,133 @@
+//! A request as the functions see it, and the ways to read it.
+
+use axum::extract::{FromRequest, Request};
+use bytes::Bytes;
+use domain::time::Timestamp;
+use http::{HeaderMap, Method, header};
+use http_body_util::BodyExt;
+use lambda_http::RequestExt;
+use serde_json::Value;
+use url::form_urlencoded;
+
+use crate::problem::Problem;
+
+/// Largest body, in bytes.
+pub const MAX_BODY_BYTES: usize = 256 * 1024;
+/// Deepest nesting of a JSON body.
+pub const MAX_JSON_DEPTH: usize = 32;
+
+/// A request with its body.
+#[derive(Debug, Clone)]
+pub struct Inbound {
+    pub method: Method,
+    /// As sent, not decoded.
+    pub path: String,
+    pub headers: HeaderMap,
+    /// Names the request in answers and logs.
+    pub request_id: String,
+    query: String,
+    body: Bytes,
+    claims: Option<serde_json::Map<String, Value>>,
+}
+
+impl<S: Send + Sync> FromRequest<S> for Inbound {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+        let (parts, body) = request.into_parts();
+        let collected = body.collect().await.map_err(|error| Problem::internal("read the body", error))?;
+        let claims = parts.request_context_ref().and_then(jwt_claims);
+        Ok(Self {
+            method: parts.method,
+            path: parts.uri.path().to_owned(),
+            query: parts.uri.query().unwrap_or_default().to_owned(),
+            headers: parts.headers,
+            request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.clone()),
+            body: collected.to_bytes(),
+            claims,
+        })
+    }
+}
+
+/// The gateway's id of the request.
+#[derive(Debug, Clone)]
+pub struct RequestId(pub String);
+
+/// Claims of a token that the gateway's authorizer has verified.
+fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<serde_json::Map<String, Value>> {
+    let lambda_http::request::RequestContext::ApiGatewayV2(context) = context else { return None };
+    let jwt = context.authorizer.as_ref()?.jwt.as_ref()?;
+    Some(jwt.claims.iter().map(|(name, value)| (name.clone(), Value::from(value.as_str()))).collect())
+}
+
+impl Inbound {
+    /// The first value of a query parameter, decoded.
+    pub fn query(&self, name: &str) -> Option<String> {
+        form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
+    }
+
+    /// A header's value, as sent.
+    pub fn header(&self, name: &str) -> Option<&[u8]> {
+        self.headers.get(name).map(http::HeaderValue::as_bytes)
+    }
+
+    /// A claim of the caller's verified token.
+    pub fn claim(&self, name: &str) -> Option<&str> {
+        self.claims.as_ref()?.get(name)?.as_str()
+    }
+
+    /// Refuses a body that is too large.
+    pub fn check_size(&self) -> Result<(), Problem> {
+        if self.body.len() > MAX_BODY_BYTES { Err(Problem::BodyTooLarge) } else { Ok(()) }
+    }
+
+    /// The body, which has to be JSON and to say so if it says anything.
+    pub fn json(&self) -> Result<Value, Problem> {
+        if let Some(kind) = self.headers.get(header::CONTENT_TYPE)
+            && !is_json(kind.as_bytes())
+        {
+            return Err(Problem::UnsupportedMediaType);
+        }
+        if self.body.is_empty() {
+            return Err(Problem::InvalidJson("the body is empty".to_owned()));
+        }
+        let value: Value = serde_json::from_slice(&self.body).map_err(|error| {
+            let too_deep = error.to_string().starts_with("recursion limit exceeded");
+            if too_deep { Problem::TooDeep } else { Problem::InvalidJson(error.to_string()) }
+        })?;
+        if depth(&value) > MAX_JSON_DEPTH { Err(Problem::TooDeep) } else { Ok(value) }
+    }
+
+    /// The body, if it is JSON at all, whatever else is wrong with the request.
+    pub fn json_if_any(&self) -> Option<Value> {
+        serde_json::from_slice(&self.body).ok()
+    }
+
+    /// Whether the caller wants errors by RFC 9457.
+    pub fn wants_problem_json(&self) -> bool {
+        let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+        accept.split(',').any(|range| {
+            let kind = range.split(';').next().unwrap_or_default();
+            kind.trim().eq_ignore_ascii_case("application/problem+json")
+        })
+    }
+}
+
+/// The time at which a request arrived, as the handlers take it.
+pub fn arrival(clock: &dyn runtime::Clock) -> Timestamp {
+    Timestamp::new(clock.now())
+}
+
+fn is_json(content_type: &[u8]) -> bool {
+    let text = std::str::from_utf8(content_type).unwrap_or_default();
+    let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}

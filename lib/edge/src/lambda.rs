@@ -1,0 +1,165 @@
+//! From the Lambda runtime to a router and back.
+//!
+//! lambda_http builds the request's URI by string concatenation and panics where a raw query or Host does not fit. Both are put right
+//! before it sees them, and the path is restored as it came: a normalised path would be routed as something that nobody asked for.
+
+use std::convert::Infallible;
+
+use axum::Router;
+use axum::response::Response;
+use http::uri::PathAndQuery;
+use http::{HeaderValue, Uri};
+use lambda_http::request::LambdaRequest;
+use lambda_http::{Adapter, Body, LambdaEvent};
+use lambda_runtime::{Context, Error, service_fn};
+use serde_json::Value;
+use tower::{Service, ServiceExt};
+
+use crate::inbound::{Inbound, RequestId};
+use crate::problem::Problem;
+use crate::reply::Reply;
+use crate::routes::{Routed, route};
+
+/// Serves a router's function until the runtime ends it.
+pub async fn run(router: Router) -> Result<(), Error> {
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
+        let router = router.clone();
+        async move { Ok::<_, Error>(handle(&router, event).await) }
+    }))
+    .await
+}
+
+/// Hands one event, as API Gateway makes it, to a router and gives the answer as API Gateway takes it.
+pub async fn invoke(router: &Router, event: &str, context: Context) -> Result<Value, Error> {
+    let request: LambdaRequest = serde_json::from_str(event)?;
+    Ok(serde_json::to_value(handle(router, LambdaEvent::new(request, context)).await)?)
+}
+
+async fn handle(router: &Router, event: LambdaEvent<LambdaRequest>) -> impl serde::Serialize + use<> {
+    let LambdaEvent { mut payload, context } = event;
+    let (target, request_id) = take_target(&mut payload, &context);
+    let router = router.clone();
+    let service = tower::service_fn(move |mut request: http::Request<Body>| {
+        let (router, target, request_id) = (router.clone(), target.clone(), request_id.clone());
+        async move {
+            *request.uri_mut() = Uri::from(target);
+            request.extensions_mut().insert(RequestId(request_id));
+            Ok::<Response, Infallible>(dispatch(router, request).await)
+        }
+    });
+    // The adapter is not Send: it is gone before the answer is awaited.
+    let answer = Adapter::from(service).call(LambdaEvent::new(payload, context));
+    match answer.await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`.
+async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
+    let request = request.map(axum::body::Body::new);
+    let problem = match route(request.method(), request.uri().path()) {
+        Routed::Known => {
+            let response = router.oneshot(request).await;
+            return response.unwrap_or_else(|never| match never {});
+        }
+        Routed::OtherMethods(methods) => Problem::MethodNotAllowed(methods),
+        Routed::UnknownPath => Problem::UnknownPath,
+    };
+    match <Inbound as axum::extract::FromRequest<()>>::from_request(request, &()).await {
+        Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
+        Err(problem) => axum::response::IntoResponse::into_response(problem),
+    }
+}
+
+/// Takes path and query out of the event, in a form that a URI can hold, and leaves what cannot go wrong in their place.
+fn take_target(payload: &mut LambdaRequest, context: &Context) -> (PathAndQuery, String) {
+    let LambdaRequest::ApiGatewayV2(request) = payload else {
+        return (PathAndQuery::from_static("/"), context.request_id.clone());
+    };
+    let path = request.raw_path.replace("/".to_owned()).unwrap_or_default();
+    let query = request.raw_query_string.take().filter(|query| !query.is_empty());
+    request.query_string_parameters = Default::default();
+    request.headers.insert(http::header::HOST, HeaderValue::from_static("partner-api"));
+    let mut target = encoded(&path);
+    if !target.starts_with('/') {
+        target.insert(0, '/');
+    }
+    if let Some(query) = query {
+        target.push('?');
+        target.push_str(&encoded(&query));
+    }
+    let target = target.parse().unwrap_or_else(|_| PathAndQuery::from_static("/"));
+    let request_id = request.request_context.request_id.clone().unwrap_or_else(|| context.request_id.clone());
+    (target, request_id)
+}
+
+/// Percent-encodes what RFC 3986 has no place for in a path or query.
+fn encoded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/?%".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::routing::get;
+    use serde_json::json;
+
+    fn event(method: &str, path: &str, query: &str, host: &str) -> String {
+        json!({
+            "version": "2.0", "routeKey": "$default", "rawPath": path, "rawQueryString": query,
+            "headers": {"host": host},
+            "requestContext": {
+                "accountId": "1", "apiId": "a", "requestId": "req-1", "stage": "$default",
+                "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1"}
+            },
+            "isBase64Encoded": false
+        })
+        .to_string()
+    }
+
+    async fn call(method: &str, path: &str, query: &str, host: &str) -> Value {
+        let read = |inbound: Inbound| async move { format!("{} {:?}", inbound.path, inbound.query("q")) };
+        let router = Router::new().route("/v1/clients/{id}", get(read));
+        invoke(&router, &event(method, path, query, host), Context::default()).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn odd_queries_and_hosts_do_not_keep_a_request_from_its_handler() {
+        for (raw, read) in [
+            ("q=a\"b", "a\"b"),
+            ("q=a b", "a b"),
+            ("q=<>{}|^`", "<>{}|^`"),
+            ("q=%F0%9F%99%82", "🙂"),
+            ("q=ü", "ü"),
+            ("q=1&q=2", "1"),
+            ("q=a%zz", "a%zz"),
+        ] {
+            for host in ["api.example.com", "a b", "[", "", "x:99999999"] {
+                let answer = call("GET", "/v1/clients/c1", raw, host).await;
+                assert_eq!(answer["statusCode"], 200, "{raw} {host}");
+                assert_eq!(answer["body"], format!("/v1/clients/c1 {:?}", Some(read)));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_path_is_routed_as_it_came() {
+        assert_eq!(call("GET", "/v1/x/%2e%2e/clients/c1", "", "h").await["statusCode"], 404);
+        assert_eq!(call("GET", "/v1/clients/../ping", "", "h").await["statusCode"], 404);
+        let other = call("PUT", "/v1/clients/c1", "", "h").await;
+        assert_eq!(other["statusCode"], 405);
+        assert_eq!(other["headers"]["allow"], "GET, PATCH");
+        let body: Value = serde_json::from_str(other["body"].as_str().unwrap()).unwrap();
+        assert_eq!(body["code"], "method_not_allowed");
+        assert_eq!(body["request_id"], "req-1");
+    }
+}

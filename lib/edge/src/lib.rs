@@ -1,0 +1,17 @@
+//! The HTTP kit of the functions behind the API: who calls, what they sent, what they are answered. Nothing here knows a resource.
+//!
+//! Every route goes through the same checks in the same order: key (401), rate (429), scope and permission (403), entitlement (402),
+//! `Idempotency-Key` and body size, the claim where there is one, then the fields.
+
+pub mod gate;
+pub mod idempotency;
+pub mod inbound;
+pub mod lambda;
+pub mod problem;
+pub mod reply;
+pub mod routes;
+
+pub use gate::{Gate, Partner};
+pub use inbound::Inbound;
+pub use problem::Problem;
+pub use reply::Reply;

@@ -1,0 +1,139 @@
+//! Answers: JSON of a record, or a problem in one of its two forms.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use domain::rate_limit::{Quota, REQUESTS_PER_MINUTE, WINDOW_S};
+use http::{HeaderName, HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::inbound::Inbound;
+use crate::problem::{Fault, Problem};
+
+/// An answer before it is put on the wire.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    pub status: StatusCode,
+    pub body: Value,
+    headers: Vec<(HeaderName, String)>,
+}
+
+impl Reply {
+    /// 200 with a record.
+    pub fn ok(record: &impl Serialize) -> Result<Self, Problem> {
+        Self::with(StatusCode::OK, record)
+    }
+
+    /// 201 with a record.
+    pub fn created(record: &impl Serialize) -> Result<Self, Problem> {
+        Self::with(StatusCode::CREATED, record)
+    }
+
+    fn with(status: StatusCode, record: &impl Serialize) -> Result<Self, Problem> {
+        let body = serde_json::to_value(record).map_err(|error| Problem::internal("render the answer", error))?;
+        Ok(Self { status, body, headers: Vec::new() })
+    }
+
+    /// An answer from its recorded parts.
+    pub fn recorded(status: u16, body: &[u8]) -> Result<Self, Problem> {
+        let status = StatusCode::from_u16(status).map_err(|error| Problem::internal("replay an answer", error))?;
+        let body = serde_json::from_slice(body).map_err(|error| Problem::internal("replay an answer", error))?;
+        Ok(Self { status, body, headers: Vec::new() })
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.headers.push((HeaderName::from_static(name), value.to_string()));
+        self
+    }
+
+    /// A problem as an answer. A fault is logged here, once, under an `event_id` that the caller is given.
+    pub fn problem(problem: &Problem, inbound: &Inbound) -> Self {
+        let told = problem.tell();
+        let mut members = Map::new();
+        members.insert("error".to_owned(), json!(told.message));
+        members.insert("code".to_owned(), json!(told.code));
+        members.insert("request_id".to_owned(), json!(inbound.request_id));
+        if let Some(field) = told.field {
+            members.insert("field".to_owned(), json!(field));
+        }
+        if let Problem::Internal(fault) = problem {
+            members.insert("event_id".to_owned(), json!(log_fault(fault, inbound)));
+        }
+        let mut reply = Self { status: told.status, body: Value::Object(members), headers: Vec::new() };
+        if let Some(seconds) = told.retry_after_s {
+            reply = reply.header("retry-after", seconds);
+        }
+        if let Some(methods) = told.allow {
+            reply = reply.header("allow", methods);
+        }
+        if told.status == StatusCode::UNAUTHORIZED {
+            reply = reply.header("www-authenticate", "Bearer realm=\"partner-api\"");
+        }
+        reply
+    }
+
+    /// Adds what the caller has left of its minute.
+    pub fn with_quota(self, quota: Quota) -> Self {
+        self.header("ratelimit-policy", format!("\"default\";q={REQUESTS_PER_MINUTE};w={WINDOW_S}"))
+            .header("ratelimit", format!("\"default\";r={};t={}", quota.remaining, quota.reset_s))
+    }
+
+    /// The response, in the form of error that the caller asked for.
+    pub fn into_response_for(self, inbound: &Inbound) -> Response {
+        let is_error = self.status.is_client_error() || self.status.is_server_error();
+        let (kind, body) = if is_error && inbound.wants_problem_json() {
+            ("application/problem+json", problem_json(self.status, self.body))
+        } else {
+            ("application/json", self.body)
+        };
+        let mut response = (self.status, Body::from(body.to_string())).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if let Ok(id) = HeaderValue::from_str(&inbound.request_id) {
+            headers.insert("x-request-id", id);
+        }
+        for (name, value) in self.headers {
+            if let Ok(value) = HeaderValue::from_str(&value) {
+                headers.insert(name, value);
+            }
+        }
+        response
+    }
+}
+
+/// RFC 9457: its own members before ours.
+fn problem_json(status: StatusCode, body: Value) -> Value {
+    let mut members = Map::new();
+    members.insert("type".to_owned(), json!("about:blank"));
+    members.insert("title".to_owned(), json!(status.canonical_reason()));
+    members.insert("status".to_owned(), json!(status.as_u16()));
+    members.insert("detail".to_owned(), body.get("error").cloned().unwrap_or_default());
+    if let Value::Object(own) = body {
+        members.extend(own);
+    }
+    Value::Object(members)
+}
+
+fn log_fault(fault: &Fault, inbound: &Inbound) -> String {
+    let event_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
+    let mut chain = fault.source.to_string();
+    let mut source = fault.source.source();
+    while let Some(cause) = source {
+        chain.push_str(": ");
+        chain.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    tracing::error!(event_id, request_id = inbound.request_id, doing = fault.doing, error = chain, "unhandled fault");
+    event_id
+}
+
+/// A problem before there is a request to answer: axum's own rejections.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let told = self.tell();
+        let body = json!({ "error": told.message, "code": told.code });
+        (told.status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+    }
+}

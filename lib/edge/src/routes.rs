@@ -1,0 +1,71 @@
+//! All routes of the service. Unknown paths and methods reach whatever function the gateway sends them to; it answers by this table.
+
+use http::Method;
+
+/// Method and path template of each route, by path.
+pub const ROUTES: &[(&str, &str)] = &[
+    ("GET", "/v1/ping"),
+    ("GET", "/v1/clients"),
+    ("POST", "/v1/clients"),
+    ("GET", "/v1/clients/{clientId}"),
+    ("PATCH", "/v1/clients/{clientId}"),
+    ("GET", "/settings/keys"),
+    ("POST", "/settings/keys"),
+    ("POST", "/settings/keys/{id}/rotate"),
+    ("DELETE", "/settings/keys/{id}"),
+    ("GET", "/settings/webhooks"),
+    ("POST", "/settings/webhooks"),
+    ("GET", "/settings/webhooks/{id}"),
+    ("PATCH", "/settings/webhooks/{id}"),
+    ("DELETE", "/settings/webhooks/{id}"),
+    ("GET", "/settings/webhooks/{id}/deliveries"),
+];
+
+/// What the table says of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Routed {
+    Known,
+    /// The methods that the path has.
+    OtherMethods(Vec<&'static str>),
+    UnknownPath,
+}
+
+/// Looks a request up.
+pub fn route(method: &Method, path: &str) -> Routed {
+    let methods: Vec<&'static str> =
+        ROUTES.iter().filter(|(_, template)| matches(template, path)).map(|(method, _)| *method).collect();
+    if methods.contains(&method.as_str()) {
+        Routed::Known
+    } else if methods.is_empty() {
+        Routed::UnknownPath
+    } else {
+        Routed::OtherMethods(methods)
+    }
+}
+
+fn matches(template: &str, path: &str) -> bool {
+    let (mut wanted, mut given) = (template.split('/'), path.split('/'));
+    loop {
+        match (wanted.next(), given.next()) {
+            (None, None) => return true,
+            (Some(wanted), Some(given)) if wanted.starts_with('{') && !given.is_empty() => {}
+            (Some(wanted), Some(given)) if wanted == given => {}
+            _ => return false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_known_or_told_what_there_is() {
+        assert_eq!(route(&Method::GET, "/v1/clients/c1"), Routed::Known);
+        assert_eq!(route(&Method::HEAD, "/v1/clients/c1"), Routed::OtherMethods(vec!["GET", "PATCH"]));
+        assert_eq!(route(&Method::DELETE, "/v1/ping"), Routed::OtherMethods(vec!["GET"]));
+        for path in ["/", "/v1", "/v1/clients/", "/v1/clients/a/b", "/V1/ping", "//v1/ping", "/v1/ping/", "/v1/%70ing"] {
+            assert_eq!(route(&Method::GET, path), Routed::UnknownPath, "{path}");
+        }
+    }
+}
