@@ -1,0 +1,116 @@
+//! The bus, on which the application learns what was changed through the API.
+//!
+//! PutEvents takes 10 entries and 256 KiB at a time, and answers for each entry on its own
+//! (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html>).
+
+use std::ops::Range;
+
+use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
+use domain::outgoing::{OutgoingFact, SOURCE};
+use runtime::{BoxError, Environment};
+
+const MAX_BATCH_ENTRIES: usize = 10;
+const MAX_BATCH_BYTES: usize = 256 * 1024;
+
+/// A fact was not put on the bus. After a failed call it may have been all the same.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("the bus did not take a fact: {0}")]
+pub struct BusError(String);
+
+/// The bus.
+#[derive(Clone)]
+pub struct Bus {
+    client: Client,
+    name: String,
+}
+
+impl Bus {
+    /// The bus that `EVENT_BUS` names.
+    pub fn new(env: &Environment) -> Result<Self, BoxError> {
+        Ok(Self { client: Client::new(env.sdk()), name: env.config().get("EVENT_BUS")?.to_owned() })
+    }
+
+    /// Puts facts on the bus; for each what came of it, in their order.
+    pub async fn put(&self, facts: &[&OutgoingFact]) -> Vec<Result<(), BusError>> {
+        let details: Vec<String> = facts.iter().map(|fact| fact.render().to_string()).collect();
+        let sizes: Vec<usize> = facts
+            .iter()
+            .zip(&details)
+            .map(|(fact, detail)| SOURCE.len() + fact.detail_type.len() + detail.len())
+            .collect();
+        let mut results = Vec::with_capacity(facts.len());
+        for batch in batches(&sizes) {
+            let entries = batch.clone().map(|i| self.entry(&facts[i].detail_type, &details[i])).collect();
+            results.extend(self.put_batch(entries, batch.len()).await);
+        }
+        results
+    }
+
+    fn entry(&self, detail_type: &str, detail: &str) -> PutEventsRequestEntry {
+        let entry = PutEventsRequestEntry::builder().event_bus_name(&self.name).source(SOURCE);
+        entry.detail_type(detail_type).detail(detail).build()
+    }
+
+    async fn put_batch(&self, entries: Vec<PutEventsRequestEntry>, count: usize) -> Vec<Result<(), BusError>> {
+        match self.client.put_events().set_entries(Some(entries)).send().await {
+            Ok(answer) => {
+                let mut results: Vec<_> = answer.entries.unwrap_or_default().iter().map(result_of).collect();
+                results.resize(count, Err(BusError("no answer for the entry".to_owned())));
+                results
+            }
+            Err(error) => {
+                let text = aws_sdk_eventbridge::error::DisplayErrorContext(error).to_string();
+                vec![Err(BusError(text)); count]
+            }
+        }
+    }
+}
+
+/// An entry without an id was not taken, whether or not the answer says why.
+fn result_of(entry: &PutEventsResultEntry) -> Result<(), BusError> {
+    match (entry.error_code(), entry.event_id()) {
+        (None, Some(_)) => Ok(()),
+        (code, _) => Err(BusError(code.unwrap_or("no reason given").to_owned())),
+    }
+}
+
+/// Successive ranges within both limits. An entry that is too large by itself stands alone, for the bus to refuse.
+fn batches(sizes: &[usize]) -> Vec<Range<usize>> {
+    let mut batches: Vec<Range<usize>> = Vec::new();
+    let mut bytes = 0;
+    for (i, size) in sizes.iter().enumerate() {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < MAX_BATCH_ENTRIES && bytes + size <= MAX_BATCH_BYTES => {
+                batch.end = i + 1;
+                bytes += size;
+            }
+            _ => {
+                batches.push(i..i + 1);
+                bytes = *size;
+            }
+        }
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_batch_holds_10_entries_and_256_kib() {
+        assert!(batches(&[]).is_empty());
+        assert_eq!(batches(&[1; 23]), [0..10, 10..20, 20..23]);
+        assert_eq!(batches(&[100 * 1024, 100 * 1024, 100 * 1024, 1]), [0..2, 2..4]);
+        assert_eq!(batches(&[MAX_BATCH_BYTES, 1, MAX_BATCH_BYTES + 1, 1]), [0..1, 1..2, 2..3, 3..4]);
+    }
+
+    #[test]
+    fn an_entry_counts_as_put_only_with_an_id_and_without_an_error() {
+        let entry = PutEventsResultEntry::builder;
+        assert!(result_of(&entry().event_id("1").build()).is_ok());
+        assert!(result_of(&entry().build()).is_err());
+        assert!(result_of(&entry().error_code("ThrottlingException").build()).is_err());
+    }
+}

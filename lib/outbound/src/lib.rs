@@ -1,0 +1,8 @@
+//! Effects on the world outside: the delivery queues, the bus, mail, and webhooks. When to use them is decided elsewhere.
+
+pub mod bus;
+pub mod mail;
+pub mod queue;
+mod resolve;
+pub mod webhook;
+mod webhook_error;

@@ -1,0 +1,46 @@
+//! Mails to people, by Amazon SES.
+
+use aws_sdk_sesv2::Client;
+use aws_sdk_sesv2::error::ProvideErrorMetadata;
+use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
+use domain::email::Email;
+use domain::welcome::Mail;
+use runtime::{BoxError, Environment};
+
+/// A mail was not accepted for sending. Says nothing of its recipient: SES's own messages name addresses.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the mail was not accepted: {code}")]
+pub struct MailError {
+    code: String,
+}
+
+/// Sends mails.
+#[derive(Clone)]
+pub struct Mailer {
+    client: Client,
+    from: String,
+}
+
+impl Mailer {
+    /// A mailer whose sender is `MAIL_FROM`.
+    pub fn new(env: &Environment) -> Result<Self, BoxError> {
+        Ok(Self { client: Client::new(env.sdk()), from: env.config().get("MAIL_FROM")?.to_owned() })
+    }
+
+    /// Hands a mail over for sending.
+    pub async fn send(&self, to: &Email, mail: &Mail) -> Result<(), MailError> {
+        let body = Body::builder().text(utf8(&mail.text)).html(utf8(&mail.html)).build();
+        let message = Message::builder().subject(utf8(&mail.subject)).body(body).build();
+        let request = self.client.send_email().from_email_address(&self.from);
+        let sent = request
+            .destination(Destination::builder().to_addresses(to.as_str()).build())
+            .content(EmailContent::builder().simple(message).build())
+            .send()
+            .await;
+        sent.map(drop).map_err(|error| MailError { code: error.code().unwrap_or("no answer").to_owned() })
+    }
+}
+
+fn utf8(text: &str) -> Content {
+    Content::builder().data(text).charset("UTF-8").build().expect("the text is given")
+}

@@ -1,0 +1,75 @@
+//! The queues that carry orders to deliver. A queue holds a message back for 15 minutes at most, so an order that is due later is sent
+//! with the longest delay and put back when it comes round.
+
+use aws_sdk_sqs::Client;
+use domain::retry::queue_delay_s;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+
+pub use domain::delivery::DeliveryOrder;
+
+/// A message was not taken. It may have been all the same.
+#[derive(Debug, thiserror::Error)]
+#[error("the queue did not take an order")]
+pub struct QueueError(#[source] Box<dyn std::error::Error + Send + Sync>);
+
+/// A message is no order.
+#[derive(Debug, thiserror::Error)]
+#[error("the message is not an order to deliver")]
+pub struct NotAnOrder(#[source] serde_json::Error);
+
+/// One queue of orders.
+#[derive(Clone)]
+pub struct DeliveryQueue {
+    client: Client,
+    url: String,
+}
+
+impl DeliveryQueue {
+    /// The queue whose URL is in that environment variable.
+    pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
+        Ok(Self { client: Client::new(env.sdk()), url: env.config().get(url_variable)?.to_owned() })
+    }
+
+    /// Sends an order, to arrive when it is due or as late as the queue can. Orders of one endpoint are one group: where an endpoint's
+    /// orders pile up, SQS lets others go first.
+    pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
+        let body = serde_json::to_string(order).expect("an order converts to JSON");
+        let delay_s = queue_delay_s(order.due_at.utc() - now.utc());
+        let message = self.client.send_message().queue_url(&self.url).message_body(body);
+        let message = message.message_group_id(order.endpoint_id.as_str());
+        let delayed = message.delay_seconds(i32::try_from(delay_s).expect("a delay is at most 900 s"));
+        delayed.send().await.map(drop).map_err(|error| QueueError(Box::new(error)))
+    }
+}
+
+/// The order that a message's body holds.
+pub fn read_order(body: &str) -> Result<DeliveryOrder, NotAnOrder> {
+    serde_json::from_str(body).map_err(NotAnOrder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::id::{CoachId, DeliveryId, EndpointId};
+
+    #[test]
+    fn an_order_reads_back_and_anything_else_is_refused() {
+        let coach = CoachId::parse("coach_1").unwrap();
+        let endpoint = EndpointId::parse("we_1").unwrap();
+        let delivery = DeliveryId::parse("dlv_1").unwrap();
+        let order = DeliveryOrder::first(&coach, &endpoint, &delivery, Timestamp::from_ms(1_790_000_000_123));
+        let text = serde_json::to_string(&order).unwrap();
+        assert_eq!(read_order(&text).unwrap(), order);
+        for bad in [
+            "",
+            "{}",
+            "[]",
+            "null",
+            &text.replace("coach_1", "coach 1"),
+            &text.replace("\"attempt\":1", "\"attempt\":-1"),
+        ] {
+            assert!(read_order(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Why a webhook was not answered, in words for the coach's delivery log: short, always the same, without URL or path.
+
+use std::error::Error;
+use std::io::ErrorKind;
+
+use rustls::{CertificateError, Error as TlsError};
+
+use crate::resolve::ResolveError;
+
+/// The reason in an error of the HTTP client: the first cause in its chain that says something definite.
+pub(crate) fn reason(error: &reqwest::Error) -> &'static str {
+    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+    while let Some(current) = cause {
+        if let Some(reason) = of_cause(current) {
+            return reason;
+        }
+        cause = current.source();
+    }
+    if error.is_connect() { "no connection" } else { "no valid HTTP answer" }
+}
+
+fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+    if let Some(error) = cause.downcast_ref::<ResolveError>() {
+        return Some(match error {
+            ResolveError::NotFound => "name does not resolve",
+            ResolveError::NotAllowed => ADDRESS_NOT_ALLOWED,
+        });
+    }
+    if let Some(error) = cause.downcast_ref::<TlsError>() {
+        return Some(of_tls(error));
+    }
+    if let Some(error) = cause.downcast_ref::<std::io::Error>() {
+        return of_io(error);
+    }
+    let error = cause.downcast_ref::<hyper::Error>()?;
+    if error.is_incomplete_message() {
+        Some("connection closed before an answer")
+    } else if error.is_parse() {
+        Some("no valid HTTP answer")
+    } else {
+        None
+    }
+}
+
+/// The address that a receiver's URL holds, or that its name resolves to, is refused.
+pub(crate) const ADDRESS_NOT_ALLOWED: &str = "address not allowed";
+
+/// An error of TLS comes wrapped in one of I/O, which passes its inner error's source on, not the inner error itself.
+fn of_io(error: &std::io::Error) -> Option<&'static str> {
+    if let Some(inner) = error.get_ref().and_then(|inner| of_cause(inner)) {
+        return Some(inner);
+    }
+    match error.kind() {
+        ErrorKind::ConnectionRefused => Some("connection refused"),
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Some("connection reset"),
+        ErrorKind::TimedOut => Some("connection timed out"),
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some("host not reachable"),
+        ErrorKind::UnexpectedEof => Some("connection closed before an answer"),
+        _ => None,
+    }
+}
+
+fn of_tls(error: &TlsError) -> &'static str {
+    match error {
+        TlsError::InvalidCertificate(certificate) => match certificate {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => "TLS: certificate expired",
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "TLS: certificate not valid yet"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "TLS: certificate is for another name"
+            }
+            CertificateError::UnknownIssuer => "TLS: certificate issuer not trusted",
+            CertificateError::Revoked => "TLS: certificate revoked",
+            _ => "TLS: certificate not valid",
+        },
+        TlsError::PeerIncompatible(_) => "TLS: no version or cipher in common",
+        TlsError::AlertReceived(_) => "TLS: refused by the receiver",
+        TlsError::InvalidMessage(_) => "TLS: the receiver does not speak it",
+        _ => "TLS: handshake failed",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tls_error_is_found_inside_an_io_error() {
+        let expired = TlsError::InvalidCertificate(CertificateError::Expired);
+        let wrapped = std::io::Error::new(ErrorKind::InvalidData, expired);
+        assert_eq!(of_cause(&wrapped), Some("TLS: certificate expired"));
+    }
+}
