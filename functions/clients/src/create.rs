@@ -1,0 +1,162 @@
+//! `POST /v1/clients`: an account, a client, an intake and a seat, once per idempotency key.
+//!
+//! Everything commits in one transaction. When the service mails the credentials, the claim goes through a stage first: whoever
+//! takes over after a crash finds the client made and goes on with the mail.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::account::TempPassword;
+use domain::api_key::Scope;
+use domain::client::{Client, Origin, Phase};
+use domain::client_draft::ClientDraft;
+use domain::contact::Contact;
+use domain::event::Event;
+use domain::id::{ClientId, IntakeId, new_uuid};
+use domain::intake::{IntakeState, IntakeToken};
+use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
+use edge::idempotency::{Outcome, Ticket, key_of, once};
+use edge::{Inbound, Partner, Problem};
+use runtime::random_bytes;
+use serde_json::Value;
+use store::StoreError;
+use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
+use store::workspace::StoredWorkspace;
+
+use crate::App;
+use crate::welcome::{FACT_HOLD, Stage, answer_of, password_result, welcome};
+
+/// How often a creation that met a change of its workspace or lead is tried.
+const MAX_ROUNDS: u32 = 5;
+
+/// What a creation reads before it writes.
+type Surroundings = (Option<StoredWorkspace>, Option<Contact>);
+
+pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
+    let admission = app.gate.partner(&inbound).await;
+    let work = async |partner: Partner, ()| {
+        let key = key_of(&inbound, &partner.coach, Scope::Partner)?;
+        let draft = inbound.json().and_then(|body: Value| Ok(ClientDraft::parse(&body)?));
+        let readable = draft.as_ref().ok().cloned();
+        let read = async {
+            match &readable {
+                Some(draft) => surroundings(&app, &partner, draft).await,
+                None => Ok((None, None)),
+            }
+        };
+        let work = async |ticket: Option<Ticket<Stage>>, read: Result<Surroundings, StoreError>| {
+            let draft = draft?;
+            // A body that reads has an e-mail, and so a key.
+            let ticket = ticket.ok_or_else(|| Problem::internal("create a client", "there is no claim"))?;
+            settle(&app, &partner, &draft, ticket, read?).await
+        };
+        once(&app.claims, &inbound, key, partner.now, read, work).await
+    };
+    app.gate.answer(&inbound, admission, work).await
+}
+
+/// The workspace, and who the new client has been so far.
+async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Result<Surroundings, StoreError> {
+    let phone = draft.profile.phone.as_ref().and_then(|phone| phone.key(partner.country));
+    let email = draft.email.key();
+    let lead = app.contacts.find_lead(&partner.coach, &email, phone.as_ref());
+    futures::future::try_join(app.workspaces.get(&partner.coach), lead).await
+}
+
+async fn settle(
+    app: &App,
+    partner: &Partner,
+    draft: &ClientDraft,
+    ticket: Ticket<Stage>,
+    read: Surroundings,
+) -> Result<Outcome, Problem> {
+    let mut read = read;
+    if let Some(stage) = &ticket.stage {
+        return welcome(app, partner, &workspace_of(&read)?.workspace, &ticket, stage).await;
+    }
+    let new = NewClient::make(partner, draft);
+    for _ in 0..MAX_ROUNDS {
+        let workspace = workspace_of(&read)?;
+        let stage = new.stage(draft);
+        let answer = password_result(&stage, &workspace.workspace)?;
+        let recorded = answer_of(&answer);
+        let keep = ticket.key.retention(recorded.status, true).unwrap_or_default();
+        let step = if draft.send_welcome { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
+        match new.write(app, draft, workspace, read.1.as_ref(), (&ticket, step)).await? {
+            Created::Done if draft.send_welcome => {
+                return welcome(app, partner, &workspace.workspace, &ticket, &stage).await;
+            }
+            Created::Done => return Ok(Outcome::Recorded(answer)),
+            Created::EmailTaken => return Err(Problem::EmailTaken),
+            Created::PlanFull => return Err(Problem::PlanFull),
+            Created::TeamFull => return Err(Problem::TeamFull),
+            Created::ClaimLost => return Err(Problem::IdempotencyInProgress),
+            Created::Changed => read = surroundings(app, partner, draft).await?,
+        }
+    }
+    Err(Problem::internal("create a client", "its workspace kept changing"))
+}
+
+fn workspace_of(read: &Surroundings) -> Result<&StoredWorkspace, Problem> {
+    read.0.as_ref().ok_or_else(|| Problem::internal("create a client", "the key's workspace is missing"))
+}
+
+/// A client that is about to be.
+struct NewClient {
+    client: Client,
+    password: TempPassword,
+    token: IntakeToken,
+    intake_id: IntakeId,
+    fact: OutgoingFact,
+}
+
+impl NewClient {
+    fn make(partner: &Partner, draft: &ClientDraft) -> Self {
+        let now = partner.now;
+        let client = Client {
+            id: ClientId::from_uuid(new_uuid(now.ms(), random_bytes())),
+            coach_id: partner.coach.clone(),
+            profile: draft.profile.clone(),
+            is_active: true,
+            phase: Phase::default(),
+            created_at: now,
+            origin: Origin::PartnerApi,
+            latest_check_in_at: None,
+        };
+        let password = TempPassword::generate(&random_bytes());
+        let token = IntakeToken::new(&random_bytes());
+        let intake_id = IntakeId::from_uuid(new_uuid(now.ms(), random_bytes()));
+        let credential = Credential { phc: password.hash(random_bytes()) };
+        let intake = IntakeFact { id: intake_id.clone(), state: IntakeState::Issued, token_sha256: token.sha256() };
+        let fact = OutgoingFact::client_created(&client, &credential, &intake);
+        Self { client, password, token, intake_id, fact }
+    }
+
+    fn stage(&self, draft: &ClientDraft) -> Stage {
+        Stage::new(&self.client, &draft.email, &self.password, &self.token, &self.fact)
+    }
+
+    async fn write(
+        &self,
+        app: &App,
+        draft: &ClientDraft,
+        workspace: &StoredWorkspace,
+        lead: Option<&Contact>,
+        (ticket, step): (&Ticket<Stage>, ClaimStep<'_, Stage>),
+    ) -> Result<Created, StoreError> {
+        let now = self.client.created_at;
+        let sha256 = self.token.sha256();
+        let new = NewClientWrite {
+            client: &self.client,
+            email: &draft.email,
+            team: workspace.workspace.team_id.as_ref(),
+            intake: IntakeWrite { id: &self.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
+            event: Event::new_client(&self.client, now),
+            fact: self.fact.clone(),
+            fact_after: if draft.send_welcome { now + FACT_HOLD } else { now },
+            lead,
+            claim: (&app.claims, &ticket.claim, step),
+        };
+        app.clients.create(&new, now).await
+    }
+}
+

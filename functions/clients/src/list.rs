@@ -1,0 +1,81 @@
+//! `GET /v1/clients`: a coach's clients, newest first.
+//!
+//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found. Beyond the API's own
+//! description, `next_cursor` and `cursor` lead through rosters of more than one page.
+
+use axum::extract::State;
+use axum::response::Response;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use domain::client::{Client, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
+use domain::email::Email;
+use domain::fields::Invalid;
+use domain::list::CLIENT_PAGE;
+use edge::{Inbound, Partner, Problem, Reply};
+use serde::Serialize;
+use store::StoreError;
+
+use crate::App;
+
+#[derive(Serialize)]
+struct ClientList {
+    count: usize,
+    clients: Vec<ClientListItem>,
+    /// Additive: absent from the API's description, null on the last page.
+    next_cursor: Option<String>,
+}
+
+pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
+    let email = inbound.query("email");
+    let read = async {
+        match email.as_deref().map(Email::parse) {
+            Some(Ok(email)) => app.clients.with_email(&email.key()).await,
+            // What is no e-mail address matches nothing.
+            Some(Err(_)) | None => Ok(Vec::new()),
+        }
+    };
+    let admission = app.gate.partner_beside(&inbound, read).await;
+    let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| match &email {
+        Some(email) => with_email(&inbound, &partner, email, found?),
+        None => page(&app, &inbound, &partner).await,
+    };
+    app.gate.answer(&inbound, admission, work).await
+}
+
+fn with_email(inbound: &Inbound, partner: &Partner, email: &str, found: Vec<Client>) -> Result<Reply, Problem> {
+    if email.chars().count() > MAX_CLIENT_EMAIL_CHARS {
+        let rule = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
+        return Err(Invalid::field("email", rule).into());
+    }
+    let own = found.iter().filter(|client| client.coach_id == partner.coach && (client.is_active || !active_only(inbound)));
+    let clients: Vec<ClientListItem> = own.take(limit(inbound) as usize).map(Client::list_item).collect();
+    Reply::ok(&ClientList { count: clients.len(), clients, next_cursor: None })
+}
+
+async fn page(app: &App, inbound: &Inbound, partner: &Partner) -> Result<Reply, Problem> {
+    let after = inbound.query("cursor").map(|cursor| read_cursor(&cursor)).transpose()?;
+    let page = app.clients.page(&partner.coach, active_only(inbound), after.as_deref(), limit(inbound)).await?;
+    let next_cursor = page.next.map(|listed_at| URL_SAFE_NO_PAD.encode(listed_at));
+    Reply::ok(&ClientList { count: page.items.len(), clients: page.items, next_cursor })
+}
+
+fn limit(inbound: &Inbound) -> u32 {
+    CLIENT_PAGE.parse(inbound.query("limit").as_deref())
+}
+
+fn active_only(inbound: &Inbound) -> bool {
+    inbound.query("active").as_deref() == Some("true")
+}
+
+/// A cursor is the place of the last item in the list, in a form that nobody is tempted to take apart.
+fn read_cursor(cursor: &str) -> Result<String, Problem> {
+    const LONGEST: usize = 256;
+    let invalid = || Problem::from(Invalid::field("cursor", "must be the next_cursor of an earlier answer"));
+    let decoded = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| invalid())?;
+    let listed_at = String::from_utf8(decoded).map_err(|_| invalid())?;
+    let formed = listed_at.len() <= LONGEST
+        && listed_at.split_once('#').is_some_and(|(at, id)| {
+            domain::time::Timestamp::parse(at).is_some() && domain::id::ClientId::parse(id).is_ok()
+        });
+    if formed { Ok(listed_at) } else { Err(invalid()) }
+}

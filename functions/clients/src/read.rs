@@ -1,0 +1,30 @@
+//! `GET /v1/clients/{clientId}`: one client, whole.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use domain::id::ClientId;
+use edge::{Inbound, Problem, Reply};
+use store::StoreError;
+use store::client::StoredClient;
+
+use crate::App;
+
+pub(crate) const CLIENT: &str = "client";
+
+pub(crate) async fn read(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+    let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
+    let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
+        let found = found?.filter(|found| found.client.coach_id == partner.coach);
+        let found = found.ok_or(Problem::NotFound(CLIENT))?;
+        Reply::ok(&found.client.to_detail())
+    };
+    app.gate.answer(&inbound, admission, work).await
+}
+
+/// The client that a path names. What is no id names nobody.
+pub(crate) async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
+    match ClientId::parse(id) {
+        Ok(id) => app.clients.get(&id).await,
+        Err(_) => Ok(None),
+    }
+}

@@ -1,0 +1,22 @@
+//! `PATCH /v1/clients/{clientId}`: switches a client on or off. Neither frees nor takes a seat.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use domain::client_draft::parse_activation;
+use edge::{Inbound, Problem, Reply};
+use store::StoreError;
+use store::client::StoredClient;
+
+use crate::App;
+use crate::read::{CLIENT, find};
+
+pub(crate) async fn update(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+    let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
+    let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
+        inbound.check_size()?;
+        let is_active = parse_activation(&inbound.json()?)?;
+        let changed = app.clients.set_active(&partner.coach, found?, is_active, partner.now).await?;
+        Reply::ok(&changed.ok_or(Problem::NotFound(CLIENT))?.to_profile())
+    };
+    app.gate.answer(&inbound, admission, work).await
+}

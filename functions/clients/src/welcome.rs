@@ -1,0 +1,123 @@
+//! After the commit: the welcome mail, and the answer that depends on it.
+
+use chrono::TimeDelta;
+use domain::account::TempPassword;
+use domain::client::Client;
+use domain::email::Email;
+use domain::id::ClientId;
+use domain::intake::{IntakeState, IntakeToken};
+use domain::outgoing::OutgoingFact;
+use domain::welcome::Welcome;
+use domain::workspace::Workspace;
+use edge::idempotency::{Outcome, Ticket};
+use edge::{Partner, Problem, Reply};
+use serde::{Deserialize, Serialize};
+use store::claim::Answer;
+
+use crate::App;
+
+/// How long the application's fact waits for the mail to decide what it says. Longer than a claim's lease: a takeover comes first.
+pub(crate) const FACT_HOLD: TimeDelta = TimeDelta::seconds(90);
+
+/// Where a claim stands once the client is made: all that the mail and the answer need. Sealed at rest.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Stage {
+    client_id: ClientId,
+    email: Email,
+    full_name: String,
+    password: String,
+    intake_token: String,
+    fact: OutgoingFact,
+}
+
+#[derive(Serialize)]
+struct CreateClientResult<'a> {
+    client_id: &'a ClientId,
+    email: &'a Email,
+    full_name: &'a str,
+    welcome_email_sent: bool,
+    intake_url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temp_password: Option<&'a str>,
+}
+
+impl Stage {
+    pub(crate) fn new(
+        client: &Client,
+        email: &Email,
+        password: &TempPassword,
+        token: &IntakeToken,
+        fact: &OutgoingFact,
+    ) -> Self {
+        Self {
+            client_id: client.id.clone(),
+            email: email.clone(),
+            full_name: client.profile.full_name.clone(),
+            password: password.expose().to_owned(),
+            intake_token: token.expose().to_owned(),
+            fact: fact.clone(),
+        }
+    }
+}
+
+/// Mails the credentials, and records what came of it together with the answer.
+pub(crate) async fn welcome(
+    app: &App,
+    partner: &Partner,
+    workspace: &Workspace,
+    ticket: &Ticket<Stage>,
+    stage: &Stage,
+) -> Result<Outcome, Problem> {
+    let mail = Welcome {
+        coach_name: &workspace.name,
+        client_name: &stage.full_name,
+        email: &stage.email,
+        password: &TempPassword::restore(stage.password.clone()),
+        host: &workspace.canonical_host,
+        intake: &IntakeToken::restore(stage.intake_token.clone()),
+    };
+    let (state, reply) = match app.mailer.send(&stage.email, &mail.render()).await {
+        Ok(()) => (IntakeState::Sent, sent_result(stage)?),
+        Err(error) => {
+            tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
+            (IntakeState::Issued, password_result(stage, workspace)?)
+        }
+    };
+    let mut fact = stage.fact.clone();
+    fact.set_intake_state(state);
+    let answer = answer_of(&reply);
+    let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
+    let claim = (&app.claims, &ticket.claim, &answer, keep);
+    app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
+    Ok(Outcome::Recorded(reply))
+}
+
+/// The credentials are on their way to the client.
+fn sent_result(stage: &Stage) -> Result<Reply, Problem> {
+    Reply::created(&CreateClientResult {
+        client_id: &stage.client_id,
+        email: &stage.email,
+        full_name: &stage.full_name,
+        welcome_email_sent: true,
+        intake_url: None,
+        temp_password: None,
+    })
+}
+
+/// The caller is given the credentials, to deliver.
+pub(crate) fn password_result(stage: &Stage, workspace: &Workspace) -> Result<Reply, Problem> {
+    let token = IntakeToken::restore(stage.intake_token.clone());
+    Reply::created(&CreateClientResult {
+        client_id: &stage.client_id,
+        email: &stage.email,
+        full_name: &stage.full_name,
+        welcome_email_sent: false,
+        intake_url: Some(token.url(&workspace.canonical_host)),
+        temp_password: Some(&stage.password),
+    })
+}
+
+/// A reply as it is recorded.
+pub(crate) fn answer_of(reply: &Reply) -> Answer {
+    Answer { status: reply.status.as_u16(), body: reply.body.to_string().into_bytes() }
+}

@@ -1,0 +1,79 @@
+//! Signs and sends webhooks, and keeps the delivery log.
+//!
+//! Messages of a batch are worked on at once and fail one by one. Each holds an order for one attempt. The delivery's item decides
+//! whether the order still counts: messages arrive twice, late, and after a function died half-way.
+
+mod attempt;
+mod order;
+
+use std::sync::Arc;
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use domain::time::Timestamp;
+use futures::future::join_all;
+use outbound::queue::{DeliveryQueue, NotAnOrder, QueueError};
+use outbound::webhook::WebhookClient;
+use runtime::{BoxError, Clock, Environment};
+use store::delivery::Deliveries;
+use store::endpoint::Endpoints;
+use store::vault::Vault;
+use store::{Db, StoreError};
+
+/// Why a message is to be brought again.
+#[derive(Debug, thiserror::Error)]
+enum DeliverError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// An error of ours. Brought again it fails again, until it lies with the dead letters for someone to see.
+    #[error(transparent)]
+    Malformed(#[from] NotAnOrder),
+    /// Whoever is at it may die: the message has to be there then.
+    #[error("the attempt is under way elsewhere")]
+    Held,
+}
+
+/// A started deliverer.
+pub struct App {
+    clock: Arc<dyn Clock>,
+    endpoints: Endpoints,
+    deliveries: Deliveries,
+    retries: DeliveryQueue,
+    webhooks: WebhookClient,
+}
+
+impl App {
+    /// Connects to everything that the deliverer uses.
+    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        Ok(Self {
+            clock: env.clock(),
+            endpoints: Endpoints::new(env, &db, &vault)?,
+            deliveries: Deliveries::new(env, &db, &vault)?,
+            retries: DeliveryQueue::new(env, "DELIVERY_RETRIES_QUEUE_URL")?,
+            webhooks: WebhookClient::new(env)?,
+        })
+    }
+
+    /// Handles a batch; the answer names the messages that are to be brought again.
+    pub async fn handle(&self, event: SqsEvent) -> SqsBatchResponse {
+        let outcomes = join_all(event.records.iter().map(|message| self.take(message))).await;
+        let mut response = SqsBatchResponse::default();
+        for (message, outcome) in event.records.into_iter().zip(outcomes) {
+            let Err(error) = outcome else { continue };
+            let message_id = message.message_id.unwrap_or_default();
+            match &error {
+                DeliverError::Held => tracing::info!(message_id, "{error}"),
+                error => tracing::error!(message_id, error = error as &dyn std::error::Error, "a message failed"),
+            }
+            response.add_failure(message_id);
+        }
+        response
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::new(self.clock.now())
+    }
+}

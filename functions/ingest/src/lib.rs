@@ -1,0 +1,112 @@
+//! Stores the application's facts, which come off the feed queue one message each.
+//!
+//! A fact that cannot be read is set aside at once, with its reason and without anything that the service has no business with. One
+//! that refers to what has not been seen yet goes round again for a while. Neither holds up the others.
+
+mod envelope;
+mod set_aside;
+mod store_fact;
+
+use std::sync::Arc;
+
+use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use chrono::TimeDelta;
+use domain::fact::Fact;
+use domain::time::Timestamp;
+use runtime::{BoxError, Clock, Environment};
+use store::Db;
+use store::client::Clients;
+use store::contact::Contacts;
+use store::key::Keys;
+use store::outbox::Outbox;
+use store::vault::Vault;
+use store::workspace::Workspaces;
+
+use crate::envelope::Envelope;
+use crate::set_aside::Queues;
+use crate::store_fact::{Stored, store};
+
+/// How long a fact waits for what it refers to.
+const PATIENCE: TimeDelta = TimeDelta::minutes(15);
+
+/// The function.
+pub struct App {
+    keys: Keys,
+    workspaces: Workspaces,
+    clients: Clients,
+    contacts: Contacts,
+    queues: Queues,
+    clock: Arc<dyn Clock>,
+}
+
+impl App {
+    /// The function in its environment.
+    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        let workspaces = Workspaces::new(env, &db)?;
+        let contacts = Contacts::new(env, &db)?;
+        let outbox = Outbox::new(env, &db, &vault)?;
+        Ok(Self {
+            keys: Keys::new(env, &db)?,
+            clients: Clients::new(env, &db, &workspaces, &contacts, &outbox)?,
+            workspaces,
+            contacts,
+            queues: Queues::new(env)?,
+            clock: env.clock(),
+        })
+    }
+
+    /// Stores the facts of a batch, in the order in which they came.
+    pub async fn handle(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
+        let mut response = SqsBatchResponse::default();
+        for message in event.records {
+            let id = message.message_id.clone().unwrap_or_default();
+            if let Err(error) = self.message(&message).await {
+                tracing::error!(message_id = id, error = %chain(&*error), "a fact could not be stored; it comes again");
+                let mut failure = BatchItemFailure::default();
+                failure.item_identifier = id;
+                response.batch_item_failures.push(failure);
+            }
+        }
+        Ok(response)
+    }
+
+    async fn message(&self, message: &SqsMessage) -> Result<(), BoxError> {
+        let now = Timestamp::new(self.clock.now());
+        let envelope = match Envelope::parse(message.body.as_deref().unwrap_or_default()) {
+            Ok(envelope) => envelope,
+            Err(unreadable) => return self.queues.set_aside(&unreadable, "the message is not an EventBridge event", now).await,
+        };
+        let fact = match Fact::parse(&envelope.detail_type, &envelope.detail) {
+            Ok(fact) => fact,
+            Err(invalid) => return self.queues.set_aside(&envelope, &invalid.message, now).await,
+        };
+        match store(self, &fact, now).await? {
+            Stored::Done => Ok(()),
+            Stored::Unknown(reference) => {
+                let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
+                if now.utc() - since.utc() < PATIENCE {
+                    self.queues.send_round(&envelope, since).await
+                } else {
+                    self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await
+                }
+            }
+        }
+    }
+}
+
+fn sent_at(message: &SqsMessage) -> Option<Timestamp> {
+    message.attributes.get("SentTimestamp").and_then(|ms| ms.parse().ok()).map(Timestamp::from_ms)
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

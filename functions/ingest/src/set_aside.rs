@@ -1,0 +1,52 @@
+//! Where facts go that cannot be stored: round again, or to the dead letters.
+
+use aws_sdk_sqs::Client;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde_json::json;
+
+use crate::envelope::Envelope;
+
+/// Waits between a fact's rounds, in seconds; the last one repeats.
+const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
+
+/// The feed queue and its dead letters.
+pub(crate) struct Queues {
+    client: Client,
+    feed_url: String,
+    dead_letters_url: String,
+}
+
+impl Queues {
+    pub(crate) fn new(env: &Environment) -> Result<Self, BoxError> {
+        Ok(Self {
+            client: Client::new(env.sdk()),
+            feed_url: env.config().get("FEED_QUEUE_URL")?.to_owned(),
+            dead_letters_url: env.config().get("FEED_DEAD_LETTERS_URL")?.to_owned(),
+        })
+    }
+
+    /// Sends a fact round again, later each time.
+    pub(crate) async fn send_round(&self, envelope: &Envelope, first_seen: Timestamp) -> Result<(), BoxError> {
+        let index = usize::try_from(envelope.rounds)?.min(ROUND_DELAYS_S.len() - 1);
+        let message = self.client.send_message().queue_url(&self.feed_url).message_body(envelope.next_round(first_seen));
+        message.delay_seconds(ROUND_DELAYS_S[index]).send().await?;
+        Ok(())
+    }
+
+    /// Puts a fact among the dead letters, with the reason.
+    pub(crate) async fn set_aside(&self, envelope: &Envelope, reason: &str, now: Timestamp) -> Result<(), BoxError> {
+        let fact_id = envelope.detail.get("id").and_then(|id| id.as_str()).unwrap_or_default();
+        let body = json!({
+            "detail-type": envelope.detail_type,
+            "detail": envelope.detail,
+            "reason": reason,
+            "set_aside_at": now,
+        });
+        let message = self.client.send_message().queue_url(&self.dead_letters_url).message_body(body.to_string());
+        message.send().await?;
+        tracing::warn!(fact_id, detail_type = envelope.detail_type, reason, "a fact was set aside");
+        tracing::info!(target: runtime::METRIC, name = "facts_set_aside", value = 1);
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Sending entries and deleting them.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use domain::delivery::DeliveryOrder;
+use domain::endpoint::Endpoint;
+use domain::event::Event;
+use domain::id::{CoachId, DeliveryId};
+use domain::time::Timestamp;
+use futures::future::{join_all, try_join_all};
+use futures::stream::{self, StreamExt};
+use outbound::bus::BusError;
+use runtime::BoxError;
+use store::StoreError;
+use store::delivery::{Created, NewDelivery};
+use store::outbox::{Content, Entry};
+
+use crate::App;
+
+/// Entries that are worked on at once.
+const CONCURRENT_ENTRIES: usize = 16;
+/// The log's line for an event that an endpoint missed.
+const MISSED: &str = "not sent: endpoint disabled";
+
+/// The endpoints of the workspaces that a batch has events of: read once for all of them.
+type EndpointsByCoach = HashMap<CoachId, Result<Vec<Endpoint>, Arc<StoreError>>>;
+
+impl App {
+    /// Sends the entries and deletes them; for each what came of it, in their order. Failures are logged here.
+    pub(crate) async fn carry(&self, entries: &[Entry]) -> Vec<Result<(), BoxError>> {
+        let facts: Vec<_> = entries.iter().filter_map(|entry| fact_of(&entry.content)).collect();
+        let (endpoints, put) = tokio::join!(self.endpoints_of(entries), self.bus.put(&facts));
+        let mut put = put.into_iter();
+        let work: Vec<_> = entries
+            .iter()
+            .map(|entry| {
+                let put = fact_of(&entry.content).and_then(|_| put.next());
+                self.carry_one(&entry.content, put, &endpoints)
+            })
+            .collect();
+        stream::iter(work).buffered(CONCURRENT_ENTRIES).collect().await
+    }
+
+    async fn carry_one(
+        &self,
+        content: &Content,
+        put: Option<Result<(), BusError>>,
+        endpoints: &EndpointsByCoach,
+    ) -> Result<(), BoxError> {
+        let sent = async {
+            match content {
+                Content::Event(event) => self.deliver(event, endpoints).await?,
+                Content::Fact(_) => put.ok_or("the bus was not asked")??,
+            }
+            self.outbox.delete(content).await.map_err(BoxError::from)
+        };
+        let sent = sent.await;
+        if let Err(error) = &sent {
+            tracing::error!(
+                entry = content.id(),
+                error = error.as_ref() as &dyn std::error::Error,
+                "an entry was not sent"
+            );
+        }
+        sent
+    }
+
+    /// Makes a delivery for each endpoint that wants the event, and notes it for each that misses it.
+    async fn deliver(&self, event: &Event, endpoints: &EndpointsByCoach) -> Result<(), BoxError> {
+        let endpoints = match endpoints.get(&event.coach_id) {
+            Some(Ok(endpoints)) => endpoints,
+            Some(Err(error)) => return Err(Arc::clone(error).into()),
+            None => return Err("the event's endpoints were not read".into()),
+        };
+        let now = self.now();
+        try_join_all(endpoints.iter().map(|endpoint| self.deliver_to(endpoint, event, now))).await.map(drop)
+    }
+
+    async fn deliver_to(&self, endpoint: &Endpoint, event: &Event, now: Timestamp) -> Result<(), BoxError> {
+        let (wants, misses) = (endpoint.wants(event.event_type()), endpoint.misses(event.event_type()));
+        if !wants && !misses {
+            return Ok(());
+        }
+        let id = DeliveryId::derive(event.occurred_at.ms(), &event.id, &endpoint.id);
+        let delivery = NewDelivery {
+            endpoint_id: &endpoint.id,
+            id: &id,
+            event_id: &event.id,
+            event_type: event.event_type().as_str(),
+            body: &event.render(endpoint.payload_mode),
+        };
+        if misses {
+            self.deliveries.create_unsent(delivery, MISSED, now).await?;
+            return Ok(());
+        }
+        match self.deliveries.create(delivery, now).await? {
+            Created::New | Created::Waiting => {
+                let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &id, now);
+                self.queue.send(&order, now).await?;
+            }
+            Created::Known => {}
+        }
+        Ok(())
+    }
+
+    async fn endpoints_of(&self, entries: &[Entry]) -> EndpointsByCoach {
+        let coaches: BTreeSet<&CoachId> = entries
+            .iter()
+            .filter_map(|entry| match &entry.content {
+                Content::Event(event) => Some(&event.coach_id),
+                Content::Fact(_) => None,
+            })
+            .collect();
+        let reads = coaches.into_iter().map(|coach| async move {
+            let endpoints = self.endpoints.list(coach).await.map_err(Arc::new);
+            (coach.clone(), endpoints)
+        });
+        join_all(reads).await.into_iter().collect()
+    }
+}
+
+fn fact_of(content: &Content) -> Option<&domain::outgoing::OutgoingFact> {
+    match content {
+        Content::Fact(fact) => Some(fact),
+        Content::Event(_) => None,
+    }
+}

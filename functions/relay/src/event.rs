@@ -1,0 +1,78 @@
+//! What the relay is called with, and what it answers.
+
+use serde::{Deserialize, Serialize};
+
+/// What calls the relay.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub enum Event {
+    /// The outbox table's stream.
+    Stream(aws_lambda_events::event::dynamodb::Event),
+    /// The schedule.
+    Scheduled(Scheduled),
+}
+
+/// A call by the schedule. That it came is all that counts.
+#[derive(Debug, Deserialize)]
+pub struct Scheduled {
+    /// `Scheduled Event`.
+    #[serde(rename = "detail-type")]
+    pub detail_type: String,
+}
+
+/// The answer to a batch of the stream: from which record on to try again, if any failed.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Response {
+    pub batch_item_failures: Vec<ItemFailure>,
+}
+
+/// A record that failed.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemFailure {
+    /// Its sequence number.
+    pub item_identifier: String,
+}
+
+impl ItemFailure {
+    /// The failure of the record with that sequence number.
+    pub(crate) fn new(sequence_number: String) -> Self {
+        Self { item_identifier: sequence_number }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_stream_batch_and_a_schedule_are_told_apart() {
+        let stream = json!({"Records": [{
+            "eventID": "1", "eventName": "INSERT", "eventVersion": "1.1", "eventSource": "aws:dynamodb", "awsRegion": "eu-west-1",
+            "eventSourceARN": "arn:aws:dynamodb:eu-west-1:123456789012:table/outbox/stream/2026-01-01T00:00:00.000",
+            "dynamodb": {
+                "ApproximateCreationDateTime": 1_790_000_000, "Keys": {"pk": {"S": "evt_1"}},
+                "NewImage": {"pk": {"S": "evt_1"}, "send_after": {"N": "1"}, "sealed": {"B": "aGVsbG8="}},
+                "SequenceNumber": "111", "SizeBytes": 26, "StreamViewType": "NEW_IMAGE"
+            }
+        }]});
+        let Event::Stream(stream) = serde_json::from_value(stream).unwrap() else { panic!("a stream") };
+        let change = &stream.records[0].change;
+        assert_eq!(change.sequence_number.as_deref(), Some("111"));
+        assert_eq!(change.new_image["sealed"], serde_dynamo::AttributeValue::B(b"hello".to_vec()));
+        let schedule = json!({
+            "version": "0", "id": "1", "detail-type": "Scheduled Event", "source": "aws.events", "account": "123456789012",
+            "time": "2026-01-01T00:00:00Z", "region": "eu-west-1", "resources": ["arn:aws:events:eu-west-1:123456789012:rule/r"], "detail": {}
+        });
+        assert!(matches!(serde_json::from_value(schedule).unwrap(), Event::Scheduled(_)));
+        assert!(serde_json::from_value::<Event>(json!({"hello": 1})).is_err());
+    }
+
+    #[test]
+    fn an_answer_has_the_form_that_lambda_reads() {
+        let response = Response { batch_item_failures: vec![ItemFailure::new("7".to_owned())] };
+        assert_eq!(serde_json::to_value(response).unwrap(), json!({"batchItemFailures": [{"itemIdentifier": "7"}]}));
+    }
+}

@@ -1,0 +1,94 @@
+//! Carries outbox entries on: events to the delivery queue, one order per endpoint, and facts to the bus.
+//!
+//! Two ways lead here. The table's stream brings entries as they are written. The schedule looks for what the stream has not carried by
+//! now: a record that the stream gave up on, an entry that was held back and whose holder died. An entry is deleted once it has been
+//! sent, so whatever dies in between is done again; ids are derived, so that this changes nothing for receivers.
+
+mod carry;
+mod event;
+mod unsent;
+
+use std::sync::Arc;
+
+use aws_lambda_events::event::dynamodb::EventRecord;
+use chrono::TimeDelta;
+use domain::time::Timestamp;
+use outbound::bus::Bus;
+use outbound::queue::DeliveryQueue;
+use runtime::{BoxError, Clock, Environment};
+use store::Db;
+use store::delivery::Deliveries;
+use store::endpoint::Endpoints;
+use store::outbox::{Entry, Outbox};
+use store::vault::Vault;
+
+pub use event::{Event, ItemFailure, Response};
+
+/// The clocks of two machines differ: an entry that is due within this time is due.
+const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
+
+/// A started relay.
+pub struct App {
+    clock: Arc<dyn Clock>,
+    outbox: Outbox,
+    endpoints: Endpoints,
+    deliveries: Deliveries,
+    queue: DeliveryQueue,
+    bus: Bus,
+}
+
+impl App {
+    /// Connects to everything that the relay uses.
+    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        Ok(Self {
+            clock: env.clock(),
+            outbox: Outbox::new(env, &db, &vault)?,
+            endpoints: Endpoints::new(env, &db, &vault)?,
+            deliveries: Deliveries::new(env, &db, &vault)?,
+            queue: DeliveryQueue::new(env, "DELIVERIES_QUEUE_URL")?,
+            bus: Bus::new(env)?,
+        })
+    }
+
+    /// Handles what the stream brings, or the schedule's call.
+    pub async fn handle(&self, event: Event) -> Result<Response, BoxError> {
+        match event {
+            Event::Stream(stream) => self.carry_stream(stream.records).await,
+            Event::Scheduled(_) => self.carry_unsent().await.map(|()| Response::default()),
+        }
+    }
+
+    /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it again.
+    async fn carry_stream(&self, records: Vec<EventRecord>) -> Result<Response, BoxError> {
+        let mut batch: Vec<(String, Entry)> = Vec::with_capacity(records.len());
+        for record in records.into_iter().filter(|record| record.event_name != "REMOVE") {
+            let sequence_number = record.change.sequence_number.ok_or("a stream record has no sequence number")?;
+            match self.outbox.from_image(record.change.new_image) {
+                Ok(entry) => {
+                    // A later image of an entry replaces an earlier one.
+                    batch.retain(|(_, earlier)| earlier.content.id() != entry.content.id());
+                    batch.push((sequence_number, entry));
+                }
+                // It would hold up its shard to no end. It stays in the table, where the schedule complains of it.
+                Err(error) => tracing::error!(
+                    sequence_number,
+                    error = &error as &dyn std::error::Error,
+                    "an entry cannot be read"
+                ),
+            }
+        }
+        let due_by = self.now() + CLOCK_SKEW;
+        batch.retain(|(_, entry)| entry.send_after <= due_by);
+        let (sequence_numbers, entries): (Vec<String>, Vec<Entry>) = batch.into_iter().unzip();
+        let carried = self.carry(&entries).await;
+        let mut failures =
+            sequence_numbers.into_iter().zip(carried).filter_map(|(number, result)| result.err().map(|_| number));
+        Ok(Response { batch_item_failures: failures.next().map(ItemFailure::new).into_iter().collect() })
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::new(self.clock.now())
+    }
+}

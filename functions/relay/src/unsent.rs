@@ -1,0 +1,56 @@
+//! What the stream has not carried: found by the index of unsent entries, which the schedule goes through.
+
+use std::collections::HashSet;
+
+use chrono::TimeDelta;
+use futures::future::{join_all, try_join_all};
+use runtime::BoxError;
+use store::outbox::{Entry, SHARDS};
+
+use crate::App;
+
+/// The stream has had this long.
+const GRACE: TimeDelta = TimeDelta::seconds(60);
+const ROUND_ENTRIES: i32 = 100;
+/// Rounds of one run, for each shard. What is left then is for the next run.
+const MAX_ROUNDS: usize = 10;
+
+impl App {
+    /// Carries what is overdue in all shards.
+    pub(crate) async fn carry_unsent(&self) -> Result<(), BoxError> {
+        let failed: usize = try_join_all((0..SHARDS).map(|shard| self.carry_shard(shard))).await?.into_iter().sum();
+        if failed == 0 { Ok(()) } else { Err(format!("{failed} overdue entries were not sent").into()) }
+    }
+
+    /// Carries what is overdue in one shard; the number of entries that failed.
+    async fn carry_shard(&self, shard: u8) -> Result<usize, BoxError> {
+        let overdue = self.now() + -GRACE;
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut failed = 0;
+        for _ in 0..MAX_ROUNDS {
+            let mut ids = self.outbox.unsent(shard, overdue, ROUND_ENTRIES).await?;
+            // The index runs behind the table, and what fails stays in it.
+            ids.retain(|id| seen.insert(id.clone()));
+            if ids.is_empty() {
+                break;
+            }
+            let mut entries: Vec<Entry> = Vec::with_capacity(ids.len());
+            for (id, got) in ids.iter().zip(join_all(ids.iter().map(|id| self.outbox.get(id))).await) {
+                match got {
+                    // The index may be behind on what is held back, too.
+                    Ok(entry) => entries.extend(entry.filter(|entry| entry.send_after < overdue)),
+                    Err(error) => {
+                        tracing::error!(
+                            entry = id,
+                            error = &error as &dyn std::error::Error,
+                            "an entry cannot be read"
+                        );
+                        failed += 1;
+                    }
+                }
+            }
+            failed += self.carry(&entries).await.iter().filter(|carried| carried.is_err()).count();
+        }
+        Ok(failed)
+    }
+}

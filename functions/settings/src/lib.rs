@@ -1,0 +1,55 @@
+//! The API behind the coach's Private Integrations page: keys, webhook endpoints, delivery log.
+//!
+//! Callers are signed-in coaches. The gateway's authorizer has verified their token; the coach is one of its claims.
+
+mod deliveries;
+mod keys;
+mod session;
+mod webhooks;
+
+use axum::Router;
+use axum::routing::{get, post};
+use domain::receiver_url::Reach;
+use outbound::webhook::reach;
+use runtime::{BoxError, Environment};
+use store::Db;
+use store::delivery::Deliveries;
+use store::endpoint::Endpoints;
+use store::key::Keys;
+use store::vault::Vault;
+use store::workspace::Workspaces;
+
+use crate::session::Sessions;
+
+#[derive(Clone)]
+struct App {
+    sessions: Sessions,
+    keys: Keys,
+    workspaces: Workspaces,
+    endpoints: Endpoints,
+    deliveries: Deliveries,
+    reach: Reach,
+}
+
+/// The function's routes.
+pub async fn router(env: &Environment) -> Result<Router, BoxError> {
+    let db = Db::new(env);
+    let vault = Vault::open(env).await?;
+    let workspaces = Workspaces::new(env, &db)?;
+    let app = App {
+        sessions: Sessions::new(env, &workspaces)?,
+        keys: Keys::new(env, &db)?,
+        endpoints: Endpoints::new(env, &db, &vault)?,
+        deliveries: Deliveries::new(env, &db, &vault)?,
+        workspaces,
+        reach: reach(env.config()),
+    };
+    let router = Router::new()
+        .route("/settings/keys", get(keys::list).post(keys::create))
+        .route("/settings/keys/{id}/rotate", post(keys::rotate))
+        .route("/settings/keys/{id}", axum::routing::delete(keys::revoke))
+        .route("/settings/webhooks", get(webhooks::list).post(webhooks::create))
+        .route("/settings/webhooks/{id}", get(webhooks::read).patch(webhooks::change).delete(webhooks::delete))
+        .route("/settings/webhooks/{id}/deliveries", get(deliveries::list));
+    Ok(router.with_state(app))
+}

@@ -1,0 +1,58 @@
+//! Who is signed in.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use axum::response::Response;
+use domain::id::CoachId;
+use domain::time::Timestamp;
+use edge::inbound::arrival;
+use edge::{Inbound, Problem, Reply};
+use runtime::{BoxError, Clock, Environment};
+use store::workspace::Workspaces;
+
+/// A signed-in coach.
+#[derive(Debug, Clone)]
+pub(crate) struct Session {
+    pub(crate) coach: CoachId,
+    /// When the request arrived.
+    pub(crate) now: Timestamp,
+}
+
+/// Reads sessions out of verified tokens.
+#[derive(Clone)]
+pub(crate) struct Sessions {
+    claim: String,
+    clock: Arc<dyn Clock>,
+    workspaces: Workspaces,
+}
+
+impl Sessions {
+    pub(crate) fn new(env: &Environment, workspaces: &Workspaces) -> Result<Self, BoxError> {
+        let claim = env.config().get("COACH_CLAIM")?.to_owned();
+        Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone() })
+    }
+
+    /// Does a signed-in coach's work and answers it. A coach whose workspace has not been handed over yet has no settings.
+    pub(crate) async fn answer<F, Fut>(&self, inbound: &Inbound, work: F) -> Response
+    where
+        F: FnOnce(Session) -> Fut,
+        Fut: Future<Output = Result<Reply, Problem>>,
+    {
+        let result = async {
+            let session = self.session(inbound)?;
+            if self.workspaces.get(&session.coach).await?.is_none() {
+                return Err(Problem::WorkspaceUnknown);
+            }
+            inbound.check_size()?;
+            work(session).await
+        };
+        let reply = result.await.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
+        reply.into_response_for(inbound)
+    }
+
+    fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {
+        let coach = inbound.claim(&self.claim).and_then(|claim| CoachId::parse(claim).ok());
+        Ok(Session { coach: coach.ok_or(Problem::NoSession)?, now: arrival(&*self.clock) })
+    }
+}

@@ -1,0 +1,79 @@
+//! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation, once.
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointView};
+use domain::fields::Fields;
+use domain::id::{EndpointId, new_uuid};
+use domain::signature::SigningSecret;
+use edge::{Inbound, Problem, Reply};
+use runtime::random_bytes;
+use serde_json::json;
+use store::endpoint::{Changed, Created};
+
+use crate::App;
+use crate::session::Session;
+
+const ENDPOINT: &str = "webhook endpoint";
+
+pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let endpoints = app.endpoints.list(&session.coach).await?;
+        let views: Vec<EndpointView> = endpoints.iter().map(Endpoint::view).collect();
+        Reply::ok(&json!({ "endpoints": views }))
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let draft = EndpointDraft::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
+        let secret = SigningSecret::new(random_bytes());
+        match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
+            Created::Done(endpoint) => {
+                let mut reply = Reply::created(&endpoint.view())?;
+                reply.body["secret"] = json!(secret.reveal());
+                Ok(reply)
+            }
+            Created::TooMany => Err(Problem::EndpointLimit),
+            Created::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
+        }
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn read(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+    let work = async |session: Session| Reply::ok(&find(&app, &session, &id).await?.view());
+    app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn change(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let change = EndpointChange::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        match app.endpoints.change(&session.coach, &parse(&id)?, &change, session.now).await? {
+            Changed::Done(endpoint) => Reply::ok(&endpoint.view()),
+            Changed::Gone => Err(Problem::EndpointGone),
+            Changed::NotFound => Err(Problem::NotFound(ENDPOINT)),
+        }
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn delete(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
+        Reply::ok(&deleted.ok_or(Problem::NotFound(ENDPOINT))?.view())
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+/// The coach's endpoint that a path names.
+pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Endpoint, Problem> {
+    let found = app.endpoints.get(&session.coach, &parse(id)?).await?;
+    Ok(found.ok_or(Problem::NotFound(ENDPOINT))?.endpoint)
+}
+
+fn parse(id: &str) -> Result<EndpointId, Problem> {
+    EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
+}
