@@ -1,0 +1,146 @@
+//! Answers of the emulated services: JSON in the protocol of each, errors in the shapes that the SDKs map to their types.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::error::StoreError;
+
+/// AWS JSON 1.0: DynamoDB and SQS.
+pub(crate) const JSON_1_0: &str = "application/x-amz-json-1.0";
+/// AWS JSON 1.1: EventBridge and Secrets Manager.
+pub(crate) const JSON_1_1: &str = "application/x-amz-json-1.1";
+const JSON: &str = "application/json";
+
+/// A successful answer.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    content_type: &'static str,
+    body: Vec<u8>,
+}
+
+/// An error as a service words it.
+#[derive(Debug)]
+pub(crate) struct ServiceError {
+    status: u16,
+    content_type: &'static str,
+    /// The error's shape, with the service's namespace: what the SDKs match on.
+    shape: String,
+    message: String,
+    /// `x-amzn-query-error`: the code that SQS errors had before the JSON protocol, which boto3 still shows.
+    query_error: Option<String>,
+    /// Members beside the type and the message.
+    more: Option<Box<(&'static str, Value)>>,
+}
+
+impl Answer {
+    pub(crate) fn json_1_0(body: &Value) -> Self {
+        Self { content_type: JSON_1_0, body: body.to_string().into_bytes() }
+    }
+
+    pub(crate) fn json_1_1(body: &Value) -> Self {
+        Self { content_type: JSON_1_1, body: body.to_string().into_bytes() }
+    }
+
+    pub(crate) fn rest(body: &Value) -> Self {
+        Self { content_type: JSON, body: body.to_string().into_bytes() }
+    }
+}
+
+impl ServiceError {
+    /// An error of a service that speaks AWS JSON 1.0.
+    pub(crate) fn json_1_0(status: u16, shape: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(status, JSON_1_0, shape, message)
+    }
+
+    /// An error of a service that speaks AWS JSON 1.1.
+    pub(crate) fn json_1_1(status: u16, shape: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(status, JSON_1_1, shape, message)
+    }
+
+    /// An error of a service that speaks REST.
+    pub(crate) fn rest(status: u16, shape: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(status, JSON, shape, message)
+    }
+
+    /// Adds the SQS code of the query protocol.
+    pub(crate) fn with_query_error(mut self, code: &str) -> Self {
+        self.query_error = Some(format!("{code};Sender"));
+        self
+    }
+
+    /// Adds a member beside the type and the message.
+    pub(crate) fn with(mut self, name: &'static str, value: Value) -> Self {
+        self.more = Some(Box::new((name, value)));
+        self
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        self.status
+    }
+
+    /// The text for a person.
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// The code of the query protocol, which batch results carry too.
+    pub(crate) fn code(&self) -> &str {
+        let code = self.query_error.as_deref().unwrap_or(&self.shape);
+        code.split(';').next().unwrap_or(code)
+    }
+
+    fn new(status: u16, content_type: &'static str, shape: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { status, content_type, shape: shape.into(), message: message.into(), query_error: None, more: None }
+    }
+}
+
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        respond(StatusCode::OK, self.content_type, self.body)
+    }
+}
+
+impl IntoResponse for ServiceError {
+    fn into_response(self) -> Response {
+        let mut body = json!({ "__type": self.shape, "message": self.message });
+        if let Some(more) = self.more {
+            body[more.0] = more.1;
+        }
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = respond(status, self.content_type, body.to_string().into_bytes());
+        let headers = response.headers_mut();
+        if self.content_type == JSON
+            && let Ok(shape) = HeaderValue::from_str(&self.shape)
+        {
+            headers.insert("x-amzn-errortype", shape);
+        }
+        if let Some(code) = self.query_error
+            && let Ok(code) = HeaderValue::from_str(&code)
+        {
+            headers.insert("x-amzn-query-error", code);
+        }
+        response
+    }
+}
+
+/// The emulation itself failed: SDKs retry it as they would AWS's own.
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "a local AWS request failed");
+        Self::json_1_0(500, "InternalFailure", error.to_string())
+    }
+}
+
+fn respond(status: StatusCode, content_type: &'static str, body: Vec<u8>) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    if let Ok(id) = HeaderValue::from_str(&Uuid::new_v4().to_string()) {
+        headers.insert("x-amzn-requestid", id);
+    }
+    response
+}

@@ -1,0 +1,141 @@
+//! DynamoDB: dynoxide on `dynamodb.sqlite`, its streams with durable checkpoints, and TTL on stack time.
+//!
+//! dynoxide never trims its stream records and reads them without an index; a second connection to the same file adds the index,
+//! reads the records for event-source mappings and trims what every consumer has passed.
+
+mod inner;
+mod request;
+mod stream;
+mod table;
+mod ttl;
+mod units;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::error::{OpenError, StoreError};
+use crate::sqlite::Sqlite;
+use crate::time::StackTime;
+use crate::{ACCOUNT, Changes, REGION};
+
+pub(crate) use stream::CHECKPOINTS_SCHEMA;
+pub use stream::{StreamBatch, StreamPosition};
+
+use inner::Inner;
+
+/// DynamoDB and its streams.
+pub struct DynamoDb {
+    inner: Inner,
+    path: PathBuf,
+    /// The second connection to dynoxide's file.
+    file: Sqlite,
+    /// Where checkpoints are kept: writing them to dynoxide's file would get in the way of its own writes.
+    services: Sqlite,
+    streams: stream::Streams,
+    expiry: ttl::Expiry,
+    /// Goes up with every write, so that what was computed from the tables can be told to be old.
+    writes: AtomicU64,
+    time: StackTime,
+    changes: Changes,
+}
+
+impl DynamoDb {
+    pub(crate) async fn open(
+        path: &Path,
+        services: Sqlite,
+        time: StackTime,
+        changes: Changes,
+    ) -> Result<Self, OpenError> {
+        let inner = Inner::start(path)?;
+        let (file, _) = Sqlite::open(path, stream::INDEX)?;
+        Ok(Self {
+            inner,
+            path: path.to_owned(),
+            file,
+            streams: stream::Streams::open(&services).await?,
+            services,
+            expiry: ttl::Expiry::default(),
+            writes: AtomicU64::new(0),
+            time,
+            changes,
+        })
+    }
+
+    /// ARN of a table.
+    pub fn table_arn(&self, table: &str) -> String {
+        format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}")
+    }
+
+    pub(crate) async fn close(&self) {
+        self.inner.stop().await;
+        if let Err(error) = self.file.checkpoint().await {
+            tracing::warn!(%error, "DynamoDB's write-ahead log is left to the next start");
+        }
+    }
+
+    /// One operation of the host's own.
+    async fn call(&self, operation: &str, request: &Value) -> Result<Value, CallError> {
+        let target = format!("DynamoDB_20120810.{operation}");
+        let answer = self.inner.forward(&target, Bytes::from(request.to_string())).await?;
+        let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+        if answer.status.is_success() {
+            return Ok(body);
+        }
+        let kind = body["__type"].as_str().and_then(|shape| shape.rsplit('#').next()).unwrap_or_default();
+        if kind == "ResourceNotFoundException" {
+            return Err(CallError::NotFound);
+        }
+        let message = body["message"].as_str().or(body["Message"].as_str()).unwrap_or_default();
+        Err(CallError::Failed(StoreError::DynamoDb(format!("{operation}: {kind} {message}"))))
+    }
+
+    fn wrote(&self) {
+        self.writes.fetch_add(1, Ordering::Release);
+        self.changes.bump();
+    }
+}
+
+/// Why an operation of the host's own did not go through.
+#[derive(Debug)]
+enum CallError {
+    NotFound,
+    Failed(StoreError),
+}
+
+impl From<StoreError> for CallError {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<CallError> for StoreError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::NotFound => Self::NoSuchResource("the table".to_owned()),
+            CallError::Failed(error) => error,
+        }
+    }
+}
+
+/// The stack's clock as dynoxide reads one.
+struct TtlClock(StackTime);
+
+impl TtlClock {
+    fn shared(time: &StackTime) -> Arc<dyn dynoxide::storage_backend::Clock> {
+        Arc::new(Self(time.clone()))
+    }
+}
+
+impl dynoxide::storage_backend::Clock for TtlClock {
+    fn now_unix_secs(&self) -> u64 {
+        u64::try_from(self.0.now().timestamp()).unwrap_or_default()
+    }
+
+    fn now_unix_secs_f64(&self) -> f64 {
+        self.0.now_ms() as f64 / 1_000.0
+    }
+}

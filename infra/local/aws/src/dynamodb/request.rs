@@ -1,0 +1,180 @@
+//! A DynamoDB request of somebody else's: faults and the call log before and after the inner server.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value, json};
+
+use super::inner::InnerAnswer;
+use super::units;
+use crate::Aws;
+use crate::answer::{JSON_1_0, ServiceError};
+use crate::calls::Units;
+
+const NAMESPACE: &str = "com.amazonaws.dynamodb.v20120810";
+
+/// dynoxide's name for the region in ARNs, which it has no setting for.
+const INNER_REGION: &str = "dynoxide";
+
+impl Aws {
+    /// Answers one request. `target` is the whole `X-Amz-Target`, `environment` the function environment that calls.
+    pub(crate) async fn dynamodb_request(&self, target: &str, body: Bytes, environment: Option<&str>) -> Response {
+        let operation = target.rsplit('.').next().unwrap_or(target);
+        let Some(environment) = environment else {
+            return self.answer_of(target, operation, body).await.into_response();
+        };
+        let started = self.calls().start(environment, operation, || units::tables(&body));
+        let outcome = self.faulty_answer(target, operation, body).await;
+        let crashes = matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success())
+            && operation == "TransactWriteItems"
+            && started.is_some()
+            && self.faults().take_crash_after_commit();
+        if let Some(started) = started {
+            let (status, used) = match &outcome {
+                Outcome::Answer(answer) => (answer.status.as_u16(), units::consumed(operation, &answer.body)),
+                Outcome::Refused(error) => (error.status(), Units::default()),
+            };
+            self.calls().end(started, status, used);
+        }
+        if crashes && self.calls().crash(environment) {
+            // A dead function reads no answer.
+            self.closed().await;
+        }
+        outcome.into_response()
+    }
+
+    async fn faulty_answer(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
+        if self.faults().take_store_failure() {
+            return Outcome::Refused(internal_server_error());
+        }
+        let can_conflict = matches!(operation, "TransactWriteItems" | "PutItem" | "UpdateItem" | "DeleteItem");
+        if can_conflict && self.faults().take_store_conflict() {
+            return Outcome::Refused(conflict(operation, &body));
+        }
+        let outcome = self.answer_of(target, operation, body).await;
+        if self.faults().take_store_lost_answer() {
+            return Outcome::Refused(internal_server_error());
+        }
+        outcome
+    }
+
+    async fn answer_of(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
+        let dynamodb = self.dynamodb();
+        let names_arns = names_arns(operation);
+        let body = if names_arns { with_region(&body, crate::REGION, INNER_REGION) } else { body };
+        match dynamodb.inner.forward(target, body).await {
+            Ok(mut answer) => {
+                if names_arns {
+                    answer.body = with_region(&answer.body, INNER_REGION, crate::REGION);
+                    answer.headers.remove("x-amz-crc32");
+                }
+                if answer.status.is_success() && writes(operation) {
+                    dynamodb.wrote();
+                }
+                Outcome::Answer(answer)
+            }
+            Err(error) => Outcome::Refused(error.into()),
+        }
+    }
+}
+
+enum Outcome {
+    Answer(InnerAnswer),
+    Refused(ServiceError),
+}
+
+impl IntoResponse for Outcome {
+    fn into_response(self) -> Response {
+        let answer = match self {
+            Self::Answer(answer) => answer,
+            Self::Refused(error) => return error.into_response(),
+        };
+        let mut response = Response::new(Body::from(answer.body));
+        *response.status_mut() = answer.status;
+        for name in ["x-amzn-requestid", "x-amz-crc32"] {
+            if let Some(value) = answer.headers.get(name) {
+                response.headers_mut().insert(name, value.clone());
+            }
+        }
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON_1_0));
+        response
+    }
+}
+
+fn internal_server_error() -> ServiceError {
+    ServiceError::json_1_0(
+        StatusCode::INTERNAL_SERVER_ERROR.as_u16(),
+        format!("{NAMESPACE}#InternalServerError"),
+        "The request processing has failed because of an unknown error, exception or failure.",
+    )
+}
+
+/// What a write gets that another transaction got ahead of.
+fn conflict(operation: &str, body: &[u8]) -> ServiceError {
+    const MESSAGE: &str = "Transaction is ongoing for the item";
+    if operation != "TransactWriteItems" {
+        return ServiceError::json_1_0(400, format!("{NAMESPACE}#TransactionConflictException"), MESSAGE);
+    }
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let items = request["TransactItems"].as_array().map_or(1, Vec::len);
+    let codes: Vec<&str> = (0..items).map(|at| if at == 0 { "TransactionConflict" } else { "None" }).collect();
+    let reasons: Vec<Value> = codes
+        .iter()
+        .map(|code| if *code == "None" { json!({ "Code": code }) } else { json!({ "Code": code, "Message": MESSAGE }) })
+        .collect();
+    let message =
+        format!("Transaction cancelled, please refer cancellation reasons for specific reasons [{}]", codes.join(", "));
+    ServiceError::json_1_0(400, format!("{NAMESPACE}#TransactionCanceledException"), message)
+        .with("CancellationReasons", Value::Array(reasons))
+}
+
+fn writes(operation: &str) -> bool {
+    matches!(
+        operation,
+        "PutItem"
+            | "UpdateItem"
+            | "DeleteItem"
+            | "BatchWriteItem"
+            | "TransactWriteItems"
+            | "ExecuteStatement"
+            | "ExecuteTransaction"
+            | "BatchExecuteStatement"
+            | "UpdateTimeToLive"
+            | "DeleteTable"
+    )
+}
+
+/// Operations whose requests or answers hold ARNs or a region, and no load.
+fn names_arns(operation: &str) -> bool {
+    operation.ends_with("Table")
+        || operation.ends_with("Resource")
+        || operation.ends_with("Stream")
+        || matches!(operation, "ListStreams" | "GetShardIterator" | "GetRecords")
+}
+
+fn with_region(body: &Bytes, from: &str, to: &str) -> Bytes {
+    let Ok(text) = std::str::from_utf8(body) else { return body.clone() };
+    let arn = |region: &str| format!("arn:aws:dynamodb:{region}:{}:", crate::ACCOUNT);
+    let field = |region: &str| format!(r#""awsRegion":"{region}""#);
+    Bytes::from(text.replace(&arn(from), &arn(to)).replace(&field(from), &field(to)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conflict_names_one_reason_for_each_item() {
+        let error = conflict("TransactWriteItems", br#"{"TransactItems": [{}, {}, {}]}"#);
+        assert!(error.message().ends_with("[TransactionConflict, None, None]"), "{}", error.message());
+    }
+
+    #[test]
+    fn regions_are_rewritten_both_ways() {
+        let ours = Bytes::from_static(br#"{"TableArn":"arn:aws:dynamodb:us-east-1:000000000000:table/a"}"#);
+        let inner = with_region(&ours, "us-east-1", "dynoxide");
+        assert!(std::str::from_utf8(&inner).unwrap().contains(":dynoxide:"));
+        assert_eq!(with_region(&inner, "dynoxide", "us-east-1"), ours);
+    }
+}

@@ -1,0 +1,83 @@
+//! Expiry of items on stack time.
+//!
+//! dynoxide reads a whole table to find what has expired. A clock that is moved by months asks thousands of times, so the
+//! earliest expiry is remembered until somebody writes.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
+
+use dynoxide::DynoxideError;
+use dynoxide::storage::Storage;
+use rusqlite::Connection;
+
+use super::{DynamoDb, TtlClock};
+use crate::error::StoreError;
+
+/// The earliest expiry of any item, as of a number of writes. No expiry at all is the far future.
+#[derive(Default)]
+pub(super) struct Expiry(Mutex<Option<(u64, i64)>>);
+
+impl DynamoDb {
+    /// Deletes items whose TTL has passed, as DynamoDB does: with stream records whose `userIdentity` is DynamoDB itself.
+    /// Answers how many there were.
+    pub async fn sweep_ttl(&self) -> Result<usize, StoreError> {
+        // Read before the tables: a write in between makes what is remembered old at once.
+        let writes = self.writes.load(Ordering::Acquire);
+        let now_s = self.time.now().timestamp();
+        let remembered = self.expiry.lock().filter(|(as_of, _)| *as_of == writes);
+        let earliest = match remembered {
+            Some((_, earliest)) => earliest,
+            None => self.file.run(earliest_expiry).await?.unwrap_or(i64::MAX),
+        };
+        self.expiry.set((writes, earliest));
+        if earliest >= now_s {
+            return Ok(0);
+        }
+        let (path, clock) = (self.path.to_string_lossy().into_owned(), TtlClock::shared(&self.time));
+        let swept = self.file.run(move |_| Ok(sweep(&path, clock))).await?;
+        let deleted = swept.map_err(|error| StoreError::DynamoDb(error.to_string()))?;
+        self.wrote();
+        Ok(deleted)
+    }
+}
+
+impl Expiry {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<(u64, i64)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, known: (u64, i64)) {
+        *self.lock() = Some(known);
+    }
+}
+
+/// A connection of its own each time: dynoxide caches what it knows of the tables.
+fn sweep(path: &str, clock: std::sync::Arc<dyn dynoxide::storage_backend::Clock>) -> Result<usize, DynoxideError> {
+    let storage = Storage::new(path)?.with_clock(clock);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .map_err(|error| DynoxideError::InternalServerError(error.to_string()))?;
+    runtime.block_on(dynoxide::ttl::sweep_expired_items(&storage))
+}
+
+/// Seconds since the epoch; `None` when no item expires.
+fn earliest_expiry(connection: &mut Connection) -> rusqlite::Result<Option<i64>> {
+    let tables: Vec<(String, String)> = connection
+        .prepare_cached(
+            "SELECT table_name, ttl_attribute FROM _tables WHERE ttl_enabled = 1 AND ttl_attribute IS NOT NULL",
+        )?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect::<rusqlite::Result<_>>()?;
+    let mut earliest = None;
+    for (table, attribute) in tables {
+        let sql = format!(
+            "SELECT MIN(CAST(json_extract(item_json, ?1) AS INTEGER)) FROM \"{}\" \
+             WHERE json_extract(item_json, ?1) IS NOT NULL AND CAST(json_extract(item_json, ?1) AS INTEGER) >= 0",
+            table.replace('"', "\"\"")
+        );
+        let path = format!("$.\"{attribute}\".N");
+        let first: Option<i64> = connection.query_row(&sql, [path], |row| row.get(0))?;
+        earliest = [earliest, first].into_iter().flatten().min();
+    }
+    Ok(earliest)
+}

@@ -1,0 +1,106 @@
+//! The one HTTP endpoint of all services. JSON services are told apart by `X-Amz-Target`, whatever the path; SES by its path.
+
+use axum::Router;
+use axum::body::to_bytes;
+use axum::extract::{Request, State};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use http::{Method, StatusCode};
+
+use crate::Aws;
+use crate::answer::ServiceError;
+use crate::calls::Units;
+
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+const SEND_EMAIL_PATH: &str = "/v2/email/outbound-emails";
+
+const WHAT_THERE_IS: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
+    with an X-Amz-Target header) and POST /v2/email/outbound-emails of SES v2";
+
+pub(crate) fn router(aws: Aws) -> Router {
+    Router::new().fallback(handle).with_state(aws)
+}
+
+async fn handle(State(aws): State<Aws>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
+        let message = format!("The body cannot be read, or has more than {MAX_BODY_BYTES} bytes.");
+        return ServiceError::json_1_0(413, "RequestEntityTooLarge", message).into_response();
+    };
+    let (environment, path) = split_environment(parts.uri.path());
+    let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
+    let answered = async {
+        match target.and_then(|target| Some((target, target.split_once('.')?))) {
+            Some((target, ("DynamoDB_20120810" | "DynamoDBStreams_20120810", _))) => {
+                aws.dynamodb_request(target, body, environment).await
+            }
+            Some((_, (service, operation))) => aws.logged_request(service, operation, &body, environment).await,
+            None if path == SEND_EMAIL_PATH && parts.method == Method::POST => {
+                aws.logged_request("ses", "SendEmail", &body, environment).await
+            }
+            None => {
+                let message = format!("{WHAT_THERE_IS}; this is {} {path}.", parts.method);
+                ServiceError::json_1_0(400, "UnknownOperationException", message).into_response()
+            }
+        }
+    };
+    tokio::select! {
+        response = answered => response,
+        () = aws.closed() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+    }
+}
+
+impl Aws {
+    /// A request to a service other than DynamoDB.
+    async fn logged_request(
+        &self,
+        service: &str,
+        operation: &str,
+        body: &Bytes,
+        environment: Option<&str>,
+    ) -> Response {
+        let started = environment.and_then(|environment| self.calls().start(environment, operation, Vec::new));
+        let answer = match service {
+            "AmazonSQS" => self.sqs().request(operation, body).await,
+            "AWSEvents" => self.bus().request(operation, body).await,
+            "secretsmanager" => self.secrets().request(operation, body).await,
+            "ses" if environment.is_some() && self.faults().take_mail_failure() => {
+                Err(ServiceError::rest(400, "MessageRejected", "Email address is not verified."))
+            }
+            "ses" => self.mail().send_email(body).await,
+            _ => Err(ServiceError::json_1_0(
+                400,
+                "UnknownOperationException",
+                format!("{WHAT_THERE_IS}, not {service}."),
+            )),
+        };
+        let response = answer.into_response();
+        if let Some(started) = started {
+            self.calls().end(started, response.status().as_u16(), Units::default());
+        }
+        response
+    }
+}
+
+/// `/env/{environment}/rest` as the environment and `/rest`.
+fn split_environment(path: &str) -> (Option<&str>, &str) {
+    let Some(below) = path.strip_prefix("/env/") else { return (None, path) };
+    let end = below.find('/').unwrap_or(below.len());
+    let (environment, rest) = below.split_at(end);
+    (Some(environment), if rest.is_empty() { "/" } else { rest })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_prefix_names_the_environment_that_calls() {
+        assert_eq!(split_environment("/"), (None, "/"));
+        assert_eq!(split_environment("/env/ping-1"), (Some("ping-1"), "/"));
+        assert_eq!(split_environment("/env/ping-1/"), (Some("ping-1"), "/"));
+        assert_eq!(split_environment("/env/ping-1/v2/email/x"), (Some("ping-1"), "/v2/email/x"));
+        assert_eq!(split_environment("/000000000000/queue"), (None, "/000000000000/queue"));
+    }
+}

@@ -1,0 +1,135 @@
+//! SES v2 `SendEmail` into a mailbox. Simple content alone: no templates, no raw MIME.
+
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::answer::{Answer, ServiceError};
+use crate::error::StoreError;
+use crate::sqlite::Sqlite;
+use crate::time::{StackTime, from_ms};
+
+pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS mails (id INTEGER PRIMARY KEY, recipients TEXT NOT NULL, \
+    subject TEXT NOT NULL, text TEXT, html TEXT, sent_at INTEGER NOT NULL);";
+
+/// A mail that was sent, as `GET /_local/mail` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mail {
+    /// The addresses, comma-separated when there are several.
+    pub to: String,
+    /// The subject.
+    pub subject: String,
+    /// The plain text body.
+    pub text: Option<String>,
+    /// The HTML body.
+    pub html: Option<String>,
+    /// Stack time at which it was sent.
+    pub sent_at: DateTime<Utc>,
+}
+
+/// All mails ever sent.
+pub struct Mailbox {
+    sqlite: Sqlite,
+    time: StackTime,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct SendEmail {
+    from_email_address: Option<String>,
+    #[serde(default)]
+    destination: Destination,
+    content: Content,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+struct Destination {
+    to_addresses: Vec<String>,
+    cc_addresses: Vec<String>,
+    bcc_addresses: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Content {
+    simple: Option<Simple>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Simple {
+    subject: Text,
+    body: Body,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Body {
+    text: Option<Text>,
+    html: Option<Text>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Text {
+    data: String,
+}
+
+impl Mailbox {
+    pub(crate) fn open(sqlite: Sqlite, time: StackTime) -> Self {
+        Self { sqlite, time }
+    }
+
+    /// Every mail, oldest first.
+    pub async fn mails(&self) -> Result<Vec<Mail>, StoreError> {
+        self.sqlite
+            .run(|connection| {
+                connection
+                    .prepare_cached("SELECT recipients, subject, text, html, sent_at FROM mails ORDER BY id")?
+                    .query_map([], |row| {
+                        Ok(Mail {
+                            to: row.get(0)?,
+                            subject: row.get(1)?,
+                            text: row.get(2)?,
+                            html: row.get(3)?,
+                            sent_at: from_ms(row.get(4)?),
+                        })
+                    })?
+                    .collect()
+            })
+            .await
+    }
+
+    /// `POST /v2/email/outbound-emails`
+    pub(crate) async fn send_email(&self, body: &[u8]) -> Result<Answer, ServiceError> {
+        let bad = |message: String| ServiceError::rest(400, "BadRequestException", message);
+        let request: SendEmail = serde_json::from_slice(body).map_err(|error| bad(error.to_string()))?;
+        let Some(simple) = request.content.simple else {
+            return Err(
+                bad("The local stack sends simple content alone, no templates and no raw messages.".to_owned()),
+            );
+        };
+        if request.from_email_address.is_none_or(|from| from.is_empty()) {
+            return Err(bad("Missing required parameter FromEmailAddress.".to_owned()));
+        }
+        let Destination { to_addresses, cc_addresses, bcc_addresses } = request.destination;
+        let recipients = [to_addresses, cc_addresses, bcc_addresses].concat();
+        if recipients.is_empty() {
+            return Err(bad("A message needs a recipient.".to_owned()));
+        }
+        let now = self.time.now_ms();
+        let (text, html) = (simple.body.text.map(|text| text.data), simple.body.html.map(|html| html.data));
+        self.sqlite
+            .run(move |connection| {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO mails (recipients, subject, text, html, sent_at) VALUES (?1, ?2, ?3, ?4, ?5)",
+                    )?
+                    .execute((recipients.join(", "), simple.subject.data, text, html, now))
+            })
+            .await?;
+        Ok(Answer::rest(&json!({ "MessageId": Uuid::new_v4().to_string() })))
+    }
+}

@@ -1,0 +1,181 @@
+//! Secrets Manager: `GetSecretValue` of the template's secrets. A generated secret is drawn once and kept.
+
+use runtime::random_bytes;
+use rusqlite::OptionalExtension;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::answer::{Answer, ServiceError};
+use crate::error::SetupError;
+use crate::sqlite::Sqlite;
+use crate::time::StackTime;
+use crate::{ACCOUNT, REGION};
+
+pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS secrets (logical_id TEXT PRIMARY KEY, arn TEXT NOT NULL, \
+    name TEXT NOT NULL, value TEXT NOT NULL, version TEXT NOT NULL, created_at INTEGER NOT NULL);";
+
+const LETTERS_AND_DIGITS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+const PUNCTUATION: &str = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~";
+const DEFAULT_PASSWORD_LENGTH: usize = 32;
+const MAX_PASSWORD_LENGTH: usize = 4_096;
+
+/// Secrets Manager.
+pub struct Secrets {
+    sqlite: Sqlite,
+    time: StackTime,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct GetSecretValue {
+    secret_id: String,
+}
+
+struct Stored {
+    arn: String,
+    name: String,
+    value: String,
+    version: String,
+    created_at: i64,
+}
+
+impl Secrets {
+    pub(crate) fn open(sqlite: Sqlite, time: StackTime) -> Self {
+        Self { sqlite, time }
+    }
+
+    /// Makes the secret unless it exists, from the resolved `Properties` of an `AWS::SecretsManager::Secret`, and answers its
+    /// ARN. A literal value is taken over each time; a generated one stays what it is.
+    pub async fn ensure(&self, logical_id: &str, properties: &Value) -> Result<String, SetupError> {
+        let name = properties["Name"].as_str().unwrap_or(logical_id).to_owned();
+        let literal = properties["SecretString"].as_str();
+        let value = match literal {
+            Some(value) => value.to_owned(),
+            None => generate(&properties["GenerateSecretString"])
+                .map_err(|reason| SetupError::new(format!("secret {logical_id}: {reason}")))?,
+        };
+        let arn = format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{name}-local1");
+        let (id, stored_arn, now) = (logical_id.to_owned(), arn.clone(), self.time.now_ms());
+        let overwrites = literal.is_some();
+        self.sqlite
+            .run(move |connection| {
+                connection.execute(
+                    "INSERT INTO secrets (logical_id, arn, name, value, version, created_at) \
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET arn = excluded.arn, name = excluded.name, \
+                     value = CASE WHEN ?7 THEN excluded.value ELSE value END",
+                    (id, stored_arn, name, value, Uuid::new_v4().to_string(), now, overwrites),
+                )
+            })
+            .await?;
+        Ok(arn)
+    }
+
+    /// Answers one request of the JSON protocol.
+    pub(crate) async fn request(&self, operation: &str, body: &[u8]) -> Result<Answer, ServiceError> {
+        let error = |shape: &str, message: String| ServiceError::json_1_1(400, shape, message);
+        if operation != "GetSecretValue" {
+            let message = format!("The local stack's Secrets Manager has GetSecretValue alone, not {operation}.");
+            return Err(error("UnknownOperationException", message));
+        }
+        let GetSecretValue { secret_id } =
+            serde_json::from_slice(body).map_err(|reason| error("SerializationException", reason.to_string()))?;
+        let stored = self
+            .sqlite
+            .run(move |connection| {
+                connection
+                    .prepare_cached(
+                        "SELECT arn, name, value, version, created_at FROM secrets WHERE ?1 IN (arn, name)",
+                    )?
+                    .query_row([secret_id], |row| {
+                        Ok(Stored {
+                            arn: row.get(0)?,
+                            name: row.get(1)?,
+                            value: row.get(2)?,
+                            version: row.get(3)?,
+                            created_at: row.get(4)?,
+                        })
+                    })
+                    .optional()
+            })
+            .await?;
+        let not_found = "Secrets Manager can't find the specified secret.".to_owned();
+        let stored = stored.ok_or_else(|| error("ResourceNotFoundException", not_found))?;
+        Ok(Answer::json_1_1(&json!({
+            "ARN": stored.arn,
+            "Name": stored.name,
+            "SecretString": stored.value,
+            "VersionId": stored.version,
+            "VersionStages": ["AWSCURRENT"],
+            "CreatedDate": stored.created_at as f64 / 1_000.0,
+        })))
+    }
+}
+
+/// A new value as `GenerateSecretString` describes it.
+fn generate(properties: &Value) -> Result<String, String> {
+    let none = Map::new();
+    let properties = properties.as_object().unwrap_or(&none);
+    let known = ["SecretStringTemplate", "GenerateStringKey", "PasswordLength", "ExcludePunctuation"];
+    if let Some(other) = properties.keys().find(|name| !known.contains(&name.as_str())) {
+        return Err(format!("the local stack does not generate with {other}"));
+    }
+    let text = |name: &str| properties.get(name).and_then(Value::as_str);
+    let length = match properties.get("PasswordLength") {
+        None => DEFAULT_PASSWORD_LENGTH,
+        Some(value) => value
+            .as_u64()
+            .or_else(|| value.as_str()?.parse().ok())
+            .and_then(|length| usize::try_from(length).ok())
+            .filter(|length| (1..=MAX_PASSWORD_LENGTH).contains(length))
+            .ok_or("PasswordLength is no length")?,
+    };
+    let excludes_punctuation =
+        properties.get("ExcludePunctuation").is_some_and(|value| value == true || value == "true");
+    let alphabet = [LETTERS_AND_DIGITS, if excludes_punctuation { "" } else { PUNCTUATION }].concat();
+    let password = random_text(alphabet.as_bytes(), length);
+    match (text("SecretStringTemplate"), text("GenerateStringKey")) {
+        (None, None) => Ok(password),
+        (Some(template), Some(key)) => {
+            let mut value: Map<String, Value> =
+                serde_json::from_str(template).map_err(|error| format!("SecretStringTemplate: {error}"))?;
+            value.insert(key.to_owned(), password.into());
+            Ok(Value::Object(value).to_string())
+        }
+        _ => Err("SecretStringTemplate and GenerateStringKey go together".to_owned()),
+    }
+}
+
+/// Characters of the alphabet, each as likely as any other: bytes behind its last whole multiple are drawn again.
+fn random_text(alphabet: &[u8], length: usize) -> String {
+    let usable = 256 - 256 % alphabet.len();
+    let mut text = String::with_capacity(length);
+    while text.len() < length {
+        let fitting = random_bytes::<64>().into_iter().map(usize::from).filter(|byte| *byte < usable);
+        text.extend(fitting.take(length - text.len()).map(|byte| char::from(alphabet[byte % alphabet.len()])));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generated_secret_fills_the_template_in() {
+        let properties = json!({
+            "SecretStringTemplate": r#"{"current": "1"}"#, "GenerateStringKey": "1", "PasswordLength": 64, "ExcludePunctuation": true,
+        });
+        let value: Value = serde_json::from_str(&generate(&properties).unwrap()).unwrap();
+        assert_eq!(value["current"], "1");
+        let password = value["1"].as_str().unwrap();
+        assert!(password.len() == 64 && password.chars().all(|c| c.is_ascii_alphanumeric()), "{password}");
+        assert_ne!(generate(&properties), generate(&properties));
+    }
+
+    #[test]
+    fn what_is_not_emulated_is_refused() {
+        assert!(generate(&json!({ "ExcludeCharacters": "abc" })).is_err());
+        assert!(generate(&json!({ "GenerateStringKey": "1" })).is_err());
+    }
+}

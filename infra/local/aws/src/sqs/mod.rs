@@ -1,0 +1,335 @@
+//! SQS, standard queues: delays, visibility time-outs, redrive, retention and batches on stack time, durable in SQLite.
+//!
+//! A queue of the template is worked on by a function; one that a caller made with `CreateQueue` is nobody's work but the
+//! caller's and counts neither as busy nor as due.
+
+mod attributes;
+mod batch;
+mod error;
+mod messages;
+mod operations;
+mod queue;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use crate::error::{SetupError, StoreError};
+use crate::sqlite::Sqlite;
+use crate::time::{StackTime, from_ms};
+use crate::{ACCOUNT, Changes, Faults, REGION};
+
+pub(crate) use messages::{NewMessage, SCHEMA, insert};
+
+use messages::{DeadLetters, Handle, Receive, Received};
+use queue::Settings;
+
+/// What `SenderId` says of everybody.
+const SENDER: &str = ACCOUNT;
+
+/// SQS.
+#[derive(Clone)]
+pub struct Sqs(Arc<Inner>);
+
+struct Inner {
+    sqlite: Sqlite,
+    time: StackTime,
+    faults: Arc<Faults>,
+    changes: Changes,
+    port: AtomicU16,
+    queues: RwLock<BTreeMap<String, Queue>>,
+}
+
+#[derive(Debug, Clone)]
+struct Queue {
+    settings: Settings,
+    created_at: i64,
+    /// The template of this run has it.
+    in_template: bool,
+}
+
+impl Sqs {
+    pub(crate) async fn open(
+        sqlite: Sqlite,
+        time: StackTime,
+        faults: Arc<Faults>,
+        changes: Changes,
+    ) -> Result<Self, StoreError> {
+        let now = time.now_ms();
+        let stored: Vec<(String, String, i64)> = sqlite
+            .run(move |connection| {
+                messages::recover(connection, now)?;
+                connection
+                    .prepare("SELECT name, settings, created_at FROM queues")?
+                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+                    .collect()
+            })
+            .await?;
+        let queues = stored
+            .into_iter()
+            .map(|(name, settings, created_at)| {
+                let settings = serde_json::from_str(&settings).unwrap_or_default();
+                (name, Queue { settings, created_at, in_template: false })
+            })
+            .collect();
+        let inner = Inner { sqlite, time, faults, changes, port: AtomicU16::new(0), queues: RwLock::new(queues) };
+        Ok(Self(Arc::new(inner)))
+    }
+
+    /// The port of the endpoint, which queue URLs name.
+    pub fn set_port(&self, port: u16) {
+        self.0.port.store(port, Ordering::Relaxed);
+    }
+
+    /// Makes the queue, or gives an existing one these settings, from the resolved `Properties` of an `AWS::SQS::Queue`. Those
+    /// that make no difference locally are ignored.
+    pub async fn ensure_queue(&self, properties: &Value) -> Result<(), SetupError> {
+        let name = properties["QueueName"]
+            .as_str()
+            .ok_or_else(|| SetupError::new("a queue of the template has no QueueName"))?;
+        let mut attributes = properties.as_object().cloned().unwrap_or_default();
+        attributes.retain(|name, _| Settings::has(name));
+        let settings = Settings::from_attributes(&attributes)
+            .map_err(|error| SetupError::new(format!("queue {name}: {}", error.message())))?;
+        Ok(self.store_queue(name, settings, true).await?)
+    }
+
+    /// ARN of a queue.
+    pub fn arn(&self, queue: &str) -> String {
+        format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}")
+    }
+
+    /// URL of a queue.
+    pub fn url(&self, queue: &str) -> String {
+        format!("http://127.0.0.1:{}/{ACCOUNT}/{queue}", self.0.port.load(Ordering::Relaxed))
+    }
+
+    /// Up to `max` messages for an event-source mapping, as Lambda's `Records`. They count as being worked on until
+    /// [`Sqs::finish`], or until their visibility time-out makes them visible again.
+    pub async fn receive_for_mapping(&self, queue: &str, max: usize) -> Result<Vec<Value>, StoreError> {
+        let received = self.receive(queue, max, None, true).await?;
+        let arn = self.arn(queue);
+        Ok(received.iter().map(|message| lambda_record(message, &arn)).collect())
+    }
+
+    /// Deletes the messages that succeeded, by receipt handle. Those that failed stay invisible until their visibility time-out
+    /// and count as delayed from now on.
+    pub async fn finish(&self, queue: &str, succeeded: &[String], failed: &[String]) -> Result<(), StoreError> {
+        let handles = |of: &[String]| of.iter().filter_map(|handle| Handle::parse(handle)).collect::<Vec<_>>();
+        let (succeeded, failed, queue) = (handles(succeeded), handles(failed), queue.to_owned());
+        self.0
+            .sqlite
+            .run(move |connection| {
+                let transaction = connection.transaction()?;
+                for handle in &succeeded {
+                    messages::delete(&transaction, &queue, handle)?;
+                }
+                for handle in &failed {
+                    messages::let_go(&transaction, &queue, handle)?;
+                }
+                transaction.commit()
+            })
+            .await?;
+        self.0.changes.bump();
+        Ok(())
+    }
+
+    /// Sends a message, as rule targets get theirs.
+    pub async fn send(&self, queue_arn: &str, body: &str) -> Result<(), StoreError> {
+        let message = self.message_to(queue_arn, body)?;
+        self.store(vec![message]).await
+    }
+
+    /// Whether a queue of the template that is no dead-letter queue has a visible message, or one that a mapping works on.
+    pub async fn busy(&self) -> Result<bool, StoreError> {
+        let (queues, now) = (self.worked_on(), self.0.time.now_ms());
+        self.0
+            .sqlite
+            .run(move |connection| {
+                for queue in &queues {
+                    if messages::is_busy(connection, queue, now)? {
+                        return Ok(true);
+                    }
+                }
+                Ok(false)
+            })
+            .await
+    }
+
+    /// The earliest stack time at which a delayed or invisible message becomes visible in a queue of the template that is no
+    /// dead-letter queue.
+    pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
+        let (queues, now) = (self.worked_on(), self.0.time.now_ms());
+        let earliest = self
+            .0
+            .sqlite
+            .run(move |connection| {
+                let mut earliest = None;
+                for queue in &queues {
+                    let next = messages::next_visible(connection, queue, now)?;
+                    earliest = [earliest, next].into_iter().flatten().min();
+                }
+                Ok(earliest)
+            })
+            .await?;
+        Ok(earliest.map(from_ms))
+    }
+
+    /// A message without attributes to the queue of an ARN, with the queue's own delay.
+    pub(crate) fn message_to(&self, queue_arn: &str, body: &str) -> Result<NewMessage, StoreError> {
+        let name = queue_arn.rsplit(':').next().unwrap_or(queue_arn);
+        let missing = || StoreError::NoSuchResource(format!("queue {queue_arn}"));
+        let settings = self.settings(name).filter(|_| self.arn(name) == queue_arn).ok_or_else(missing)?;
+        Ok(self.new_message(name, &settings, body.to_owned(), None))
+    }
+
+    /// Tells pollers that messages were stored by somebody else's transaction.
+    pub(crate) fn stored(&self) {
+        self.0.changes.bump();
+    }
+
+    fn new_message(&self, queue: &str, settings: &Settings, body: String, delay_s: Option<i64>) -> NewMessage {
+        let now = self.0.time.now_ms();
+        NewMessage {
+            queue: queue.to_owned(),
+            message_id: Uuid::new_v4().to_string(),
+            body,
+            attributes: Map::new(),
+            trace_header: None,
+            group_id: None,
+            sent_at: now,
+            visible_at: now + delay_s.unwrap_or(settings.delay) * 1_000,
+            expires_at: now + settings.retention * 1_000,
+        }
+    }
+
+    async fn store(&self, messages: Vec<NewMessage>) -> Result<(), StoreError> {
+        self.0
+            .sqlite
+            .run(move |connection| {
+                let transaction = connection.transaction()?;
+                insert(&transaction, &messages)?;
+                transaction.commit()
+            })
+            .await?;
+        self.0.changes.bump();
+        Ok(())
+    }
+
+    async fn receive(
+        &self,
+        queue: &str,
+        max: usize,
+        visibility_s: Option<i64>,
+        for_mapping: bool,
+    ) -> Result<Vec<Received>, StoreError> {
+        let settings = self.settings(queue).ok_or_else(|| StoreError::NoSuchResource(format!("queue {queue}")))?;
+        let dead_letters = settings.redrive.as_ref().and_then(|redrive| {
+            let target = self.settings(redrive.target())?;
+            Some(DeadLetters {
+                queue: redrive.target().to_owned(),
+                max_receives: redrive.max_receives,
+                retention_ms: target.retention * 1_000,
+            })
+        });
+        let now = self.0.time.now_ms();
+        let receive = Receive {
+            queue: queue.to_owned(),
+            queue_arn: self.arn(queue),
+            now,
+            max,
+            visible_at: now + visibility_s.unwrap_or(settings.visibility_timeout) * 1_000,
+            dead_letters,
+            for_mapping,
+            duplicate: for_mapping && self.0.faults.duplicates_messages(),
+        };
+        self.0.sqlite.run(move |connection| messages::receive(connection, &receive)).await
+    }
+
+    async fn store_queue(&self, name: &str, settings: Settings, in_template: bool) -> Result<(), StoreError> {
+        let text = serde_json::to_string(&settings).expect("numbers and strings are JSON");
+        let (row, now) = (name.to_owned(), self.0.time.now_ms());
+        self.0
+            .sqlite
+            .run(move |connection| {
+                connection.execute(
+                    "INSERT INTO queues (name, settings, created_at) VALUES (?1, ?2, ?3) \
+                     ON CONFLICT DO UPDATE SET settings = excluded.settings",
+                    (row, text, now),
+                )
+            })
+            .await?;
+        let mut queues = self.queues_mut();
+        let known = queues.get(name);
+        let created_at = known.map_or(now, |known| known.created_at);
+        let in_template = in_template || known.is_some_and(|known| known.in_template);
+        queues.insert(name.to_owned(), Queue { settings, created_at, in_template });
+        Ok(())
+    }
+
+    fn settings(&self, queue: &str) -> Option<Settings> {
+        self.queues().get(queue).map(|queue| queue.settings.clone())
+    }
+
+    /// Queues of the template that are no dead-letter queues.
+    fn worked_on(&self) -> Vec<String> {
+        let queues = self.queues();
+        let is_dead_letters = |name: &str| {
+            queues.values().any(|queue| queue.settings.redrive.as_ref().is_some_and(|redrive| redrive.target() == name))
+        };
+        queues
+            .iter()
+            .filter(|(name, queue)| queue.in_template && !is_dead_letters(name))
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    fn queues(&self) -> RwLockReadGuard<'_, BTreeMap<String, Queue>> {
+        self.0.queues.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn queues_mut(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Queue>> {
+        self.0.queues.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What SQS says of a message beside its body. All strings.
+fn system_attributes(message: &Received) -> Map<String, Value> {
+    let optional = [
+        ("MessageGroupId", &message.group_id),
+        ("AWSTraceHeader", &message.trace_header),
+        ("DeadLetterQueueSourceArn", &message.source_arn),
+    ];
+    [
+        ("SenderId", SENDER.to_owned()),
+        ("SentTimestamp", message.sent_at.to_string()),
+        ("ApproximateReceiveCount", message.receive_count.to_string()),
+        ("ApproximateFirstReceiveTimestamp", message.first_received_at.to_string()),
+    ]
+    .into_iter()
+    .chain(optional.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))))
+    .map(|(name, value)| (name.to_owned(), Value::from(value)))
+    .collect()
+}
+
+fn lambda_record(message: &Received, queue_arn: &str) -> Value {
+    let mut record = json!({
+        "messageId": message.message_id,
+        "receiptHandle": message.receipt,
+        "body": message.body,
+        "attributes": system_attributes(message),
+        "messageAttributes": attributes::for_lambda(&message.attributes),
+        "md5OfBody": attributes::md5_hex(message.body.as_bytes()),
+        "eventSource": "aws:sqs",
+        "eventSourceARN": queue_arn,
+        "awsRegion": REGION,
+    });
+    if let Some(md5) = attributes::md5_of(&message.attributes) {
+        record["md5OfMessageAttributes"] = md5.into();
+    }
+    record
+}

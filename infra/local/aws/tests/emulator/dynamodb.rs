@@ -1,0 +1,162 @@
+//! Tables, streams, expiry and the call log.
+
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem};
+use local_aws::{Aws, DataDir};
+use serde_json::{Value, json};
+
+use crate::world::{World, outbox_properties};
+
+async fn put(dynamodb: &Client, pk: &str, body: &str) {
+    let put = dynamodb.put_item().table_name("outbox").item("pk", AttributeValue::S(pk.to_owned()));
+    put.item("body", AttributeValue::S(body.to_owned())).send().await.unwrap();
+}
+
+fn keys(records: &[Value]) -> Vec<&str> {
+    records.iter().map(|record| record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_is_read_in_order_behind_a_checkpoint_that_outlives_restarts() {
+    let world = World::new().await;
+    world.outbox().await;
+    let dynamodb = Client::new(&world.sdk());
+    for n in 0..5 {
+        put(&dynamodb, &format!("event-{n}"), "x").await;
+    }
+    let read = world.aws.dynamodb().stream_read("outbox", "relay", 3).await.unwrap();
+    assert_eq!(keys(&read.records), ["event-0", "event-1", "event-2"]);
+    let again = world.aws.dynamodb().stream_read("outbox", "relay", 3).await.unwrap();
+    assert_eq!(keys(&again.records), keys(&read.records), "nothing was committed");
+    world.aws.dynamodb().stream_commit("outbox", "relay", &read.position).await.unwrap();
+
+    let world = world.reopen().await;
+    world.outbox().await;
+    let read = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap();
+    assert_eq!(keys(&read.records), ["event-3", "event-4"]);
+    world.aws.dynamodb().stream_commit("outbox", "relay", &read.position).await.unwrap();
+    let world = world.crash().await;
+    world.outbox().await;
+    put(&Client::new(&world.sdk()), "event-5", "x").await;
+    let read = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap();
+    assert_eq!(keys(&read.records), ["event-5"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_record_looks_as_lambda_gets_it() {
+    let world = World::new().await;
+    world.outbox().await;
+    let dynamodb = Client::new(&world.sdk());
+    put(&dynamodb, "event", "old").await;
+    put(&dynamodb, "event", "new").await;
+    let records = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap().records;
+    let record = &records[1];
+    assert_eq!((record["eventName"].as_str(), record["eventVersion"].as_str()), (Some("MODIFY"), Some("1.1")));
+    assert_eq!(record["awsRegion"], "us-east-1");
+    assert!(
+        record["eventSourceARN"]
+            .as_str()
+            .unwrap()
+            .starts_with("arn:aws:dynamodb:us-east-1:000000000000:table/outbox/stream/")
+    );
+    assert_eq!(record["dynamodb"]["ApproximateCreationDateTime"], 1_893_456_000.0);
+    assert_eq!(record["dynamodb"]["NewImage"]["body"]["S"], "new");
+    assert_eq!(record["dynamodb"]["OldImage"], Value::Null, "the view type is NEW_IMAGE");
+    assert_eq!(record["dynamodb"]["SequenceNumber"].as_str().unwrap().len(), 21);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_changes_nothing_makes_no_record_and_is_passed() {
+    let world = World::new().await;
+    world.outbox().await;
+    let dynamodb = Client::new(&world.sdk());
+    put(&dynamodb, "event", "same").await;
+    let read = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap();
+    world.aws.dynamodb().stream_commit("outbox", "relay", &read.position).await.unwrap();
+    for _ in 0..3 {
+        put(&dynamodb, "event", "same").await;
+    }
+    assert!(world.aws.dynamodb().stream_read("outbox", "relay", 2).await.unwrap().records.is_empty());
+    put(&dynamodb, "event", "other").await;
+    assert_eq!(world.aws.dynamodb().stream_read("outbox", "relay", 2).await.unwrap().records.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn expired_items_go_on_stack_time_and_the_stream_says_who_did_it() {
+    let world = World::new().await;
+    world.outbox().await;
+    let dynamodb = Client::new(&world.sdk());
+    let in_an_hour = AttributeValue::N((1_893_456_000 + 3_600).to_string());
+    let put = dynamodb.put_item().table_name("outbox").item("pk", AttributeValue::S("short-lived".to_owned()));
+    put.item("expires_at", in_an_hour).send().await.unwrap();
+    assert_eq!(world.aws.dynamodb().sweep_ttl().await.unwrap(), 0);
+    world.advance_s(3_601);
+    assert_eq!(world.aws.dynamodb().sweep_ttl().await.unwrap(), 1);
+    assert_eq!(world.aws.dynamodb().sweep_ttl().await.unwrap(), 0);
+    let records = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap().records;
+    assert_eq!(records[1]["eventName"], "REMOVE");
+    assert_eq!(records[1]["userIdentity"], json!({ "type": "Service", "principalId": "dynamodb.amazonaws.com" }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_stream_is_trimmed_behind_its_consumers() {
+    let world = World::new().await;
+    world.outbox().await;
+    let dynamodb = Client::new(&world.sdk());
+    for n in 0..10 {
+        put(&dynamodb, &format!("event-{n}"), "x").await;
+    }
+    let read = world.aws.dynamodb().stream_read("outbox", "relay", 10).await.unwrap();
+    world.aws.dynamodb().stream_commit("outbox", "relay", &read.position).await.unwrap();
+    let late = world.aws.dynamodb().stream_read("outbox", "another", 10).await.unwrap();
+    assert_eq!(keys(&late.records), ["event-9"], "all but the last are gone");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_with_other_indexes_than_the_template_is_refused_in_one_line() {
+    let world = World::new().await;
+    world.outbox().await;
+    world.outbox().await;
+    let mut changed = outbox_properties();
+    changed["GlobalSecondaryIndexes"][0]["Projection"]["ProjectionType"] = "ALL".into();
+    let message = world.aws.dynamodb().ensure_table(&changed).await.unwrap_err().to_string();
+    assert!(message.starts_with("table outbox has other keys or indexes") && !message.contains('\n'), "{message}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_directory_in_use_is_refused_and_free_after_an_ordered_shutdown() {
+    let world = World::new().await;
+    let data = DataDir::Persistent(world.dir().to_owned());
+    let Err(refused) = Aws::open(&data, world.clock.clone()).await else { panic!("two stacks on one directory") };
+    assert!(refused.to_string().contains("in use"));
+    world.aws.close().await;
+    Aws::open(&data, world.clock.clone()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_invocation_logs_its_calls_with_tables_units_and_status() {
+    let world = World::new().await;
+    world.outbox().await;
+    let dynamodb = Client::new(&world.environment("clients-1"));
+    put(&dynamodb, "before", "x").await;
+    let invocation = world.aws.calls().begin("clients-1");
+    let item = Put::builder().table_name("outbox").item("pk", AttributeValue::S("event".to_owned())).build().unwrap();
+    let write = TransactWriteItem::builder().put(item).build();
+    dynamodb
+        .transact_write_items()
+        .transact_items(write)
+        .return_consumed_capacity(ReturnConsumedCapacity::Total)
+        .send()
+        .await
+        .unwrap();
+    let get = dynamodb.get_item().table_name("outbox").key("pk", AttributeValue::S("event".to_owned()));
+    get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await.unwrap();
+    put(&Client::new(&world.sdk()), "a developer's", "x").await;
+    let calls = invocation.finish();
+    let seen: Vec<_> = calls.iter().map(|call| (call.operation.as_str(), call.read_units, call.write_units)).collect();
+    assert_eq!(seen, [("TransactWriteItems", 0.0, 2.0), ("GetItem", 0.5, 0.0)]);
+    assert!(
+        calls.iter().all(|call| call.tables == ["outbox"] && call.status == 200 && call.started_us <= call.ended_us)
+    );
+    assert!(calls[0].ended_us <= calls[1].started_us);
+}

@@ -1,0 +1,247 @@
+//! Queues: time, redrive, batches, and what outlives a killed process.
+
+use aws_sdk_sqs::Client;
+use aws_sdk_sqs::error::ProvideErrorMetadata;
+use aws_sdk_sqs::types::{
+    DeleteMessageBatchRequestEntry, MessageAttributeValue, MessageSystemAttributeName, QueueAttributeName,
+    SendMessageBatchRequestEntry,
+};
+use local_aws::FaultPlan;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn handles(records: &[Value]) -> Vec<String> {
+    records.iter().map(|record| record["receiptHandle"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn bodies(sqs: &Client, url: &str) -> Vec<String> {
+    let received = sqs.receive_message().queue_url(url).max_number_of_messages(10).send().await.unwrap();
+    received.messages().iter().map(|message| message.body().unwrap().to_owned()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delayed_message_arrives_when_stack_time_has_come() {
+    let world = World::new().await;
+    let url = world.queue("retries", json!({})).await;
+    let sqs = Client::new(&world.sdk());
+    sqs.send_message().queue_url(&url).message_body("late").delay_seconds(900).send().await.unwrap();
+    assert!(bodies(&sqs, &url).await.is_empty());
+    assert!(!world.aws.sqs().busy().await.unwrap());
+    let due = world.aws.sqs().next_due().await.unwrap().unwrap();
+    assert_eq!(due.to_rfc3339(), "2030-01-01T00:15:00+00:00");
+    world.advance_s(900);
+    assert!(world.aws.sqs().busy().await.unwrap());
+    assert_eq!(bodies(&sqs, &url).await, ["late"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_delay_over_900_seconds_is_refused() {
+    let world = World::new().await;
+    let url = world.queue("retries", json!({})).await;
+    let sqs = Client::new(&world.sdk());
+    let refused = sqs.send_message().queue_url(&url).message_body("x").delay_seconds(901).send().await.unwrap_err();
+    assert_eq!(refused.code(), Some("InvalidParameterValue"), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_comes_back_after_its_visibility_time_out_and_goes_when_deleted() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 })).await;
+    let sqs = Client::new(&world.sdk());
+    sqs.send_message().queue_url(&url).message_body("job").message_group_id("endpoint-1").send().await.unwrap();
+    let receive =
+        || sqs.receive_message().queue_url(&url).message_system_attribute_names(MessageSystemAttributeName::All).send();
+    let first = receive().await.unwrap().messages.unwrap().remove(0);
+    let attributes = first.attributes.unwrap();
+    assert_eq!(attributes[&MessageSystemAttributeName::MessageGroupId], "endpoint-1");
+    assert_eq!(attributes[&MessageSystemAttributeName::ApproximateReceiveCount], "1");
+    assert!(receive().await.unwrap().messages.is_none());
+    world.advance_s(180);
+    let second = receive().await.unwrap().messages.unwrap().remove(0);
+    assert_eq!(second.attributes.unwrap()[&MessageSystemAttributeName::ApproximateReceiveCount], "2");
+
+    let handle = second.receipt_handle.unwrap();
+    sqs.change_message_visibility()
+        .queue_url(&url)
+        .receipt_handle(&handle)
+        .visibility_timeout(1_000)
+        .send()
+        .await
+        .unwrap();
+    world.advance_s(999);
+    assert!(receive().await.unwrap().messages.is_none());
+    sqs.delete_message().queue_url(&url).receipt_handle(&handle).send().await.unwrap();
+    world.advance_s(1);
+    assert!(receive().await.unwrap().messages.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_that_is_received_too_often_goes_to_the_dead_letters() {
+    let world = World::new().await;
+    let dead_letters = world.queue("jobs-dlq", json!({})).await;
+    let arn = world.aws.sqs().arn("jobs-dlq");
+    let policy = json!({ "deadLetterTargetArn": arn, "maxReceiveCount": 2 });
+    let url = world.queue("jobs", json!({ "VisibilityTimeout": 10, "RedrivePolicy": policy })).await;
+    let sqs = Client::new(&world.sdk());
+    sqs.send_message().queue_url(&url).message_body("poison").send().await.unwrap();
+    for _ in 0..2 {
+        let records = world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap();
+        assert_eq!(records.len(), 1);
+        assert!(world.aws.sqs().busy().await.unwrap(), "a mapping is at work");
+        world.aws.sqs().finish("jobs", &[], &handles(&records)).await.unwrap();
+        assert!(!world.aws.sqs().busy().await.unwrap(), "a failed message only waits");
+        assert!(world.aws.sqs().next_due().await.unwrap().is_some());
+        world.advance_s(10);
+    }
+    assert!(world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap().is_empty());
+    assert!(!world.aws.sqs().busy().await.unwrap(), "dead letters are nobody's work");
+    assert_eq!(bodies(&sqs, &dead_letters).await, ["poison"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_has_a_result_for_each_entry() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({})).await;
+    let sqs = Client::new(&world.sdk());
+    let entry = |id: &str, delay: i32| {
+        SendMessageBatchRequestEntry::builder().id(id).message_body(id).delay_seconds(delay).build().unwrap()
+    };
+    let send = |entries: Vec<_>| sqs.send_message_batch().queue_url(&url).set_entries(Some(entries)).send();
+    let sent = send(vec![entry("a", 0), entry("b", 901)]).await.unwrap();
+    assert_eq!(sent.successful()[0].id(), "a");
+    assert_eq!((sent.failed()[0].id(), sent.failed()[0].code()), ("b", "InvalidParameterValue"));
+    for (entries, code) in [
+        (vec![entry("a", 0), entry("a", 0)], "BatchEntryIdsNotDistinct"),
+        ((0..11).map(|n| entry(&n.to_string(), 0)).collect(), "TooManyEntriesInBatchRequest"),
+        (vec![entry("not an id", 0)], "InvalidBatchEntryId"),
+    ] {
+        let refused = send(entries).await.unwrap_err();
+        assert!(refused.code().is_some_and(|found| found.ends_with(code)), "{refused:?}");
+    }
+    let received = sqs.receive_message().queue_url(&url).send().await.unwrap().messages.unwrap().remove(0);
+    let delete = |id: &str, handle: &str| {
+        DeleteMessageBatchRequestEntry::builder().id(id).receipt_handle(handle).build().unwrap()
+    };
+    let deleted = sqs
+        .delete_message_batch()
+        .queue_url(&url)
+        .entries(delete("good", received.receipt_handle().unwrap()))
+        .entries(delete("bad", "nonsense"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(deleted.successful()[0].id(), "good");
+    assert_eq!(deleted.failed()[0].code(), "ReceiptHandleIsInvalid");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_poll_ends_with_a_message_or_with_stack_time() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({})).await;
+    let sqs = Client::new(&world.sdk());
+    let poll = || {
+        let receive = sqs.receive_message().queue_url(&url).wait_time_seconds(20);
+        tokio::spawn(async move { receive.send().await.unwrap().messages.unwrap_or_default().len() })
+    };
+    let waiting = poll();
+    sqs.send_message().queue_url(&url).message_body("x").send().await.unwrap();
+    assert_eq!(waiting.await.unwrap(), 1);
+    let waiting = poll();
+    // However far the poll has come: once it waits, one of these jumps ends it.
+    while !waiting.is_finished() {
+        world.advance_s(20);
+        tokio::task::yield_now().await;
+    }
+    assert!(waiting.await.unwrap() <= 1, "the first message may have become visible again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn messages_and_queues_outlive_a_killed_process() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 })).await;
+    let sqs = Client::new(&world.sdk());
+    for body in ["in work", "waiting"] {
+        sqs.send_message().queue_url(&url).message_body(body).send().await.unwrap();
+    }
+    assert_eq!(world.aws.sqs().receive_for_mapping("jobs", 1).await.unwrap()[0]["body"], "in work");
+    let world = world.crash().await;
+    let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 })).await;
+    let mut found = bodies(&Client::new(&world.sdk()), &url).await;
+    found.sort();
+    assert_eq!(found, ["in work", "waiting"], "what a mapping worked on is visible at once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_gone_after_its_retention() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({ "MessageRetentionPeriod": 60 })).await;
+    let sqs = Client::new(&world.sdk());
+    sqs.send_message().queue_url(&url).message_body("x").send().await.unwrap();
+    world.advance_s(60);
+    assert!(bodies(&sqs, &url).await.is_empty());
+    assert!(!world.aws.sqs().busy().await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queues_can_be_made_and_looked_at() {
+    let world = World::new().await;
+    let sqs = Client::new(&world.sdk());
+    let made = sqs.create_queue().queue_name("mine").attributes(QueueAttributeName::DelaySeconds, "5").send().await;
+    let url = made.unwrap().queue_url.unwrap();
+    sqs.send_message().queue_url(&url).message_body("x").send().await.unwrap();
+    let attributes = sqs.get_queue_attributes().queue_url(&url).attribute_names(QueueAttributeName::All).send().await;
+    let attributes = attributes.unwrap().attributes.unwrap();
+    for (name, value) in [
+        (QueueAttributeName::ApproximateNumberOfMessages, "0"),
+        (QueueAttributeName::ApproximateNumberOfMessagesDelayed, "1"),
+        (QueueAttributeName::DelaySeconds, "5"),
+        (QueueAttributeName::QueueArn, "arn:aws:sqs:us-east-1:000000000000:mine"),
+    ] {
+        assert_eq!(attributes[&name], value);
+    }
+    world.advance_s(5);
+    assert!(!world.aws.sqs().busy().await.unwrap(), "no function works on a caller's own queue");
+    assert_eq!(sqs.list_queues().send().await.unwrap().queue_urls(), [url.as_str()]);
+    sqs.delete_queue().queue_url(&url).send().await.unwrap();
+    let gone = sqs.get_queue_url().queue_name("mine").send().await.unwrap_err();
+    assert!(gone.into_service_error().is_queue_does_not_exist());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn attributes_travel_with_a_message_to_callers_and_functions() {
+    let world = World::new().await;
+    let url = world.queue("jobs", json!({ "VisibilityTimeout": 0 })).await;
+    let sqs = Client::new(&world.sdk());
+    let attribute = MessageAttributeValue::builder().data_type("String").string_value("retry").build().unwrap();
+    let sent = sqs.send_message().queue_url(&url).message_body("x").message_attributes("kind", attribute).send().await;
+    let received = sqs.receive_message().queue_url(&url).message_attribute_names("All").send().await.unwrap();
+    let message = &received.messages()[0];
+    assert_eq!(message.md5_of_message_attributes(), sent.unwrap().md5_of_message_attributes());
+    assert_eq!(message.message_attributes().unwrap()["kind"].string_value(), Some("retry"));
+    let record = world.aws.sqs().receive_for_mapping("jobs", 1).await.unwrap().remove(0);
+    assert_eq!(record["messageAttributes"]["kind"]["stringValue"], "retry");
+    assert_eq!(record["attributes"]["SentTimestamp"], "1893456000000");
+    assert_eq!(record["eventSourceARN"], "arn:aws:sqs:us-east-1:000000000000:jobs");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_duplicated_message_arrives_in_two_receives_and_makes_one_dead_letter() {
+    let world = World::new().await;
+    world.queue("jobs-dlq", json!({})).await;
+    let policy = json!({ "deadLetterTargetArn": world.aws.sqs().arn("jobs-dlq"), "maxReceiveCount": 1 });
+    world.queue("jobs", json!({ "VisibilityTimeout": 10, "RedrivePolicy": policy })).await;
+    world.aws.faults().set(FaultPlan { duplicate_messages: Some(true), ..FaultPlan::default() });
+    let sqs = world.aws.sqs();
+    sqs.send(&sqs.arn("jobs"), "twice").await.unwrap();
+    let first = sqs.receive_for_mapping("jobs", 10).await.unwrap();
+    let second = sqs.receive_for_mapping("jobs", 10).await.unwrap();
+    assert_eq!((first.len(), second.len()), (1, 1));
+    assert_eq!(first[0]["messageId"], second[0]["messageId"]);
+    assert_ne!(first[0]["receiptHandle"], second[0]["receiptHandle"]);
+    assert!(sqs.receive_for_mapping("jobs", 10).await.unwrap().is_empty(), "twice, not for ever");
+    sqs.finish("jobs", &[], &[handles(&first), handles(&second)].concat()).await.unwrap();
+    world.advance_s(10);
+    assert!(sqs.receive_for_mapping("jobs", 10).await.unwrap().is_empty());
+    assert_eq!(bodies(&Client::new(&world.sdk()), &sqs.url("jobs-dlq")).await, ["twice"]);
+}

@@ -1,0 +1,132 @@
+//! An open stack behind a real port, and SDK clients that talk to it.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use chrono::{DateTime, TimeDelta, Utc};
+use local_aws::{Aws, DataDir};
+use runtime::{Clock, Config, Environment, SdkConfig};
+use serde_json::{Value, json};
+
+pub(crate) struct World {
+    pub(crate) aws: Aws,
+    pub(crate) clock: Arc<TestClock>,
+    port: u16,
+    dir: Arc<tempfile::TempDir>,
+    server: tokio::task::JoinHandle<()>,
+}
+
+pub(crate) struct TestClock(Mutex<DateTime<Utc>>);
+
+impl TestClock {
+    fn starting_at(time: &str) -> Self {
+        Self(Mutex::new(time.parse().unwrap()))
+    }
+
+    pub(crate) fn advance_s(&self, seconds: i64) {
+        *self.0.lock().unwrap() += TimeDelta::seconds(seconds);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> DateTime<Utc> {
+        *self.0.lock().unwrap()
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        let clock = Arc::new(TestClock::starting_at("2030-01-01T00:00:00Z"));
+        Self::open(Arc::new(tempfile::tempdir().unwrap()), clock).await
+    }
+
+    async fn open(dir: Arc<tempfile::TempDir>, clock: Arc<TestClock>) -> Self {
+        let data = DataDir::Persistent(dir.path().to_owned());
+        let aws = Aws::open(&data, Arc::clone(&clock) as Arc<dyn Clock>).await.unwrap();
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        aws.sqs().set_port(port);
+        let router = aws.router();
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { aws, clock, port, dir, server }
+    }
+
+    /// An ordered shutdown, and a start on the same directory and clock.
+    pub(crate) async fn reopen(self) -> Self {
+        self.aws.close().await;
+        self.server.abort();
+        Self::open(self.dir, self.clock).await
+    }
+
+    /// A start on what the directory holds at this moment, as after a killed process: the files are copied from under it.
+    pub(crate) async fn crash(self) -> Self {
+        let copy = tempfile::tempdir().unwrap();
+        for entry in std::fs::read_dir(self.dir.path()).unwrap() {
+            let entry = entry.unwrap();
+            std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+        self.server.abort();
+        Self::open(Arc::new(copy), self.clock).await
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub(crate) fn advance_s(&self, seconds: i64) {
+        self.clock.advance_s(seconds);
+        self.aws.poke();
+    }
+
+    /// What a developer's SDK is given.
+    pub(crate) fn sdk(&self) -> SdkConfig {
+        self.sdk_at("")
+    }
+
+    /// What a function environment is given.
+    pub(crate) fn environment(&self, name: &str) -> SdkConfig {
+        self.sdk_at(&format!("/env/{name}"))
+    }
+
+    fn sdk_at(&self, path: &str) -> SdkConfig {
+        let endpoint = format!("http://127.0.0.1:{}{path}", self.port);
+        let vars = [
+            ("AWS_ACCESS_KEY_ID", "any"),
+            ("AWS_SECRET_ACCESS_KEY", "any"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_ENDPOINT_URL", endpoint.as_str()),
+        ];
+        let config = Config::from_vars(vars.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        Environment::new(config, Arc::clone(&self.clock) as Arc<dyn Clock>).unwrap().sdk().clone()
+    }
+
+    pub(crate) async fn queue(&self, name: &str, mut properties: Value) -> String {
+        properties["QueueName"] = name.into();
+        self.aws.sqs().ensure_queue(&properties).await.unwrap();
+        self.aws.sqs().url(name)
+    }
+
+    /// A table `outbox` with a stream, keyed by `pk`, whose items expire at `expires_at`.
+    pub(crate) async fn outbox(&self) {
+        self.aws.dynamodb().ensure_table(&outbox_properties()).await.unwrap();
+    }
+}
+
+pub(crate) fn outbox_properties() -> Value {
+    json!({
+        "TableName": "outbox",
+        "BillingMode": "PAY_PER_REQUEST",
+        "AttributeDefinitions": [{ "AttributeName": "pk", "AttributeType": "S" }, { "AttributeName": "shard", "AttributeType": "S" }],
+        "KeySchema": [{ "AttributeName": "pk", "KeyType": "HASH" }],
+        "GlobalSecondaryIndexes": [{
+            "IndexName": "unsent",
+            "KeySchema": [{ "AttributeName": "shard", "KeyType": "HASH" }],
+            "Projection": { "ProjectionType": "KEYS_ONLY" },
+        }],
+        "StreamSpecification": { "StreamViewType": "NEW_IMAGE" },
+        "TimeToLiveSpecification": { "AttributeName": "expires_at", "Enabled": true },
+        "PointInTimeRecoverySpecification": { "PointInTimeRecoveryEnabled": true },
+        "SSESpecification": { "SSEEnabled": true },
+    })
+}

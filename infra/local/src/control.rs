@@ -1,0 +1,222 @@
+//! `/_local/*`: what only the local stack has. Errors are JSON `{"error": ..}` with one clear line.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::{any, get, post};
+use chrono::TimeDelta;
+use http::StatusCode;
+use http::header::{ACCEPT, HeaderMap};
+use local_aws::FaultPlan;
+use runtime::Clock;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::stack::Stack;
+
+/// Most items that a listing gives unless it is asked for another number.
+const DEFAULT_LIMIT: usize = 100;
+
+/// The routes, as a 404 lists them.
+const ROUTES: [&str; 13] = [
+    "GET /_local/health",
+    "POST /_local/clock {\"advance_s\": seconds}",
+    "POST /_local/settle",
+    "GET /_local/mail",
+    "GET /_local/faults",
+    "POST /_local/faults {\"mail_failures\"?, \"store_failures\"?, \"store_lost_answers\"?, \"store_conflicts\"?, \
+     \"crash_after_commit\"?, \"duplicate_messages\"?}",
+    "POST /_local/session {\"coach_id\": id}",
+    "GET /_local/calls?function=name&limit=n",
+    "GET /_local/events?source=partner-api&limit=n",
+    "GET /_local/settings#token=token",
+    "GET /_local/receiver, /_local/receiver.json",
+    "POST /_local/receiver/hooks/{name}",
+    "POST /_local/receiver/secrets/{name} {\"secret\": secret}",
+];
+
+/// A refusal.
+struct Refusal(StatusCode, String);
+
+type Answer = Result<Response, Refusal>;
+
+/// The router below which nothing of the product is.
+pub(crate) fn router(stack: Arc<Stack>) -> Router {
+    Router::new()
+        .route("/_local/health", get(health))
+        .route("/_local/clock", post(clock))
+        .route("/_local/settle", post(settle))
+        .route("/_local/mail", get(mail))
+        .route("/_local/faults", get(faults).post(set_faults))
+        .route("/_local/session", post(session))
+        .route("/_local/calls", get(calls))
+        .route("/_local/events", get(events))
+        .route("/_local/settings", get(async || Html(include_str!("pages/settings.html"))))
+        .route("/_local/receiver", get(receiver))
+        .route("/_local/receiver.json", get(receiver_json))
+        .route("/_local/receiver/hooks/{name}", post(hook))
+        .route("/_local/receiver/secrets/{name}", post(secret))
+        .route("/_local", any(unknown))
+        .route("/_local/", any(unknown))
+        .route("/_local/{*rest}", any(unknown))
+        .method_not_allowed_fallback(unknown)
+        .layer(DefaultBodyLimit::max(1024 * 1024))
+        .with_state(stack)
+}
+
+async fn health(State(stack): State<Arc<Stack>>) -> Response {
+    let ready = stack.is_ready();
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, axum::Json(json!({ "ready": ready, "now": stack.now() }))).into_response()
+}
+
+async fn clock(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
+    const RULE: &str = "advance_s must be a positive integer: {\"advance_s\": seconds}";
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Advance {
+        advance_s: Value,
+    }
+    let advance: Advance = parsed(&body, RULE)?;
+    let seconds = advance.advance_s.as_i64().filter(|seconds| *seconds > 0);
+    let by = seconds.and_then(TimeDelta::try_seconds).ok_or_else(|| bad_request(RULE))?;
+    // Goes on when the caller stops waiting: half a journey would leave due work behind.
+    let journey = tokio::spawn(async move { stack.timeline.advance(by).await });
+    match journey.await {
+        Ok(Ok(now)) => Ok(axum::Json(json!({ "now": rendered(now) })).into_response()),
+        Ok(Err(crate::advance::AdvanceError::Clock(error @ crate::clock::ClockError::TooFar))) => {
+            Err(bad_request(&error.to_string()))
+        }
+        Ok(Err(error)) => Err(Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Err(error) => Err(Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+    }
+}
+
+async fn settle(State(stack): State<Arc<Stack>>) -> Answer {
+    stack.timeline.settle().await.map_err(internal)?;
+    Ok(axum::Json(json!({ "settled": true, "now": stack.now() })).into_response())
+}
+
+async fn mail(State(stack): State<Arc<Stack>>) -> Answer {
+    Ok(axum::Json(stack.timeline.aws.mail().mails().await.map_err(internal)?).into_response())
+}
+
+async fn faults(State(stack): State<Arc<Stack>>) -> axum::Json<Value> {
+    axum::Json(stack.timeline.aws.faults().current())
+}
+
+async fn set_faults(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
+    let plan: FaultPlan = parsed(
+        &body,
+        "takes an object with mail_failures, store_failures, store_lost_answers, store_conflicts, crash_after_commit \
+         (numbers) and duplicate_messages (true or false)",
+    )?;
+    let faults = stack.timeline.aws.faults();
+    faults.set(plan);
+    Ok(axum::Json(faults.current()).into_response())
+}
+
+async fn session(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
+    const RULE: &str = "coach_id must be a text that is not empty: {\"coach_id\": id}";
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Session {
+        coach_id: String,
+    }
+    let session: Session = parsed(&body, RULE)?;
+    if session.coach_id.is_empty() {
+        return Err(bad_request(RULE));
+    }
+    let token = stack.gateway.token(&session.coach_id);
+    let token = token.ok_or_else(|| Refusal(StatusCode::NOT_FOUND, "the template has no authorizer".to_owned()))?;
+    Ok(axum::Json(json!({ "token": token })).into_response())
+}
+
+#[derive(Deserialize)]
+struct Listing {
+    function: Option<String>,
+    source: Option<String>,
+    limit: Option<usize>,
+}
+
+async fn calls(State(stack): State<Arc<Stack>>, Query(listing): Query<Listing>) -> Response {
+    let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
+    axum::Json(stack.history.latest(listing.function.as_deref(), limit)).into_response()
+}
+
+async fn events(State(stack): State<Arc<Stack>>, Query(listing): Query<Listing>) -> Answer {
+    let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
+    let events = stack.timeline.aws.bus().events(listing.source.as_deref(), limit).await;
+    Ok(axum::Json(events.map_err(internal)?).into_response())
+}
+
+async fn receiver(State(stack): State<Arc<Stack>>, headers: HeaderMap) -> Response {
+    let accept = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if accept.contains("text/html") {
+        Html(include_str!("pages/receiver.html")).into_response()
+    } else {
+        axum::Json(stack.receiver.received()).into_response()
+    }
+}
+
+async fn receiver_json(State(stack): State<Arc<Stack>>) -> Response {
+    axum::Json(stack.receiver.received()).into_response()
+}
+
+async fn hook(
+    State(stack): State<Arc<Stack>>,
+    Path(name): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> StatusCode {
+    stack.receiver.take(&name, &headers, &body);
+    StatusCode::NO_CONTENT
+}
+
+async fn secret(State(stack): State<Arc<Stack>>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, Refusal> {
+    #[derive(Deserialize)]
+    struct Secret {
+        secret: String,
+    }
+    let given: Secret = parsed(&body, "takes the endpoint's secret: {\"secret\": secret}")?;
+    stack.receiver.trust(&name, &given.secret);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn unknown() -> Response {
+    let body = json!({ "error": "there is no such route on the local stack", "routes": ROUTES });
+    (StatusCode::NOT_FOUND, axum::Json(body)).into_response()
+}
+
+/// Times as everything else here renders them.
+pub(crate) fn rendered(time: chrono::DateTime<chrono::Utc>) -> String {
+    time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+impl Stack {
+    fn now(&self) -> String {
+        rendered(self.timeline.clock.now())
+    }
+}
+
+fn parsed<T: DeserializeOwned>(body: &[u8], rule: &str) -> Result<T, Refusal> {
+    serde_json::from_slice(body).map_err(|error| bad_request(&format!("{rule} ({error})")))
+}
+
+fn bad_request(message: &str) -> Refusal {
+    Refusal(StatusCode::BAD_REQUEST, message.to_owned())
+}
+
+fn internal(error: impl std::fmt::Display) -> Refusal {
+    Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.0, axum::Json(json!({ "error": self.1 }))).into_response()
+    }
+}

@@ -1,0 +1,79 @@
+//! What the user sees.
+
+use std::io::Write;
+
+use serde_json::json;
+
+use super::seed::demo;
+use super::{COACH_ID, Demo};
+use crate::options::Options;
+use crate::stack::Running;
+use crate::template::REGION;
+
+/// Width of the left column.
+const LABEL: usize = 14;
+
+/// Makes the demo workspace where it does not exist yet, and prints everything that one needs to play with it.
+pub async fn seed_and_print(running: &Running, options: &Options) {
+    match demo(running).await {
+        Ok(demo) => print(&with_demo(running, options, &demo)),
+        Err(error) => {
+            print_bare(running, options);
+            tracing::error!("the demo workspace could not be made: {error}");
+        }
+    }
+}
+
+/// Prints where everything is.
+pub fn print_bare(running: &Running, options: &Options) {
+    print(&format!("{}\n{}", addresses(running, options), ENDING));
+}
+
+/// The last line, for programs: where everything is, now that it is up.
+pub fn print_ready(running: &Running) {
+    let stack = &running.stack;
+    print(&format!("ready {}\n", json!({ "base_url": stack.base_url, "aws_url": stack.aws_url })));
+}
+
+const ENDING: &str = "  Ctrl-C ends it.\n\n";
+
+fn addresses(running: &Running, options: &Options) -> String {
+    let stack = &running.stack;
+    let data = if options.ephemeral { "not kept".to_owned() } else { options.data_dir.display().to_string() };
+    let aws = format!("{}  (region {REGION}, any credentials)", stack.aws_url);
+    format!(
+        "\n  Partner API, local stack\n\n{}{}{}",
+        line("API", &stack.base_url),
+        line("AWS endpoint", &aws),
+        line("Data", &data)
+    )
+}
+
+fn with_demo(running: &Running, options: &Options, demo: &Demo) -> String {
+    let base = &running.stack.base_url;
+    let token = running.stack.gateway.token(COACH_ID).unwrap_or_default();
+    let mut text = addresses(running, options);
+    text.push('\n');
+    text.push_str(&line("Partner key", &demo.partner_key));
+    text.push_str(&line("CRM key", &demo.crm_key));
+    text.push_str(&line("Webhooks", &format!("{base}/_local/receiver")));
+    text.push_str(&line("Settings", &format!("{base}/_local/settings#token={token}")));
+    text.push_str(&format!(
+        "\n  Try\n\n    curl -i {base}/v1/ping -H 'Authorization: Bearer {key}'\n\n    \
+         curl -i {base}/v1/clients -H 'Authorization: Bearer {key}' -H 'Content-Type: application/json' \\\n         \
+         -d '{{\"email\": \"ada@example.com\", \"full_name\": \"Ada Lovelace\", \"phone\": \"+1 212 555 0100\"}}'\n\n    \
+         curl -s {base}/_local/receiver.json\n\n{ENDING}",
+        key = demo.partner_key
+    ));
+    text
+}
+
+fn line(label: &str, value: &str) -> String {
+    format!("  {label:LABEL$}{value}\n")
+}
+
+fn print(text: &str) {
+    let mut out = std::io::stdout().lock();
+    // Nobody may be reading any more, which is no reason to end.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

@@ -1,0 +1,159 @@
+//! Makes the demo workspace through the front doors: the bus and the settings API.
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use http::header::{AUTHORIZATION, CONTENT_TYPE};
+use http::{Method, Request};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+use super::{COACH_ID, Demo, FILE, HOOK};
+use crate::control::rendered;
+use crate::stack::Running;
+use crate::template::STACK_NAME;
+use runtime::Clock;
+
+/// Answers of the services are small.
+const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+const EVENTS: [&str; 6] = [
+    "new_client",
+    "check_in_submitted",
+    "low_check_in_score",
+    "system_grade_drop",
+    "phase_advanced",
+    "message_received",
+];
+const PERMISSIONS: [&str; 7] = [
+    "contacts.read",
+    "contacts.write",
+    "opportunities.read",
+    "opportunities.write",
+    "bookings.read",
+    "bookings.write",
+    "workflows.read",
+];
+
+/// The demo did not come about.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct SeedError(String);
+
+impl SeedError {
+    fn new(message: impl std::fmt::Display) -> Self {
+        Self(message.to_string())
+    }
+}
+
+/// The demo of an earlier start, at this start's address, or a new one.
+pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
+    let state = &running.stack.state;
+    let earlier = state.read(FILE).map_err(|error| SeedError::new(format!("{FILE} cannot be read: {error}")))?;
+    let base_url = running.stack.base_url.clone();
+    let demo = match earlier {
+        Some(text) => {
+            let mut demo: Demo =
+                serde_json::from_str(&text).map_err(|error| SeedError::new(format!("{FILE} is damaged: {error}")))?;
+            if demo.base_url != base_url {
+                put_workspace(running).await?;
+                let path = format!("/settings/webhooks/{}", demo.endpoint_id);
+                settings(running, Method::PATCH, &path, json!({ "url": hook_url(&base_url) })).await?;
+                demo.base_url = base_url;
+            }
+            demo
+        }
+        None => {
+            put_workspace(running).await?;
+            make(running, base_url).await?
+        }
+    };
+    let text = serde_json::to_string_pretty(&demo).map_err(SeedError::new)?;
+    state.write(FILE, &text).map_err(|error| SeedError::new(format!("{FILE} cannot be written: {error}")))?;
+    running.stack.receiver.trust(HOOK, &demo.webhook_secret);
+    Ok(demo)
+}
+
+async fn make(running: &Running, base_url: String) -> Result<Demo, SeedError> {
+    let partner = json!({ "name": "Demo partner", "scope": "partner" });
+    let partner = settings(running, Method::POST, "/settings/keys", partner).await?;
+    let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": PERMISSIONS });
+    let crm = settings(running, Method::POST, "/settings/keys", crm).await?;
+    let endpoint = json!({
+        "url": hook_url(&base_url), "events": EVENTS, "payload_mode": "contact_details",
+        "description": "The local stack's own receiver",
+    });
+    let endpoint = settings(running, Method::POST, "/settings/webhooks", endpoint).await?;
+    let text = |answer: &Value, name: &str| {
+        answer[name]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or_else(|| SeedError::new(format!("the settings API gave no {name}")))
+    };
+    Ok(Demo {
+        base_url,
+        partner_key: text(&partner, "key")?,
+        crm_key: text(&crm, "key")?,
+        endpoint_id: text(&endpoint, "id")?,
+        webhook_secret: text(&endpoint, "secret")?,
+    })
+}
+
+fn hook_url(base_url: &str) -> String {
+    format!("{base_url}/_local/receiver/hooks/{HOOK}")
+}
+
+/// Says `workspace.saved` as the application does, and waits until it has been taken in.
+async fn put_workspace(running: &Running) -> Result<(), SeedError> {
+    let now = running.stack.timeline.clock.now();
+    let detail = json!({
+        "id": format!("demo-workspace-{}", now.timestamp_millis()),
+        "occurred_at": rendered(now),
+        "coach_id": COACH_ID,
+        "email": "coach@demo.example",
+        "name": "Demo Coaching",
+        "team_id": null,
+        "canonical_host": running.stack.base_url,
+        "time_zone": "America/New_York",
+        "country": "US",
+        "plan": { "client_cap": 50 },
+        "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
+        "crm": { "pipeline_id": "pipeline_demo", "initial_stage": "new" },
+    });
+    let entry = json!({
+        "EventBusName": STACK_NAME, "Source": "coaching.application", "DetailType": "workspace.saved",
+        "Detail": detail.to_string(),
+    });
+    let request = Request::post("/")
+        .header(CONTENT_TYPE, "application/x-amz-json-1.1")
+        .header("x-amz-target", "AWSEvents.PutEvents")
+        .body(Body::from(json!({ "Entries": [entry] }).to_string()))
+        .map_err(SeedError::new)?;
+    let answer = call(running.stack.timeline.aws.router(), request).await?;
+    if answer["FailedEntryCount"] != 0 {
+        return Err(SeedError::new(format!("the bus refused the workspace: {answer}")));
+    }
+    running.stack.timeline.settle().await.map_err(SeedError::new)
+}
+
+async fn settings(running: &Running, method: Method, path: &str, body: Value) -> Result<Value, SeedError> {
+    let token = running.stack.gateway.token(COACH_ID).ok_or_else(|| SeedError::new("the API has no authorizer"))?;
+    let request = Request::builder()
+        .method(method)
+        .uri(path)
+        .header(AUTHORIZATION, format!("Bearer {token}"))
+        .header(CONTENT_TYPE, "application/json")
+        .body(Body::from(body.to_string()))
+        .map_err(SeedError::new)?;
+    call(running.router(), request).await
+}
+
+async fn call(router: Router, request: Request<Body>) -> Result<Value, SeedError> {
+    let path = request.uri().path().to_owned();
+    let answer = match router.oneshot(request).await {
+        Ok(answer) => answer,
+        Err(never) => match never {},
+    };
+    let status = answer.status();
+    let body = to_bytes(answer.into_body(), MAX_ANSWER_BYTES).await.map_err(SeedError::new)?;
+    let value: Value = serde_json::from_slice(&body).unwrap_or_default();
+    if status.is_success() { Ok(value) } else { Err(SeedError::new(format!("{path} answered {status}: {value}"))) }
+}

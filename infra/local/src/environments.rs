@@ -1,0 +1,206 @@
+//! Function environments, as AWS Lambda has them: each handles one event at a time, more are started on demand, and one that
+//! dies (crash fault, panic, time-out) is gone together with what it was doing.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::FutureExt;
+use lambda_runtime::Context;
+use local_aws::Aws;
+use runtime::{BoxError, Clock, Config, Environment};
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use crate::call_history::{CallHistory, Finished};
+use crate::functions::{Handler, Start};
+use crate::request_id::request_id;
+use crate::template::{ACCOUNT, REGION};
+
+/// Most environments of one function; further invocations wait.
+const MAX_ENVIRONMENTS: usize = 32;
+/// An environment that had nothing to do for this long goes.
+const IDLE_FOR: Duration = Duration::from_secs(60);
+/// Starting an environment may take this long, as on Lambda.
+const START_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What all pools share.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The AWS endpoint's services.
+    pub aws: Aws,
+    /// Stack time.
+    pub clock: Arc<dyn Clock>,
+    /// `http://127.0.0.1:4566`.
+    pub aws_url: String,
+    /// What finished invocations called.
+    pub history: Arc<CallHistory>,
+}
+
+/// The environments of one function.
+pub struct Pool {
+    name: String,
+    start: Start,
+    variables: BTreeMap<String, String>,
+    timeout: Duration,
+    surroundings: Surroundings,
+    permits: Semaphore,
+    idle: Mutex<Vec<Idle>>,
+    started: AtomicU64,
+}
+
+struct Idle {
+    environment: Running,
+    since: Instant,
+}
+
+struct Running {
+    id: String,
+    handler: Box<dyn Handler>,
+}
+
+/// Why an invocation has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum InvokeError {
+    /// The environment did not start.
+    #[error("did not start: {0}")]
+    Start(BoxError),
+    /// The function answered with an error. Its environment lives on.
+    #[error("{0}")]
+    Failed(BoxError),
+    /// The environment was killed by a fault.
+    #[error("died")]
+    Crashed,
+    /// The function panicked.
+    #[error("panicked")]
+    Panicked,
+    /// The function took too long.
+    #[error("timed out after {0:?}")]
+    TimedOut(Duration),
+    /// The stack is ending.
+    #[error("the stack is shutting down")]
+    Ending,
+}
+
+impl Pool {
+    /// A pool without environments. `name` is the name of the function's binary.
+    pub fn new(
+        name: &str,
+        start: Start,
+        variables: BTreeMap<String, String>,
+        timeout: Duration,
+        surroundings: Surroundings,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            start,
+            variables,
+            timeout,
+            surroundings,
+            permits: Semaphore::new(MAX_ENVIRONMENTS),
+            idle: Mutex::new(Vec::new()),
+            started: AtomicU64::new(0),
+        }
+    }
+
+    /// The function's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Hands an event to an environment. `cause` is what the call history shows: a route, a queue, a schedule.
+    ///
+    /// The invocation goes on when the caller stops waiting, as on Lambda.
+    pub async fn invoke(self: &Arc<Self>, cause: &str, event: Value) -> Result<Value, InvokeError> {
+        let pool = Arc::clone(self);
+        let cause = cause.to_owned();
+        tokio::spawn(async move {
+            let answer = pool.run(&cause, event).await;
+            if let Err(error) = &answer {
+                tracing::warn!(function = pool.name, cause, "the invocation {error}");
+            }
+            answer
+        })
+        .await
+        .unwrap_or(Err(InvokeError::Ending))
+    }
+
+    /// Lets environments go that had nothing to do for a while.
+    pub fn drop_idle(&self) {
+        self.lock_idle().retain(|idle| idle.since.elapsed() < IDLE_FOR);
+    }
+
+    async fn run(&self, cause: &str, event: Value) -> Result<Value, InvokeError> {
+        let _permit = self.permits.acquire().await.map_err(|_| InvokeError::Ending)?;
+        let idle = self.lock_idle().pop();
+        let environment = match idle {
+            Some(idle) => idle.environment,
+            None => self.start().await?,
+        };
+        let context = self.context();
+        let request_id = event["requestContext"]["requestId"].as_str().unwrap_or(&context.request_id).to_owned();
+        let started_us = self.surroundings.clock.now().timestamp_micros();
+        let invocation = self.surroundings.aws.calls().begin(&environment.id);
+        let answer = {
+            let work = AssertUnwindSafe(environment.handler.handle(event, context)).catch_unwind();
+            let crashed = invocation.crashed.clone();
+            tokio::select! {
+                biased;
+                () = crashed.wait() => Err(InvokeError::Crashed),
+                outcome = tokio::time::timeout(self.timeout, work) => match outcome {
+                    Ok(Ok(Ok(answer))) => Ok(answer),
+                    Ok(Ok(Err(error))) => Err(InvokeError::Failed(error)),
+                    Ok(Err(_panic)) => Err(InvokeError::Panicked),
+                    Err(_elapsed) => Err(InvokeError::TimedOut(self.timeout)),
+                },
+            }
+        };
+        let calls = invocation.finish();
+        let function = self.name.clone();
+        self.surroundings.history.add(Finished { request_id, function, route: cause.to_owned(), started_us, calls });
+        if matches!(answer, Ok(_) | Err(InvokeError::Failed(_))) {
+            self.lock_idle().push(Idle { environment, since: Instant::now() });
+        }
+        answer
+    }
+
+    async fn start(&self) -> Result<Running, InvokeError> {
+        let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
+        let id = format!("{}-{number}", self.name);
+        let mut variables = self.variables.clone();
+        let endpoint = format!("{}/env/{id}", self.surroundings.aws_url);
+        for (name, value) in [
+            ("AWS_REGION", REGION),
+            ("AWS_ACCESS_KEY_ID", "local"),
+            ("AWS_SECRET_ACCESS_KEY", "local"),
+            ("AWS_LAMBDA_FUNCTION_NAME", &self.name),
+            ("AWS_ENDPOINT_URL", &endpoint),
+        ] {
+            variables.insert(name.to_owned(), value.to_owned());
+        }
+        let environment = Environment::new(Config::from_vars(variables), Arc::clone(&self.surroundings.clock))
+            .map_err(|error| InvokeError::Start(error.into()))?;
+        let starting = AssertUnwindSafe(async { (self.start)(environment).await }).catch_unwind();
+        match tokio::time::timeout(START_TIMEOUT, starting).await {
+            Ok(Ok(Ok(handler))) => Ok(Running { id, handler }),
+            Ok(Ok(Err(error))) => Err(InvokeError::Start(error)),
+            Ok(Err(_panic)) => Err(InvokeError::Panicked),
+            Err(_elapsed) => Err(InvokeError::TimedOut(START_TIMEOUT)),
+        }
+    }
+
+    fn context(&self) -> Context {
+        let mut context = Context::default();
+        context.request_id = request_id();
+        context.invoked_function_arn = format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.name);
+        let deadline = self.surroundings.clock.now() + self.timeout;
+        context.deadline = u64::try_from(deadline.timestamp_millis()).unwrap_or(0);
+        context
+    }
+
+    fn lock_idle(&self) -> std::sync::MutexGuard<'_, Vec<Idle>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

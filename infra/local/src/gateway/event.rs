@@ -1,0 +1,322 @@
+//! API Gateway's event of payload format 2.0, and the answer that a function gives to it.
+//!
+//! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use axum::body::Body;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use chrono::{DateTime, Utc};
+use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, USER_AGENT};
+use http::{Response, StatusCode, request};
+use serde_json::{Map, Value, json};
+
+use crate::template::{ACCOUNT, API_ID};
+
+/// Headers that concern one connection and that a proxy keeps to itself.
+const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
+
+/// What the gateway knows of a request besides its head and body.
+pub(super) struct Arrival<'a> {
+    pub(super) route_key: &'a str,
+    pub(super) path_parameters: &'a BTreeMap<String, String>,
+    pub(super) claims: Option<&'a Map<String, Value>>,
+    /// Path and query as they came.
+    pub(super) target: &'a str,
+    pub(super) request_id: &'a str,
+    pub(super) source_ip: IpAddr,
+    pub(super) now: DateTime<Utc>,
+    pub(super) port: u16,
+}
+
+/// The event for one request. Path and query go in as they came.
+pub(super) fn event(head: &request::Parts, body: &[u8], arrival: &Arrival<'_>) -> Value {
+    let (raw_path, raw_query) = arrival.target.split_once('?').unwrap_or((arrival.target, ""));
+    let mut http = Map::new();
+    let user_agent = head.headers.get(USER_AGENT).map(text).unwrap_or_default();
+    for (name, value) in [
+        ("method", head.method.as_str()),
+        ("path", raw_path),
+        ("protocol", "HTTP/1.1"),
+        ("sourceIp", &arrival.source_ip.to_string()),
+        ("userAgent", &user_agent),
+    ] {
+        http.insert(name.to_owned(), json!(value));
+    }
+    let mut context = json!({
+        "accountId": ACCOUNT,
+        "apiId": API_ID,
+        "domainName": "localhost",
+        "domainPrefix": "localhost",
+        "http": http,
+        "requestId": arrival.request_id,
+        "routeKey": arrival.route_key,
+        "stage": "$default",
+        "time": arrival.now.format("%d/%b/%Y:%H:%M:%S +0000").to_string(),
+        "timeEpoch": arrival.now.timestamp_millis(),
+    });
+    if let Some(claims) = arrival.claims {
+        let claims: Map<String, Value> = claims.iter().map(|(name, claim)| (name.clone(), claim_text(claim))).collect();
+        context["authorizer"] = json!({ "jwt": { "claims": claims, "scopes": null } });
+    }
+    let mut event = json!({
+        "version": "2.0",
+        "routeKey": arrival.route_key,
+        "rawPath": raw_path,
+        "rawQueryString": raw_query,
+        "headers": headers(&head.headers, arrival),
+        "requestContext": context,
+        "isBase64Encoded": false,
+    });
+    let cookies: Vec<String> = head.headers.get_all(COOKIE).iter().flat_map(cookies).collect();
+    if !cookies.is_empty() {
+        event["cookies"] = json!(cookies);
+    }
+    if !raw_query.is_empty() {
+        event["queryStringParameters"] = json!(query_parameters(raw_query));
+    }
+    if !arrival.path_parameters.is_empty() {
+        event["pathParameters"] = json!(arrival.path_parameters);
+    }
+    if !body.is_empty() {
+        match std::str::from_utf8(body) {
+            Ok(text) if is_text(&head.headers) => event["body"] = json!(text),
+            _ => {
+                event["body"] = json!(STANDARD.encode(body));
+                event["isBase64Encoded"] = json!(true);
+            }
+        }
+    }
+    event
+}
+
+/// The HTTP answer for what the function returned. `None` when that is no answer: the caller then gets a 500.
+pub(super) fn answer(returned: &Value) -> Option<Response<Body>> {
+    let Some(status) = returned.get("statusCode") else {
+        // Without a status code, what was returned is the body itself.
+        let mut answer = Response::new(Body::from(returned.to_string()));
+        answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        return Some(answer);
+    };
+    let status = StatusCode::from_u16(u16::try_from(status.as_u64()?).ok()?).ok()?;
+    let text = match returned.get("body") {
+        None | Some(Value::Null) => "",
+        Some(body) => body.as_str()?,
+    };
+    let encoded = returned["isBase64Encoded"].as_bool().unwrap_or(false);
+    let bytes = if encoded { STANDARD.decode(text).ok()? } else { text.as_bytes().to_vec() };
+    let mut answer = Response::new(Body::from(bytes));
+    *answer.status_mut() = status;
+    let headers = answer.headers_mut();
+    for (name, value) in returned["headers"].as_object().into_iter().flatten() {
+        append(headers, name, value)?;
+    }
+    for (name, values) in returned["multiValueHeaders"].as_object().into_iter().flatten() {
+        // lambda_http names each header in both maps.
+        headers.remove(name.as_str());
+        for value in values.as_array().into_iter().flatten() {
+            append(headers, name, value)?;
+        }
+    }
+    for cookie in returned["cookies"].as_array().into_iter().flatten() {
+        headers.append(SET_COOKIE, HeaderValue::from_str(cookie.as_str()?).ok()?);
+    }
+    Some(answer)
+}
+
+fn append(headers: &mut HeaderMap, name: &str, value: &Value) -> Option<()> {
+    let name = HeaderName::from_bytes(name.as_bytes()).ok()?;
+    if name == "content-length" || HOP_BY_HOP.contains(&name.as_str()) {
+        return Some(());
+    }
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    headers.append(name, HeaderValue::from_str(&text).ok()?);
+    Some(())
+}
+
+/// Lower-case names; values of a repeated header joined by commas; and what API Gateway adds.
+fn headers(given: &HeaderMap, arrival: &Arrival<'_>) -> Map<String, Value> {
+    let mut headers = Map::new();
+    for name in given.keys().filter(|name| **name != COOKIE && !HOP_BY_HOP.contains(&name.as_str())) {
+        let values: Vec<String> = given.get_all(name).iter().map(text).collect();
+        headers.insert(name.as_str().to_owned(), json!(values.join(",")));
+    }
+    let forwarded = match headers.get("x-forwarded-for").and_then(Value::as_str) {
+        Some(earlier) => format!("{earlier}, {}", arrival.source_ip),
+        None => arrival.source_ip.to_string(),
+    };
+    headers.insert("x-forwarded-for".to_owned(), json!(forwarded));
+    headers.insert("x-forwarded-port".to_owned(), json!(arrival.port.to_string()));
+    headers.insert("x-forwarded-proto".to_owned(), json!("http"));
+    headers.entry(HOST.as_str()).or_insert_with(|| json!(format!("127.0.0.1:{}", arrival.port)));
+    headers
+}
+
+fn cookies(header: &HeaderValue) -> Vec<String> {
+    text(header).split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).map(str::to_owned).collect()
+}
+
+/// Decoded; values of a repeated name joined by commas.
+fn query_parameters(raw: &str) -> BTreeMap<String, String> {
+    let mut parameters: BTreeMap<String, String> = BTreeMap::new();
+    for (name, value) in url::form_urlencoded::parse(raw.as_bytes()) {
+        parameters
+            .entry(name.into_owned())
+            .and_modify(|known| {
+                known.push(',');
+                known.push_str(&value);
+            })
+            .or_insert_with(|| value.into_owned());
+    }
+    parameters
+}
+
+/// API Gateway passes these as text and everything else in base64.
+fn is_text(headers: &HeaderMap) -> bool {
+    let Some(media_type) = headers.get(CONTENT_TYPE).map(text) else { return true };
+    let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    media_type.starts_with("text/")
+        || media_type.ends_with("+json")
+        || media_type.ends_with("+xml")
+        || ["application/json", "application/javascript", "application/xml"].contains(&media_type.as_str())
+}
+
+/// Header values may be any bytes; JSON has to be text.
+fn text(value: &HeaderValue) -> String {
+    String::from_utf8_lossy(value.as_bytes()).into_owned()
+}
+
+/// API Gateway hands all claims over as text.
+fn claim_text(claim: &Value) -> Value {
+    match claim {
+        Value::String(_) => claim.clone(),
+        Value::Array(items) => {
+            let items: Vec<String> =
+                items.iter().map(|item| item.as_str().map_or(item.to_string(), str::to_owned)).collect();
+            json!(format!("[{}]", items.join(" ")))
+        }
+        other => json!(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parts(request: request::Builder) -> request::Parts {
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn made(request: request::Builder, body: &[u8]) -> Value {
+        let parameters = [("clientId".to_owned(), "c 1".to_owned())].into();
+        let claims = json!({"sub": "coach_1", "exp": 1_790_000_000, "aud": ["a", "b"]});
+        let head = parts(request);
+        let arrival = Arrival {
+            route_key: "GET /v1/clients/{clientId}",
+            path_parameters: &parameters,
+            claims: claims.as_object(),
+            target: &head.uri.path_and_query().unwrap().to_string(),
+            request_id: "JKJaXmPLvHcESHA=",
+            source_ip: [127, 0, 0, 1].into(),
+            now: DateTime::from_timestamp_millis(1_583_348_638_390).unwrap(),
+            port: 8080,
+        };
+        event(&head, body, &arrival)
+    }
+
+    #[test]
+    fn the_event_is_the_one_of_api_gateway() {
+        let request = http::Request::get("/v1/clients/c%201?a=1&a=2&b=x%26y&c")
+            .header("Host", "127.0.0.1:8080")
+            .header("User-Agent", "curl/8")
+            .header("X-Two", "1")
+            .header("x-two", "2")
+            .header("Cookie", "a=1; b=2")
+            .header("Connection", "keep-alive");
+        assert_eq!(
+            made(request, b""),
+            json!({
+                "version": "2.0",
+                "routeKey": "GET /v1/clients/{clientId}",
+                "rawPath": "/v1/clients/c%201",
+                "rawQueryString": "a=1&a=2&b=x%26y&c",
+                "cookies": ["a=1", "b=2"],
+                "headers": {
+                    "host": "127.0.0.1:8080", "user-agent": "curl/8", "x-two": "1,2", "x-forwarded-for": "127.0.0.1",
+                    "x-forwarded-port": "8080", "x-forwarded-proto": "http",
+                },
+                "queryStringParameters": {"a": "1,2", "b": "x&y", "c": ""},
+                "pathParameters": {"clientId": "c 1"},
+                "requestContext": {
+                    "accountId": "000000000000", "apiId": "local", "domainName": "localhost", "domainPrefix": "localhost",
+                    "http": {
+                        "method": "GET", "path": "/v1/clients/c%201", "protocol": "HTTP/1.1", "sourceIp": "127.0.0.1",
+                        "userAgent": "curl/8",
+                    },
+                    "requestId": "JKJaXmPLvHcESHA=", "routeKey": "GET /v1/clients/{clientId}", "stage": "$default",
+                    "time": "04/Mar/2020:19:03:58 +0000", "timeEpoch": 1_583_348_638_390_i64,
+                    "authorizer": {"jwt": {
+                        "claims": {"sub": "coach_1", "exp": "1790000000", "aud": "[a b]"}, "scopes": null,
+                    }},
+                },
+                "isBase64Encoded": false,
+            })
+        );
+    }
+
+    #[rstest::rstest]
+    #[case(Some("application/json"), b"{}", json!("{}"), false)]
+    #[case(Some("application/problem+json; charset=utf-8"), b"{}", json!("{}"), false)]
+    #[case(Some("text/plain"), b"\xff", json!("/w=="), true)]
+    #[case(Some("application/x-www-form-urlencoded"), b"a=1", json!("YT0x"), true)]
+    #[case(Some("image/png"), b"\x89", json!("iQ=="), true)]
+    #[case(None, b"{}", json!("{}"), false)]
+    fn bodies_that_are_no_text_are_encoded(
+        #[case] media_type: Option<&str>,
+        #[case] body: &[u8],
+        #[case] wanted: Value,
+        #[case] encoded: bool,
+    ) {
+        let mut request = http::Request::post("/x");
+        if let Some(media_type) = media_type {
+            request = request.header(CONTENT_TYPE, media_type);
+        }
+        let event = made(request, body);
+        assert_eq!((&event["body"], &event["isBase64Encoded"]), (&wanted, &json!(encoded)));
+    }
+
+    #[test]
+    fn odd_bytes_in_headers_and_queries_pass() {
+        let odd = HeaderValue::from_bytes(b"ex\xffample \"{}|^").unwrap();
+        let event = made(http::Request::get("/?q=%ff&{}|^`=1").header("host", odd), b"");
+        assert_eq!(event["rawQueryString"], "q=%ff&{}|^`=1");
+        assert_eq!(event["headers"]["host"], "ex\u{fffd}ample \"{}|^");
+    }
+
+    #[tokio::test]
+    async fn an_answer_keeps_repeated_headers_cookies_and_binary_bodies() {
+        let returned = json!({
+            "statusCode": 201, "headers": {"x-a": "1", "content-length": "9"}, "multiValueHeaders": {"x-a": ["1", "2"]},
+            "cookies": ["c=1"], "body": "/w==", "isBase64Encoded": true,
+        });
+        let answer = answer(&returned).unwrap();
+        assert_eq!(answer.status(), 201);
+        assert_eq!(answer.headers().get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
+        assert_eq!(answer.headers()[SET_COOKIE], "c=1");
+        assert_eq!(axum::body::to_bytes(answer.into_body(), 10).await.unwrap().as_ref(), b"\xff");
+    }
+
+    #[rstest::rstest]
+    #[case(json!({"statusCode": 99}))]
+    #[case(json!({"statusCode": "x"}))]
+    #[case(json!({"statusCode": 200, "body": {}}))]
+    #[case(json!({"statusCode": 200, "headers": {"a b": "1"}}))]
+    fn what_is_no_answer_is_refused(#[case] returned: Value) {
+        assert!(answer(&returned).is_none());
+    }
+}

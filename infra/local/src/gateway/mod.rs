@@ -1,0 +1,147 @@
+//! API Gateway: an HTTP API of payload format 2.0, with the routes, JWT authorizers and CORS settings of the template.
+
+mod authorizer;
+mod cors;
+mod event;
+mod raw_target;
+mod route;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::{Request, Response, StatusCode, request};
+use http_body_util::{BodyExt, Limited};
+use runtime::Clock;
+use serde_json::json;
+
+pub use authorizer::SigningKey;
+pub use raw_target::AnyTarget;
+
+use crate::environments::Pool;
+use crate::request_id::request_id;
+use crate::template::{Api, Authorizer, HttpRoute, TemplateError};
+use event::Arrival;
+use route::Routes;
+
+/// API Gateway's limit on a request's body.
+const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
+const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
+
+/// The HTTP API.
+pub struct Gateway {
+    api: Api,
+    routes: Routes<Target>,
+    key: SigningKey,
+    clock: Arc<dyn Clock>,
+    port: u16,
+}
+
+struct Target {
+    pool: Arc<Pool>,
+    authorizer: Option<Authorizer>,
+}
+
+impl Gateway {
+    /// An API without routes.
+    pub fn new(api: Api, key: SigningKey, clock: Arc<dyn Clock>, port: u16) -> Self {
+        Self { api, routes: Routes::default(), key, clock, port }
+    }
+
+    /// One route more.
+    pub fn add(&mut self, route: &HttpRoute, pool: Arc<Pool>) -> Result<(), TemplateError> {
+        let authorizer = match route.authorizer(&self.api) {
+            None => None,
+            Some(name) => Some(self.api.authorizers.get(name).cloned().ok_or_else(|| {
+                TemplateError::new(format!("has a route {} with an unknown authorizer {name}", route.path))
+            })?),
+        };
+        if self.routes.add(&route.method, &route.path, Target { pool, authorizer }) {
+            Ok(())
+        } else {
+            Err(TemplateError::new(format!("has the route {} {} twice", route.method, route.path)))
+        }
+    }
+
+    /// A token for the settings API. `None` when the API has no authorizer.
+    pub fn token(&self, coach_id: &str) -> Option<String> {
+        let authorizer = self.api.authorizers.values().next()?;
+        Some(self.key.token(coach_id, authorizer, self.clock.now()))
+    }
+
+    /// Answers one request.
+    pub async fn serve(&self, request: Request<Body>) -> Response<Body> {
+        let (mut head, body) = request.into_parts();
+        let target = raw_target::take(&mut head.headers, &head.uri);
+        if let Some(cors) = &self.api.cors
+            && let Some(answer) = cors::preflight(cors, &head)
+        {
+            return answer;
+        }
+        let request_id = request_id();
+        let mut answer = match Limited::new(body, MAX_BODY_BYTES).collect().await {
+            Ok(body) => self.route(&head, &target, &body.to_bytes(), &request_id).await,
+            Err(error) if error.is::<http_body_util::LengthLimitError>() => {
+                own(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large")
+            }
+            Err(_broken) => own(StatusCode::BAD_REQUEST, "Bad Request"),
+        };
+        if let Some(cors) = &self.api.cors {
+            cors::decorate(cors, &head.headers, answer.headers_mut());
+        }
+        let request_id = HeaderValue::from_str(&request_id).expect("base64 fits into a header");
+        answer.headers_mut().insert(REQUEST_ID, request_id);
+        answer
+    }
+
+    async fn route(&self, head: &request::Parts, target: &str, body: &Bytes, request_id: &str) -> Response<Body> {
+        let Some(matched) = self.routes.find(head.method.as_str(), head.uri.path()) else {
+            return own(StatusCode::NOT_FOUND, "Not Found");
+        };
+        let now = self.clock.now();
+        let claims = match &matched.target.authorizer {
+            None => None,
+            Some(authorizer) => {
+                let header = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+                let Some(claims) = authorizer::authorize(authorizer, &self.key, header, now) else {
+                    let mut answer = own(StatusCode::UNAUTHORIZED, "Unauthorized");
+                    answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+                    return answer;
+                };
+                Some(claims)
+            }
+        };
+        let arrival = Arrival {
+            route_key: matched.key,
+            path_parameters: &matched.parameters,
+            claims: claims.as_ref(),
+            target,
+            request_id,
+            source_ip: Ipv4Addr::LOCALHOST.into(),
+            now,
+            port: self.port,
+        };
+        let event = event::event(head, body, &arrival);
+        let pool = &matched.target.pool;
+        match pool.invoke(matched.key, event).await {
+            Ok(returned) => event::answer(&returned).unwrap_or_else(|| {
+                tracing::warn!(function = pool.name(), "the function's answer is no HTTP answer");
+                own(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+            }),
+            Err(_logged) => own(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+        }
+    }
+}
+
+/// An answer of the gateway itself.
+fn own(status: StatusCode, message: &str) -> Response<Body> {
+    let mut answer = Response::new(Body::from(json!({ "message": message }).to_string()));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+#[cfg(test)]
+mod tests;

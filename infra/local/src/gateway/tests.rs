@@ -1,0 +1,125 @@
+//! The gateway before a function of the test's own.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use axum::body::to_bytes;
+use futures::future::BoxFuture;
+use http::Method;
+use lambda_runtime::Context;
+use local_aws::{Aws, DataDir};
+use runtime::{BoxError, Environment};
+use serde_json::Value;
+
+use super::*;
+use crate::clock::StackClock;
+use crate::environments::Surroundings;
+use crate::functions::{Functions, Handler};
+use crate::template::Cors;
+
+struct Echo;
+
+async fn echo(_environment: Environment) -> Result<Echo, BoxError> {
+    Ok(Echo)
+}
+
+impl Handler for Echo {
+    fn handle(&self, event: Value, _context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
+        Box::pin(async move {
+            match event["rawPath"].as_str() {
+                Some("/panic") => panic!("as the test wants it"),
+                Some("/slow") => std::future::pending().await,
+                Some("/error") => Err("as the test wants it".into()),
+                Some("/nonsense") => Ok(json!({ "statusCode": 7 })),
+                _ => Ok(json!({ "statusCode": 200, "body": event.to_string() })),
+            }
+        })
+    }
+}
+
+async fn gateway() -> Gateway {
+    let clock: Arc<dyn Clock> = Arc::new(StackClock::default());
+    let aws = Aws::open(&DataDir::Ephemeral, Arc::clone(&clock)).await.unwrap();
+    let surroundings = Surroundings {
+        aws,
+        clock: Arc::clone(&clock),
+        aws_url: "http://127.0.0.1:1".to_owned(),
+        history: Arc::default(),
+    };
+    let start = Functions::default().with("echo", echo).find("echo").unwrap();
+    let pool = Arc::new(Pool::new("echo", start, BTreeMap::new(), Duration::from_millis(200), surroundings));
+    let authorizer = Authorizer { issuer: "http://issuer".to_owned(), audience: vec!["settings".to_owned()] };
+    let api = Api {
+        authorizers: [("Coach".to_owned(), authorizer)].into(),
+        default_authorizer: None,
+        cors: Some(Cors { allow_origins: vec!["http://page".to_owned()], ..Cors::default() }),
+    };
+    let mut gateway = Gateway::new(api, SigningKey::generate(), clock, 8080);
+    for route in [
+        json!({"Method": "GET", "Path": "/guarded/{id}", "Auth": {"Authorizer": "Coach"}}),
+        json!({"Method": "ANY", "Path": "$default"}),
+    ] {
+        gateway.add(&serde_json::from_value(route).unwrap(), Arc::clone(&pool)).unwrap();
+    }
+    gateway
+}
+
+async fn answered(
+    gateway: &Gateway,
+    request: http::request::Builder,
+    body: Body,
+) -> (StatusCode, Value, http::HeaderMap) {
+    let answer = gateway.serve(request.body(body).unwrap()).await;
+    let (head, body) = answer.into_parts();
+    let body = to_bytes(body, usize::MAX).await.unwrap();
+    (head.status, serde_json::from_slice(&body).unwrap_or_default(), head.headers)
+}
+
+#[tokio::test]
+async fn a_guarded_route_needs_a_token_and_hands_its_claims_over() {
+    let gateway = gateway().await;
+    let (status, body, headers) = answered(&gateway, Request::get("/guarded/1"), Body::empty()).await;
+    assert_eq!((status, body), (StatusCode::UNAUTHORIZED, json!({"message": "Unauthorized"})));
+    assert_eq!(headers[WWW_AUTHENTICATE], "Bearer");
+    let token = gateway.token("coach_1").unwrap();
+    let request = Request::get("/guarded/a%20b").header(AUTHORIZATION, format!("Bearer {token}"));
+    let (status, event, headers) = answered(&gateway, request, Body::empty()).await;
+    assert_eq!(status, 200);
+    assert_eq!(event["requestContext"]["authorizer"]["jwt"]["claims"]["sub"], "coach_1");
+    assert_eq!(event["pathParameters"]["id"], "a b");
+    assert_eq!(event["requestContext"]["requestId"], headers[REQUEST_ID].to_str().unwrap());
+}
+
+#[tokio::test]
+async fn a_function_that_dies_fails_or_answers_nonsense_is_an_internal_server_error() {
+    let gateway = gateway().await;
+    for path in ["/panic", "/slow", "/error", "/nonsense"] {
+        let (status, body, _) = answered(&gateway, Request::get(path), Body::empty()).await;
+        assert_eq!((status.as_u16(), body), (500, json!({"message": "Internal Server Error"})), "{path}");
+    }
+    let (status, _, _) = answered(&gateway, Request::get("/fine"), Body::empty()).await;
+    assert_eq!(status, 200);
+}
+
+#[tokio::test]
+async fn a_body_over_ten_megabytes_is_refused() {
+    let gateway = gateway().await;
+    let body = |bytes| Body::from(vec![b'a'; bytes]);
+    let (status, answer, _) = answered(&gateway, Request::post("/x"), body(MAX_BODY_BYTES + 1)).await;
+    assert_eq!((status.as_u16(), answer), (413, json!({"message": "Request Entity Too Large"})));
+    let (status, event, _) = answered(&gateway, Request::post("/x"), body(300 * 1024)).await;
+    assert_eq!((status.as_u16(), event["body"].as_str().unwrap().len()), (200, 300 * 1024));
+}
+
+#[tokio::test]
+async fn answers_to_the_page_can_be_read_by_it_refusals_included() {
+    let gateway = gateway().await;
+    for path in ["/x", "/guarded/1"] {
+        let (_, _, headers) =
+            answered(&gateway, Request::get(path).header("origin", "http://page"), Body::empty()).await;
+        assert_eq!(headers["access-control-allow-origin"], "http://page");
+    }
+    let preflight = Request::builder().method(Method::OPTIONS).uri("/guarded/1").header("origin", "http://page");
+    let preflight = preflight.header("access-control-request-method", "GET");
+    assert_eq!(answered(&gateway, preflight, Body::empty()).await.0, 204);
+}

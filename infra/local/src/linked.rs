@@ -1,0 +1,78 @@
+//! The functions of the product. One more is one line in [`all`].
+
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
+use axum::Router;
+use futures::future::BoxFuture;
+use lambda_runtime::Context;
+use runtime::{BoxError, Environment};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::functions::{Functions, Handler};
+
+/// A function behind the API: its crate's `router`.
+macro_rules! http_function {
+    ($function:ident) => {{
+        async fn start(environment: Environment) -> Result<Http, BoxError> {
+            $function::router(&environment).await.map(Http)
+        }
+        start
+    }};
+}
+
+/// A function behind an event source: its crate's `App`, and the type of its events.
+macro_rules! event_function {
+    ($function:ident, $event:ty) => {{
+        struct Started($function::App);
+
+        impl Handler for Started {
+            fn handle(&self, event: Value, _context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
+                Box::pin(async move {
+                    let event: $event = serde_json::from_value(event)?;
+                    self.0.handle(event).await.into_answer()
+                })
+            }
+        }
+
+        async fn start(environment: Environment) -> Result<Started, BoxError> {
+            $function::App::new(&environment).await.map(Started)
+        }
+        start
+    }};
+}
+
+/// All of them, by the names of their binaries.
+pub fn all() -> Functions {
+    Functions::default()
+        .with("ping", http_function!(ping))
+        .with("clients", http_function!(clients))
+        .with("settings", http_function!(settings))
+        .with("ingest", event_function!(ingest, SqsEvent))
+        .with("relay", event_function!(relay, relay::Event))
+        .with("deliver", event_function!(deliver, SqsEvent))
+}
+
+struct Http(Router);
+
+impl Handler for Http {
+    fn handle(&self, event: Value, context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
+        Box::pin(async move { edge::lambda::invoke(&self.0, &event.to_string(), context).await })
+    }
+}
+
+/// What a function's `handle` gives, as the JSON that Lambda would get.
+trait Outcome {
+    fn into_answer(self) -> Result<Value, BoxError>;
+}
+
+impl<T: Serialize> Outcome for Result<T, BoxError> {
+    fn into_answer(self) -> Result<Value, BoxError> {
+        Ok(serde_json::to_value(self?)?)
+    }
+}
+
+impl Outcome for SqsBatchResponse {
+    fn into_answer(self) -> Result<Value, BoxError> {
+        Ok(serde_json::to_value(self)?)
+    }
+}

@@ -1,0 +1,52 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+/// The Partner API on this machine: the API, the settings, the queues, the bus, the schedule and the store.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "local-stack", version, about)]
+pub struct Options {
+    /// Port of the API and the settings, on loopback alone. 0 takes a free one.
+    #[arg(long, default_value_t = 8080)]
+    pub port: u16,
+
+    /// Port of the AWS endpoint: DynamoDB, SQS, EventBridge PutEvents, SES v2; any credentials. 0 takes a free one.
+    #[arg(long, default_value_t = 4566)]
+    pub aws_port: u16,
+
+    /// What is kept between runs.
+    #[arg(long, default_value = ".local")]
+    pub data_dir: PathBuf,
+
+    /// Keep nothing.
+    #[arg(long)]
+    pub ephemeral: bool,
+
+    /// Start empty, without the demo workspace.
+    #[arg(long)]
+    pub no_demo: bool,
+
+    /// What is logged to stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
+    #[arg(long, default_value = "warn")]
+    pub log: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_options_it_is_what_the_readme_says() {
+        let options = Options::parse_from(["local-stack"]);
+        assert_eq!((options.port, options.aws_port), (8080, 4566));
+        assert_eq!(options.data_dir, PathBuf::from(".local"));
+        assert!(!options.ephemeral && !options.no_demo);
+    }
+
+    #[test]
+    fn a_port_that_is_none_is_refused() {
+        assert!(Options::try_parse_from(["local-stack", "--port", "70000"]).is_err());
+    }
+}

@@ -1,0 +1,253 @@
+//! template.yaml, read for this machine: the local stack has what the template declares and nothing else.
+//!
+//! Parameters get their defaults or the values that the stack supplies, and intrinsic functions are resolved. A resource or
+//! event type that matters and is not supported stops the start; what has no effect locally (alarms, log groups, policies) is
+//! left out.
+
+mod resolve;
+mod resources;
+mod yaml;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+pub use resources::{Api, Authorizer, Cors, Function, HttpRoute, ScheduleSource, SqsSource, StreamSource, Trigger};
+
+use resolve::{Identity, Names};
+
+/// The region that everything is in.
+pub const REGION: &str = "us-east-1";
+/// The account that everything belongs to.
+pub const ACCOUNT: &str = "000000000000";
+/// The name of the stack, and what default names of resources begin with.
+pub const STACK_NAME: &str = "partner-api";
+/// What the HTTP API is called in events.
+pub const API_ID: &str = "local";
+
+/// Resource types without an effect on this machine.
+const INERT: [&str; 8] = [
+    "AWS::SQS::QueuePolicy",
+    "AWS::Events::EventBusPolicy",
+    "AWS::CloudWatch::",
+    "AWS::Logs::",
+    "AWS::Lambda::Permission",
+    "AWS::IAM::",
+    "AWS::SNS::",
+    "AWS::ApplicationInsights::",
+];
+
+/// The template does not fit the local stack. One line, for the user.
+#[derive(Debug, thiserror::Error)]
+#[error("template.yaml {0}")]
+pub struct TemplateError(String);
+
+impl TemplateError {
+    pub(crate) fn new(message: impl std::fmt::Display) -> Self {
+        Self(message.to_string().replace('\n', " "))
+    }
+
+    fn of(resource: &str) -> impl Fn(Self) -> Self {
+        move |error| Self(format!("{resource}: {}", error.0))
+    }
+}
+
+/// A template whose names are known.
+#[derive(Debug)]
+pub struct Template {
+    names: Names,
+    globals: Value,
+    resources: BTreeMap<String, Resource>,
+}
+
+#[derive(Debug)]
+struct Resource {
+    kind: String,
+    properties: Value,
+    metadata: Value,
+}
+
+impl Template {
+    /// Reads the text. `parameters` overrides the defaults; `aws_url` is where the queues are.
+    pub fn load(text: &str, parameters: &BTreeMap<String, String>, aws_url: &str) -> Result<Self, TemplateError> {
+        let document = yaml::parse(text)?;
+        let mut template = Self {
+            names: Names { parameters: parameter_values(&document["Parameters"], parameters)?, ..Names::default() },
+            globals: document["Globals"]["Function"].clone(),
+            resources: BTreeMap::new(),
+        };
+        let declared = document["Resources"].as_object().ok_or_else(|| TemplateError::new("has no Resources"))?;
+        for (logical_id, resource) in declared {
+            let kind = resource["Type"].as_str().unwrap_or_default().to_owned();
+            if INERT.iter().any(|inert| kind.starts_with(inert)) {
+                continue;
+            }
+            if resource.get("Condition").is_some() {
+                return Err(TemplateError::new(format!(
+                    "{logical_id}: the local stack does not support conditional resources"
+                )));
+            }
+            let properties = match &resource["Properties"] {
+                Value::Null => json!({}),
+                properties => properties.clone(),
+            };
+            let metadata = resource["Metadata"].clone();
+            template.resources.insert(logical_id.clone(), Resource { kind, properties, metadata });
+        }
+        template.identify(aws_url)?;
+        Ok(template)
+    }
+
+    /// Resolved properties of the tables.
+    pub fn tables(&self) -> Result<Vec<Value>, TemplateError> {
+        self.resolved("AWS::DynamoDB::Table")
+    }
+
+    /// Resolved properties of the queues, those first that others name as their dead-letter queue.
+    pub fn queues(&self) -> Result<Vec<Value>, TemplateError> {
+        let mut queues = self.resolved("AWS::SQS::Queue")?;
+        queues.sort_by_key(|queue| queue.get("RedrivePolicy").is_some());
+        Ok(queues)
+    }
+
+    /// Names of the event buses.
+    pub fn buses(&self) -> Vec<String> {
+        self.of_kind("AWS::Events::EventBus").map(|(id, _)| self.names.resources[id].reference.clone()).collect()
+    }
+
+    /// Resolved properties of the event rules.
+    pub fn rules(&self) -> Result<Vec<Value>, TemplateError> {
+        self.resolved("AWS::Events::Rule")
+    }
+
+    /// Logical ids and resolved properties of the secrets.
+    pub fn secrets(&self) -> Result<Vec<(String, Value)>, TemplateError> {
+        self.of_kind("AWS::SecretsManager::Secret")
+            .map(|(id, resource)| {
+                Ok((id.clone(), self.names.resolve(&resource.properties).map_err(TemplateError::of(id))?))
+            })
+            .collect()
+    }
+
+    /// Makes a secret's ARN known: it exists only once the secret does.
+    pub fn set_secret_arn(&mut self, logical_id: &str, arn: String) {
+        let identity = Identity { reference: arn.clone(), attributes: [("Id", arn)].into() };
+        self.names.resources.insert(logical_id.to_owned(), identity);
+    }
+
+    /// The HTTP API. `None` when the template has none.
+    pub fn api(&self) -> Result<Option<Api>, TemplateError> {
+        let mut apis = self.of_kind("AWS::Serverless::HttpApi");
+        let Some((id, resource)) = apis.next() else { return Ok(None) };
+        if apis.next().is_some() {
+            return Err(TemplateError::new("has several HTTP APIs; the local stack serves one"));
+        }
+        Api::parse(&self.names.resolve(&resource.properties)?).map(Some).map_err(TemplateError::of(id))
+    }
+
+    /// The functions with everything that invokes them. Secrets have to be known by now.
+    pub fn functions(&self) -> Result<Vec<Function>, TemplateError> {
+        self.of_kind("AWS::Serverless::Function")
+            .map(|(id, resource)| {
+                Function::parse(id, &self.globals, &resource.properties, &resource.metadata, &self.names)
+                    .map_err(TemplateError::of(id))
+            })
+            .collect()
+    }
+
+    fn of_kind(&self, kind: &'static str) -> impl Iterator<Item = (&String, &Resource)> {
+        self.resources.iter().filter(move |(_, resource)| resource.kind == kind)
+    }
+
+    fn resolved(&self, kind: &'static str) -> Result<Vec<Value>, TemplateError> {
+        self.of_kind(kind)
+            .map(|(id, resource)| self.names.resolve(&resource.properties).map_err(TemplateError::of(id)))
+            .collect()
+    }
+
+    /// Gives each resource what `Ref` and `GetAtt` stand for. Names may use parameters, but no other resources.
+    fn identify(&mut self, aws_url: &str) -> Result<(), TemplateError> {
+        for (id, resource) in &mut self.resources {
+            let mut name = |property: &str| -> Result<String, TemplateError> {
+                let named = match resource.properties.get(property) {
+                    Some(value) => resolve::text(&self.names.resolve(value).map_err(TemplateError::of(id))?),
+                    None => None,
+                };
+                let named = named.unwrap_or_else(|| format!("{STACK_NAME}-{id}"));
+                resource.properties[property] = json!(named);
+                Ok(named)
+            };
+            let identity = match resource.kind.as_str() {
+                "AWS::DynamoDB::Table" => {
+                    let table = name("TableName")?;
+                    let arn = format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}");
+                    let stream = format!("{arn}/stream/local");
+                    Identity { reference: table, attributes: [("Arn", arn), ("StreamArn", stream)].into() }
+                }
+                "AWS::SQS::Queue" => {
+                    let queue = name("QueueName")?;
+                    let arn = format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}");
+                    let url = format!("{aws_url}/{ACCOUNT}/{queue}");
+                    let attributes = [("Arn", arn), ("QueueName", queue), ("QueueUrl", url.clone())].into();
+                    Identity { reference: url, attributes }
+                }
+                "AWS::Events::EventBus" => {
+                    let bus = name("Name")?;
+                    let arn = format!("arn:aws:events:{REGION}:{ACCOUNT}:event-bus/{bus}");
+                    Identity { reference: bus.clone(), attributes: [("Arn", arn), ("Name", bus)].into() }
+                }
+                "AWS::Events::Rule" => {
+                    let rule = name("Name")?;
+                    let arn = format!("arn:aws:events:{REGION}:{ACCOUNT}:rule/{rule}");
+                    Identity { reference: rule, attributes: [("Arn", arn)].into() }
+                }
+                "AWS::Serverless::Function" => {
+                    let function = name("FunctionName")?;
+                    let arn = format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{function}");
+                    Identity { reference: function, attributes: [("Arn", arn)].into() }
+                }
+                "AWS::Serverless::HttpApi" => Identity { reference: API_ID.to_owned(), ..Identity::default() },
+                // Known once it has been made: `set_secret_arn`.
+                "AWS::SecretsManager::Secret" => continue,
+                other => {
+                    return Err(TemplateError::new(format!(
+                        "{id}: the local stack does not support resources of type {other}"
+                    )));
+                }
+            };
+            self.names.resources.insert(id.clone(), identity);
+        }
+        Ok(())
+    }
+}
+
+fn parameter_values(
+    declared: &Value,
+    supplied: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, Value>, TemplateError> {
+    let mut values: BTreeMap<String, Value> = [
+        ("AWS::StackName", STACK_NAME),
+        ("AWS::Region", REGION),
+        ("AWS::AccountId", ACCOUNT),
+        ("AWS::Partition", "aws"),
+        ("AWS::URLSuffix", "amazonaws.com"),
+    ]
+    .map(|(name, value)| (name.to_owned(), json!(value)))
+    .into();
+    for (name, parameter) in declared.as_object().into_iter().flatten() {
+        let value = match (supplied.get(name), parameter.get("Default")) {
+            (Some(value), _) => json!(value),
+            (None, Some(default)) => default.clone(),
+            (None, None) => {
+                return Err(TemplateError::new(format!(
+                    "has a parameter {name} without a default, and the local stack knows no value for it"
+                )));
+            }
+        };
+        values.insert(name.clone(), value);
+    }
+    Ok(values)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,173 @@
+//! Intrinsic functions: what `Ref`, `Fn::Sub`, `Fn::GetAtt` and `Fn::Join` stand for on this machine.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::TemplateError;
+
+/// What a resource is to the others: the value of `Ref`, and its attributes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Identity {
+    pub(super) reference: String,
+    pub(super) attributes: BTreeMap<&'static str, String>,
+}
+
+/// Parameters, pseudo parameters and resources by their logical names.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names {
+    pub(super) parameters: BTreeMap<String, Value>,
+    pub(super) resources: BTreeMap<String, Identity>,
+}
+
+impl Names {
+    /// The value with all intrinsic functions replaced.
+    pub(super) fn resolve(&self, value: &Value) -> Result<Value, TemplateError> {
+        match value {
+            Value::Array(items) => items.iter().map(|item| self.resolve(item)).collect(),
+            Value::Object(entries) => match intrinsic(entries) {
+                Some((function, argument)) => self.call(function, argument),
+                None => {
+                    let entries = entries.iter().map(|(key, item)| Ok((key.clone(), self.resolve(item)?)));
+                    Ok(Value::Object(entries.collect::<Result<_, TemplateError>>()?))
+                }
+            },
+            plain => Ok(plain.clone()),
+        }
+    }
+
+    fn call(&self, function: &str, argument: &Value) -> Result<Value, TemplateError> {
+        let malformed = || TemplateError::new(format!("has a malformed {function}: {argument}"));
+        match function {
+            "Ref" => self.reference(argument.as_str().ok_or_else(malformed)?),
+            "Fn::GetAtt" => match argument {
+                Value::String(path) => {
+                    let (resource, attribute) = path.split_once('.').ok_or_else(malformed)?;
+                    self.attribute(resource, attribute).map(Value::String)
+                }
+                Value::Array(parts) => match parts.as_slice() {
+                    [Value::String(resource), Value::String(attribute)] => {
+                        self.attribute(resource, attribute).map(Value::String)
+                    }
+                    _ => Err(malformed()),
+                },
+                _ => Err(malformed()),
+            },
+            "Fn::Sub" => match argument {
+                Value::String(text) => self.substitute(text, &Map::new()),
+                Value::Array(parts) => match parts.as_slice() {
+                    [Value::String(text), Value::Object(own)] => self.substitute(text, own),
+                    _ => Err(malformed()),
+                },
+                _ => Err(malformed()),
+            },
+            "Fn::Join" => {
+                let parts = argument.as_array().filter(|parts| parts.len() == 2).ok_or_else(malformed)?;
+                let separator = parts[0].as_str().ok_or_else(malformed)?;
+                let items = self.resolve(&parts[1])?;
+                let texts = items.as_array().ok_or_else(malformed)?.iter().map(text);
+                let texts = texts.collect::<Option<Vec<String>>>().ok_or_else(malformed)?;
+                Ok(Value::String(texts.join(separator)))
+            }
+            other => Err(TemplateError::new(format!("uses {other}, which the local stack does not support"))),
+        }
+    }
+
+    fn reference(&self, name: &str) -> Result<Value, TemplateError> {
+        if let Some(value) = self.parameters.get(name) {
+            return Ok(value.clone());
+        }
+        let identity = self.resources.get(name);
+        identity.map(|identity| Value::String(identity.reference.clone())).ok_or_else(|| {
+            TemplateError::new(format!("refers to {name}, which is no parameter and no resource that exists locally"))
+        })
+    }
+
+    fn attribute(&self, resource: &str, attribute: &str) -> Result<String, TemplateError> {
+        let identity = self.resources.get(resource);
+        identity.and_then(|identity| identity.attributes.get(attribute)).cloned().ok_or_else(|| {
+            TemplateError::new(format!("refers to {resource}.{attribute}, which does not exist locally"))
+        })
+    }
+
+    /// `${Name}` and `${Resource.Attribute}` replaced; `${!x}` stands for a literal `${x}`.
+    fn substitute(&self, template: &str, own: &Map<String, Value>) -> Result<Value, TemplateError> {
+        let mut result = String::with_capacity(template.len());
+        let mut rest = template;
+        while let Some((before, after)) = rest.split_once("${") {
+            result.push_str(before);
+            let (name, tail) = after
+                .split_once('}')
+                .ok_or_else(|| TemplateError::new(format!("has a Fn::Sub without an end: {template}")))?;
+            rest = tail;
+            if let Some(literal) = name.strip_prefix('!') {
+                result.push_str(&format!("${{{literal}}}"));
+                continue;
+            }
+            let value = match (own.get(name), name.split_once('.')) {
+                (Some(value), _) => self.resolve(value)?,
+                (None, Some((resource, attribute))) => Value::String(self.attribute(resource, attribute)?),
+                (None, None) => self.reference(name)?,
+            };
+            result.push_str(&text(&value).ok_or_else(|| TemplateError::new(format!("puts a list into {template}")))?);
+        }
+        result.push_str(rest);
+        Ok(Value::String(result))
+    }
+}
+
+/// A scalar as CloudFormation writes it into text.
+pub(super) fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        Value::Bool(flag) => Some(flag.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
+}
+
+fn intrinsic(entries: &Map<String, Value>) -> Option<(&str, &Value)> {
+    let mut all = entries.iter();
+    let (key, argument) = all.next()?;
+    let only = all.next().is_none();
+    (only && (key == "Ref" || key.starts_with("Fn::"))).then_some((key.as_str(), argument))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn names() -> Names {
+        let queue = Identity { reference: "http://queue".to_owned(), attributes: [("Arn", "arn:q".to_owned())].into() };
+        Names {
+            parameters: [("Prefix".to_owned(), json!("p-")), ("AWS::Region".to_owned(), json!("us-east-1"))].into(),
+            resources: [("Queue".to_owned(), queue)].into(),
+        }
+    }
+
+    #[rstest::rstest]
+    #[case(json!({"Ref": "Prefix"}), json!("p-"))]
+    #[case(json!({"Ref": "Queue"}), json!("http://queue"))]
+    #[case(json!({"Fn::GetAtt": ["Queue", "Arn"]}), json!("arn:q"))]
+    #[case(json!({"Fn::GetAtt": "Queue.Arn"}), json!("arn:q"))]
+    #[case(json!({"Fn::Sub": "${Prefix}x/${Queue.Arn}/${AWS::Region}/${!Kept}"}), json!("p-x/arn:q/us-east-1/${Kept}"))]
+    #[case(json!({"Fn::Sub": ["${A}-${Prefix}", {"A": {"Ref": "Queue"}}]}), json!("http://queue-p-"))]
+    #[case(json!({"Fn::Join": ["/", [{"Ref": "Prefix"}, 1, true]]}), json!("p-/1/true"))]
+    #[case(json!([{"a": {"Ref": "Prefix"}, "b": 1}]), json!([{"a": "p-", "b": 1}]))]
+    fn intrinsics_are_replaced(#[case] given: Value, #[case] wanted: Value) {
+        assert_eq!(names().resolve(&given).unwrap(), wanted);
+    }
+
+    #[rstest::rstest]
+    #[case(json!({"Ref": "Nobody"}), "refers to Nobody")]
+    #[case(json!({"Fn::GetAtt": ["Queue", "Name"]}), "refers to Queue.Name")]
+    #[case(json!({"Fn::If": ["a", 1, 2]}), "does not support")]
+    #[case(json!({"Fn::Sub": "${Prefix"}), "without an end")]
+    #[case(json!({"Fn::Join": "x"}), "malformed Fn::Join")]
+    fn what_cannot_be_resolved_is_a_clear_error(#[case] given: Value, #[case] wanted: &str) {
+        let message = names().resolve(&given).unwrap_err().to_string();
+        assert!(message.contains(wanted) && message.starts_with("template.yaml "), "{message}");
+    }
+}

@@ -1,0 +1,328 @@
+//! The template's functions and API as types.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::TemplateError;
+use super::resolve::{Names, text};
+
+/// Lambda's own default.
+const DEFAULT_TIMEOUT_S: u64 = 3;
+
+/// One Lambda function.
+#[derive(Debug, Clone)]
+pub struct Function {
+    /// Its name in the template.
+    pub logical_id: String,
+    /// Which of the linked-in functions it is: `Metadata.BuildProperties.Binary`.
+    pub binary: String,
+    /// Its environment variables.
+    pub variables: BTreeMap<String, String>,
+    /// How long one invocation may take.
+    pub timeout: Duration,
+    /// What invokes it, by the event's name in the template.
+    pub triggers: Vec<(String, Trigger)>,
+}
+
+/// What invokes a function.
+#[derive(Debug, Clone)]
+pub enum Trigger {
+    /// A route of the HTTP API.
+    Http(HttpRoute),
+    /// Messages of a queue.
+    Sqs(SqsSource),
+    /// Records of a table's stream.
+    Stream(StreamSource),
+    /// The time.
+    Schedule(ScheduleSource),
+}
+
+/// An event of type `HttpApi`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct HttpRoute {
+    /// `GET`, .., `ANY`.
+    pub method: String,
+    /// `/v1/clients/{clientId}` or `$default`.
+    pub path: String,
+    #[serde(default, rename = "ApiId")]
+    _api_id: Option<String>,
+    #[serde(default)]
+    auth: RouteAuth,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RouteAuth {
+    authorizer: Option<String>,
+}
+
+/// An event of type `SQS`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct SqsSource {
+    /// The queue's ARN.
+    pub queue: String,
+    /// Most messages of one invocation.
+    #[serde(default = "ten")]
+    pub batch_size: usize,
+    #[serde(default)]
+    function_response_types: Vec<String>,
+    #[serde(default = "yes")]
+    enabled: bool,
+    /// Waiting for a full batch is a production setting: here latency is what counts.
+    #[serde(default, rename = "MaximumBatchingWindowInSeconds")]
+    _window_s: Option<u64>,
+    #[serde(default)]
+    scaling_config: Option<ScalingConfig>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ScalingConfig {
+    maximum_concurrency: Option<usize>,
+}
+
+/// An event of type `DynamoDB`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct StreamSource {
+    /// The stream's ARN.
+    pub stream: String,
+    /// Most records of one invocation.
+    #[serde(default = "hundred")]
+    pub batch_size: usize,
+    /// Halves a batch that made the function fail, to find the record that does it.
+    #[serde(default)]
+    pub bisect_batch_on_function_error: bool,
+    /// How often a failed record is tried again. `None` or -1: for ever.
+    #[serde(default)]
+    maximum_retry_attempts: Option<i64>,
+    #[serde(default)]
+    function_response_types: Vec<String>,
+    #[serde(default)]
+    filter_criteria: FilterCriteria,
+    #[serde(default = "yes")]
+    enabled: bool,
+    #[serde(default, rename = "StartingPosition")]
+    _starting_position: Option<String>,
+    #[serde(default, rename = "ParallelizationFactor")]
+    _parallelization_factor: Option<u64>,
+    #[serde(default, rename = "MaximumBatchingWindowInSeconds")]
+    _window_s: Option<u64>,
+    #[serde(default, rename = "MaximumRecordAgeInSeconds")]
+    _record_age_s: Option<i64>,
+    #[serde(default, rename = "DestinationConfig")]
+    _destination: Option<Value>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct FilterCriteria {
+    #[serde(default)]
+    filters: Vec<Filter>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Filter {
+    pattern: String,
+}
+
+/// An event of type `Schedule`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "PascalCase", deny_unknown_fields)]
+pub struct ScheduleSource {
+    /// `rate(15 minutes)`, `cron(0 3 * * ? *)`.
+    pub schedule: String,
+    #[serde(default = "yes")]
+    enabled: bool,
+    #[serde(default, rename = "Description")]
+    _description: Option<String>,
+    #[serde(default, rename = "Name")]
+    _name: Option<String>,
+    #[serde(default, rename = "RetryPolicy")]
+    _retry_policy: Option<Value>,
+}
+
+/// The HTTP API.
+#[derive(Debug, Clone)]
+pub struct Api {
+    /// JWT authorizers by name.
+    pub authorizers: BTreeMap<String, Authorizer>,
+    /// The authorizer of routes that name none.
+    pub default_authorizer: Option<String>,
+    /// Cross-origin settings.
+    pub cors: Option<Cors>,
+}
+
+/// A JWT authorizer. The token is in the `Authorization` header.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Authorizer {
+    /// The `iss` that a token has to have.
+    pub issuer: String,
+    /// The `aud` values that are accepted.
+    pub audience: Vec<String>,
+}
+
+/// `CorsConfiguration`.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default, deny_unknown_fields)]
+pub struct Cors {
+    /// Origins whose pages may call; `*` is all.
+    pub allow_origins: Vec<String>,
+    /// Methods that they may use.
+    pub allow_methods: Vec<String>,
+    /// Headers that they may send.
+    pub allow_headers: Vec<String>,
+    /// Headers that they may read.
+    pub expose_headers: Vec<String>,
+    /// How long a browser may remember the answer, in seconds.
+    pub max_age: Option<u64>,
+    /// Whether cookies may be sent.
+    pub allow_credentials: bool,
+}
+
+impl HttpRoute {
+    /// The name of the authorizer that guards the route.
+    pub fn authorizer<'a>(&'a self, api: &'a Api) -> Option<&'a str> {
+        let name = self.auth.authorizer.as_ref().or(api.default_authorizer.as_ref())?;
+        (name != "NONE").then_some(name)
+    }
+}
+
+impl SqsSource {
+    /// Whether the function says which messages failed.
+    pub fn reports_failures(&self) -> bool {
+        reports_failures(&self.function_response_types)
+    }
+
+    /// Most invocations at once, where the template limits them.
+    pub fn maximum_concurrency(&self) -> Option<usize> {
+        self.scaling_config.as_ref()?.maximum_concurrency
+    }
+
+    /// The queue's name.
+    pub fn queue_name(&self) -> &str {
+        self.queue.rsplit(':').next().unwrap_or(&self.queue)
+    }
+}
+
+impl StreamSource {
+    /// Whether the function says where it stopped.
+    pub fn reports_failures(&self) -> bool {
+        reports_failures(&self.function_response_types)
+    }
+
+    /// How often a failed record is tried again. `None`: for ever.
+    pub fn retries(&self) -> Option<u64> {
+        self.maximum_retry_attempts.and_then(|attempts| u64::try_from(attempts).ok())
+    }
+
+    /// The table's name.
+    pub fn table_name(&self) -> &str {
+        self.stream.split('/').nth(1).unwrap_or(&self.stream)
+    }
+
+    /// The patterns of which a record has to match one. Empty: every record is wanted.
+    pub fn patterns(&self) -> Result<Vec<Value>, TemplateError> {
+        let filters = self.filter_criteria.filters.iter();
+        filters
+            .map(|filter| {
+                serde_json::from_str(&filter.pattern)
+                    .map_err(|error| TemplateError::new(format!("has a filter pattern that is not JSON: {error}")))
+            })
+            .collect()
+    }
+}
+
+impl Api {
+    pub(super) fn parse(properties: &Value) -> Result<Self, TemplateError> {
+        let mut authorizers = BTreeMap::new();
+        for (name, authorizer) in properties["Auth"]["Authorizers"].as_object().into_iter().flatten() {
+            let source = authorizer.get("IdentitySource").and_then(Value::as_str);
+            if source.is_some_and(|source| !source.eq_ignore_ascii_case("$request.header.Authorization")) {
+                return Err(TemplateError::new(format!("has an authorizer {name} with an unsupported IdentitySource")));
+            }
+            authorizers.insert(name.clone(), typed(&authorizer["JwtConfiguration"])?);
+        }
+        let default_authorizer = properties["Auth"]["DefaultAuthorizer"].as_str().map(str::to_owned);
+        let cors = properties.get("CorsConfiguration").map(typed).transpose()?;
+        Ok(Self { authorizers, default_authorizer, cors })
+    }
+}
+
+impl Function {
+    pub(super) fn parse(
+        id: &str,
+        globals: &Value,
+        own: &Value,
+        metadata: &Value,
+        names: &Names,
+    ) -> Result<Self, TemplateError> {
+        let binary = metadata["BuildProperties"]["Binary"].as_str();
+        let binary = binary.ok_or_else(|| TemplateError::new("has no Metadata.BuildProperties.Binary"))?;
+        let mut variables = BTreeMap::new();
+        for source in [globals, own] {
+            let resolved = names.resolve(&source["Environment"]["Variables"])?;
+            for (name, value) in resolved.as_object().into_iter().flatten() {
+                let value = text(value).ok_or_else(|| {
+                    TemplateError::new(format!("has a variable {name} that is neither text nor number"))
+                })?;
+                variables.insert(name.clone(), value);
+            }
+        }
+        let timeout_s = [own, globals].iter().find_map(|source| source["Timeout"].as_u64());
+        let mut triggers = Vec::new();
+        for (name, event) in own["Events"].as_object().into_iter().flatten() {
+            let properties = names.resolve(&event["Properties"])?;
+            if let Some(trigger) = trigger(event["Type"].as_str().unwrap_or_default(), &properties)
+                .map_err(|error| TemplateError::new(format!("event {name}: {}", error.0)))?
+            {
+                triggers.push((name.clone(), trigger));
+            }
+        }
+        Ok(Self {
+            logical_id: id.to_owned(),
+            binary: binary.to_owned(),
+            variables,
+            timeout: Duration::from_secs(timeout_s.unwrap_or(DEFAULT_TIMEOUT_S)),
+            triggers,
+        })
+    }
+}
+
+/// `None` for an event source that is switched off.
+fn trigger(kind: &str, properties: &Value) -> Result<Option<Trigger>, TemplateError> {
+    Ok(match kind {
+        "HttpApi" => Some(Trigger::Http(typed(properties)?)),
+        "SQS" => Some(typed(properties)?).filter(|source: &SqsSource| source.enabled).map(Trigger::Sqs),
+        "DynamoDB" => Some(typed(properties)?).filter(|source: &StreamSource| source.enabled).map(Trigger::Stream),
+        "Schedule" => Some(typed(properties)?).filter(|source: &ScheduleSource| source.enabled).map(Trigger::Schedule),
+        other => return Err(TemplateError::new(format!("the local stack does not support events of type {other}"))),
+    })
+}
+
+fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, TemplateError> {
+    serde_json::from_value(value.clone()).map_err(TemplateError::new)
+}
+
+fn reports_failures(types: &[String]) -> bool {
+    types.iter().any(|kind| kind == "ReportBatchItemFailures")
+}
+
+fn ten() -> usize {
+    10
+}
+
+fn hundred() -> usize {
+    100
+}
+
+fn yes() -> bool {
+    true
+}

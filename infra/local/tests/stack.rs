@@ -1,0 +1,265 @@
+//! The stack around functions of the test's own: messages, stream records, schedules and the clock.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
+
+use std::sync::Mutex;
+
+use axum::body::{Body, to_bytes};
+use chrono::{DateTime, TimeDelta, Utc};
+use clap::Parser;
+use futures::future::BoxFuture;
+use http::Request;
+use lambda_runtime::Context;
+use local_stack::functions::{Functions, Handler};
+use local_stack::options::Options;
+use local_stack::stack::Running;
+use runtime::{BoxError, Clock, Environment};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+/// What the functions of one test saw. Tests run in threads of one process, so each stack finds its own by its AWS endpoint.
+static SEEN: Mutex<Vec<(String, &'static str, Value)>> = Mutex::new(Vec::new());
+
+struct Recorder {
+    function: &'static str,
+    endpoint: String,
+}
+
+impl Recorder {
+    fn new(function: &'static str, environment: &Environment) -> Self {
+        let endpoint = environment.config().get("AWS_ENDPOINT_URL").unwrap();
+        let endpoint = endpoint.split("/env/").next().unwrap().to_owned();
+        Self { function, endpoint }
+    }
+}
+
+impl Handler for Recorder {
+    fn handle(&self, event: Value, _context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
+        Box::pin(async move {
+            SEEN.lock().unwrap().push((self.endpoint.clone(), self.function, event.clone()));
+            if event.get("rawPath").is_some() {
+                return Ok(json!({ "statusCode": 200, "body": event["rawPath"] }));
+            }
+            let records = event["Records"].as_array().cloned().unwrap_or_default();
+            let failed = records.iter().filter(|record| record["body"] == "fail").map(|record| &record["messageId"]);
+            Ok(json!({ "batchItemFailures": failed.map(|id| json!({ "itemIdentifier": id })).collect::<Vec<_>>() }))
+        })
+    }
+}
+
+struct Local(Running);
+
+impl Local {
+    async fn start(options: &[&str]) -> Self {
+        let common = ["local-stack", "--port", "0", "--aws-port", "0", "--no-demo"];
+        let options = Options::parse_from(common.iter().chain(options));
+        let functions = Functions::default()
+            .with("ping", ping)
+            .with("clients", clients)
+            .with("settings", settings)
+            .with("ingest", ingest)
+            .with("relay", relay)
+            .with("deliver", deliver);
+        Self(Running::start(&options, &functions).await.unwrap())
+    }
+
+    fn seen(&self, function: &str) -> Vec<Value> {
+        let seen = SEEN.lock().unwrap();
+        let ours = seen.iter().filter(|(endpoint, name, _)| *endpoint == self.0.stack.aws_url && *name == function);
+        ours.map(|(_, _, event)| event.clone()).collect()
+    }
+
+    async fn call(&self, request: Request<Body>) -> (u16, Value) {
+        let answer = self.0.router().oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        (status, serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    async fn post(&self, path: &str, body: Value) -> (u16, Value) {
+        self.call(Request::post(path).body(Body::from(body.to_string())).unwrap()).await
+    }
+
+    async fn aws(&self, target: &str, body: Value) -> Value {
+        let request =
+            Request::post("/").header("x-amz-target", target).header("content-type", "application/x-amz-json-1.0");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        let answer = self.0.stack.timeline.aws.router().oneshot(request).await.unwrap();
+        let ok = answer.status().is_success();
+        let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        assert!(ok, "{target}: {}", String::from_utf8_lossy(&body));
+        serde_json::from_slice(&body).unwrap_or_default()
+    }
+
+    async fn send(&self, queue: &str, body: &str, delay_s: u64) {
+        let url = self.0.stack.timeline.aws.sqs().url(queue);
+        self.aws("AmazonSQS.SendMessage", json!({"QueueUrl": url, "MessageBody": body, "DelaySeconds": delay_s})).await;
+    }
+
+    async fn put_outbox(&self, pk: &str) {
+        let item = json!({"TableName": "partner-api-outbox", "Item": {"pk": {"S": pk}}});
+        self.aws("DynamoDB_20120810.PutItem", item).await;
+    }
+
+    fn now(&self) -> DateTime<Utc> {
+        self.0.stack.timeline.clock.now()
+    }
+}
+
+async fn ping(environment: Environment) -> Result<Recorder, BoxError> {
+    Ok(Recorder::new("ping", &environment))
+}
+async fn clients(environment: Environment) -> Result<Recorder, BoxError> {
+    Ok(Recorder::new("clients", &environment))
+}
+async fn settings(environment: Environment) -> Result<Recorder, BoxError> {
+    Ok(Recorder::new("settings", &environment))
+}
+async fn ingest(environment: Environment) -> Result<Recorder, BoxError> {
+    Ok(Recorder::new("ingest", &environment))
+}
+async fn relay(environment: Environment) -> Result<Recorder, BoxError> {
+    Ok(Recorder::new("relay", &environment))
+}
+async fn deliver(environment: Environment) -> Result<Recorder, BoxError> {
+    Ok(Recorder::new("deliver", &environment))
+}
+
+fn scheduled(events: &[Value]) -> Vec<&str> {
+    events.iter().filter_map(|event| event["time"].as_str()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn facts_on_the_bus_reach_their_function_and_settle_waits_for_it() {
+    let local = Local::start(&["--ephemeral"]).await;
+    let entry =
+        json!({"EventBusName": "partner-api", "Source": "coaching.application", "DetailType": "x", "Detail": "{}"});
+    local.aws("AWSEvents.PutEvents", json!({"Entries": [entry]})).await;
+    assert_eq!(local.post("/_local/settle", json!({})).await.0, 200);
+    let seen = local.seen("ingest");
+    assert_eq!(seen.len(), 1);
+    assert_eq!(seen[0]["Records"][0]["eventSource"], "aws:sqs");
+    local.0.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stream_records_reach_their_function_in_order_and_filtered() {
+    let local = Local::start(&["--ephemeral"]).await;
+    for number in 0..5 {
+        local.put_outbox(&format!("E#{number}")).await;
+    }
+    let removal = json!({"TableName": "partner-api-outbox", "Key": {"pk": {"S": "E#0"}}});
+    local.aws("DynamoDB_20120810.DeleteItem", removal).await;
+    local.post("/_local/settle", json!({})).await;
+    let records: Vec<Value> =
+        local.seen("relay").iter().flat_map(|event| event["Records"].as_array().unwrap().clone()).collect();
+    let keys: Vec<&str> =
+        records.iter().map(|record| record["dynamodb"]["Keys"]["pk"]["S"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["E#0", "E#1", "E#2", "E#3", "E#4"]);
+    local.0.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_stops_at_every_due_time() {
+    let local = Local::start(&["--ephemeral"]).await;
+    local.send("delivery-retries", "later", 600).await;
+    local.post("/_local/settle", json!({})).await;
+    assert!(local.seen("deliver").is_empty());
+    let before = local.now();
+    let (status, answer) = local.post("/_local/clock", json!({"advance_s": 3600})).await;
+    assert_eq!(status, 200, "{answer}");
+    let now: DateTime<Utc> = answer["now"].as_str().unwrap().parse().unwrap();
+    let ahead = now - before - TimeDelta::hours(1);
+    assert!(ahead >= TimeDelta::zero() && ahead < TimeDelta::seconds(20), "{ahead}");
+    let relay = local.seen("relay");
+    let times = scheduled(&relay);
+    assert_eq!(times.len(), 4, "{times:?}");
+    assert!(
+        times.iter().all(|time| ["00:00Z", "15:00Z", "30:00Z", "45:00Z"].iter().any(|end| time.ends_with(end))),
+        "{times:?}"
+    );
+    let delivered = local.seen("deliver");
+    assert_eq!(delivered[0]["Records"][0]["body"], "later");
+    local.0.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_message_comes_again_after_its_visibility_time_out_and_ends_among_the_dead() {
+    let local = Local::start(&["--ephemeral"]).await;
+    local.send("deliveries", "fail", 0).await;
+    local.send("deliveries", "fine", 0).await;
+    local.post("/_local/settle", json!({})).await;
+    let failures = |local: &Local| {
+        let records = local.seen("deliver").into_iter().flat_map(|event| event["Records"].as_array().unwrap().clone());
+        records.filter(|record| record["body"] == "fail").count()
+    };
+    assert_eq!(failures(&local), 1);
+    local.post("/_local/clock", json!({"advance_s": 181})).await;
+    assert_eq!(failures(&local), 2);
+    local.post("/_local/clock", json!({"advance_s": 3600})).await;
+    assert_eq!(failures(&local), 10);
+    let url = local.0.stack.timeline.aws.sqs().url("deliveries-dlq");
+    let dead = local.aws("AmazonSQS.ReceiveMessage", json!({"QueueUrl": url})).await;
+    assert_eq!(dead["Messages"][0]["Body"], "fail");
+    local.0.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn four_idle_months_take_seconds() {
+    let local = Local::start(&["--ephemeral"]).await;
+    let began = std::time::Instant::now();
+    let (status, answer) = local.post("/_local/clock", json!({"advance_s": 120 * 86_400})).await;
+    assert_eq!(status, 200, "{answer}");
+    let times = scheduled(&local.seen("relay")).len();
+    assert!((11_519..=11_521).contains(&times), "{times}");
+    assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
+    println!("{times} steps in {:?}", began.elapsed());
+    local.0.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_offset_the_signing_key_and_unread_records_outlive_the_process() {
+    let dir = tempfile::tempdir().unwrap();
+    let options = ["--data-dir", dir.path().to_str().unwrap()];
+    let local = Local::start(&options).await;
+    local.post("/_local/clock", json!({"advance_s": 86_400})).await;
+    let (_, session) = local.post("/_local/session", json!({"coach_id": "coach_1"})).await;
+    let offset = local.0.stack.timeline.clock.offset_ms();
+    local.0.end().await;
+    let local = Local::start(&options).await;
+    assert_eq!(local.0.stack.timeline.clock.offset_ms(), offset);
+    // The issuer names the port, which is another one now: the signature is what can be compared.
+    let (_, again) = local.post("/_local/session", json!({"coach_id": "coach_1"})).await;
+    assert_ne!(session["token"], again["token"]);
+    local.0.set_ready().unwrap();
+    let ports: Value = serde_json::from_str(&std::fs::read_to_string(dir.path().join("ports.json")).unwrap()).unwrap();
+    assert_eq!(ports["port"], local.0.port);
+    local.0.end().await;
+    assert!(!dir.path().join("ports.json").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn control_routes_say_what_is_wrong() {
+    let local = Local::start(&["--ephemeral"]).await;
+    for body in [json!({"advance_s": 0}), json!({"advance_s": -5}), json!({"advance_s": 1.5}), json!({}), json!([])] {
+        let (status, answer) = local.post("/_local/clock", body).await;
+        assert_eq!(status, 400);
+        assert!(answer["error"].as_str().unwrap().contains("positive integer"), "{answer}");
+    }
+    assert_eq!(local.post("/_local/clock", json!({"advance_s": i64::MAX})).await.0, 400);
+    assert_eq!(local.post("/_local/faults", json!({"store_faliures": 1})).await.0, 400);
+    assert_eq!(local.post("/_local/session", json!({"coach_id": ""})).await.0, 400);
+    let (status, answer) = local.post("/_local/nothing", json!({})).await;
+    assert_eq!(status, 404);
+    assert!(answer["routes"].as_array().unwrap().len() > 5);
+    let (status, answer) = local.post("/_local/faults", json!({"mail_failures": 2})).await;
+    assert_eq!((status, &answer["mail_failures"]), (200, &json!(2)));
+    let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
+    assert_eq!(local.call(get("/_local/health")).await.0, 503);
+    local.0.set_ready().unwrap();
+    assert_eq!(local.call(get("/_local/health")).await.1["ready"], true);
+    assert_eq!(local.call(get("/v1/elsewhere")).await.0, 200);
+    let (_, calls) = local.call(get("/_local/calls?function=ping&limit=1")).await;
+    assert_eq!(calls[0]["route"], "$default");
+    local.0.end().await;
+}
