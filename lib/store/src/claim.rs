@@ -157,8 +157,12 @@ impl Claims {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
             update
-                .update_expression("SET #owner = :owner, lease_until = :until, fingerprint = :print, expires_at = :expires")
-                .condition_expression("#owner = :lapsed_owner AND lease_until = :lapsed_until AND attribute_not_exists(#status)")
+                .update_expression(
+                    "SET #owner = :owner, lease_until = :until, fingerprint = :print, expires_at = :expires",
+                )
+                .condition_expression(
+                    "#owner = :lapsed_owner AND lease_until = :lapsed_until AND attribute_not_exists(#status)",
+                )
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":owner", s(&claim.owner))
@@ -188,10 +192,8 @@ impl Claims {
     /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
     pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S) -> TransactWriteItem {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
-        let update = self
-            .owned(claim)
-            .update_expression("SET stage = :stage")
-            .expression_attribute_values(":stage", b(sealed));
+        let update =
+            self.owned(claim).update_expression("SET stage = :stage").expression_attribute_values(":stage", b(sealed));
         TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
     }
 
@@ -217,7 +219,13 @@ impl Claims {
     }
 
     /// Records an answer. A claim that was taken over in the meantime keeps what its new owner makes of it.
-    pub async fn finish(&self, claim: &Claim, answer: &Answer, keep: TimeDelta, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn finish(
+        &self,
+        claim: &Claim,
+        answer: &Answer,
+        keep: TimeDelta,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));

@@ -64,14 +64,22 @@ impl Contacts {
         let Some(address) = by_email.or(if found.is_empty() { None } else { Some(0) }) else { return Ok(None) };
         let holders = Holders::from_item(found.swap_remove(address))?;
         let contacts = self.read(coach, holders.all().map(|id| format!("CONTACT#{id}")).collect()).await?;
-        let mut records = contacts.into_iter().map(|item| from_item("contact", item)).collect::<Result<Vec<Record>, _>>()?;
+        let mut records =
+            contacts.into_iter().map(|item| from_item("contact", item)).collect::<Result<Vec<Record>, _>>()?;
         records.sort_by_key(|record| record.contact.id);
-        let free = records.into_iter().find(|record| record.merged_into.is_none() && record.contact.client_id.is_none());
+        let free =
+            records.into_iter().find(|record| record.merged_into.is_none() && record.contact.client_id.is_none());
         Ok(free.map(|record| record.contact))
     }
 
     /// The contact becomes the client. Nothing else of it changes.
-    pub(crate) fn link(&self, coach: &CoachId, contact: ContactId, client: &ClientId, now: Timestamp) -> TransactWriteItem {
+    pub(crate) fn link(
+        &self,
+        coach: &CoachId,
+        contact: ContactId,
+        client: &ClientId,
+        now: Timestamp,
+    ) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(coach, &format!("CONTACT#{contact}"))))
@@ -85,7 +93,13 @@ impl Contacts {
     }
 
     /// Stores a contact as the application has it, unless a newer state is stored.
-    pub async fn save(&self, saved: &ContactSaved, country: Country, at: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(
+        &self,
+        saved: &ContactSaved,
+        country: Country,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let new_email = saved.email.as_ref().map(Email::key);
         let new_phone = saved.phone.as_ref().and_then(|phone| phone.key(country));
         for _ in 0..MAX_ROUNDS {
@@ -116,7 +130,10 @@ impl Contacts {
                 version: found.as_ref().map_or(1, |found| found.version + 1),
             };
             let mut writes = vec![self.put(&record, found.as_ref().map(|found| found.version))];
-            let old_email = found.as_ref().and_then(|found| found.contact.email.as_ref()).map(|email| email_sk(email.key().as_str()));
+            let old_email = found
+                .as_ref()
+                .and_then(|found| found.contact.email.as_ref())
+                .map(|email| email_sk(email.key().as_str()));
             let old_phone = found.as_ref().and_then(|found| found.phone_key.as_deref()).map(phone_sk);
             let moves = [
                 (old_email, new_email.as_ref().map(|key| email_sk(key.as_str()))),
@@ -195,7 +212,6 @@ impl Contacts {
         Ok(found)
     }
 }
-
 
 fn email_sk(email: &str) -> String {
     format!("EMAIL#{email}")

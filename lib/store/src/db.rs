@@ -134,7 +134,12 @@ where
 fn is_throttle(code: Option<&str>) -> bool {
     matches!(
         code,
-        Some("ThrottlingException" | "ProvisionedThroughputExceededException" | "RequestLimitExceeded" | "TransactionInProgressException")
+        Some(
+            "ThrottlingException"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+                | "TransactionInProgressException"
+        )
     )
 }
 

@@ -48,7 +48,8 @@ impl Address<'_> {
     pub(crate) fn take(self, id: &str) -> TransactWriteItem {
         let mut item = self.key;
         item.insert("holder".to_owned(), s(id));
-        let put = Put::builder().table_name(self.table).set_item(Some(item)).condition_expression("attribute_not_exists(pk)");
+        let put =
+            Put::builder().table_name(self.table).set_item(Some(item)).condition_expression("attribute_not_exists(pk)");
         TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
     }
 
@@ -65,7 +66,11 @@ impl Address<'_> {
             .condition_expression("holder = :holder")
             .expression_attribute_values(":joining", AttributeValue::Ss(vec![id.to_owned()]))
             .expression_attribute_values(":holder", s(&holders.holder));
-        Some(TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build())
+        Some(
+            TransactWriteItem::builder()
+                .update(update.build().expect("a table, a key and an expression are given"))
+                .build(),
+        )
     }
 
     /// Takes a holder off what was found; nothing to write when it is none.
@@ -77,7 +82,9 @@ impl Address<'_> {
                 .set_key(Some(self.key))
                 .condition_expression("holder = :holder AND attribute_not_exists(others)")
                 .expression_attribute_values(":holder", s(id));
-            return Some(TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build());
+            return Some(
+                TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build(),
+            );
         }
         let update = Update::builder()
             .table_name(self.table)
@@ -92,6 +99,10 @@ impl Address<'_> {
             .update_expression(expression)
             .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving_others.clone()]))
             .expression_attribute_values(":leaving_others", s(leaving_others));
-        Some(TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build())
+        Some(
+            TransactWriteItem::builder()
+                .update(update.build().expect("a table, a key and an expression are given"))
+                .build(),
+        )
     }
 }

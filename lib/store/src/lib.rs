@@ -3,10 +3,10 @@
 //! not answer or that holds what it should not.
 
 mod audit;
-mod db;
 pub mod claim;
 pub mod client;
 pub mod contact;
+mod db;
 pub mod delivery;
 pub mod endpoint;
 pub mod held_by;

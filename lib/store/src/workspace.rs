@@ -17,7 +17,9 @@ use domain::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Wor
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, to_attribute, write};
+use crate::db::{
+    Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, to_attribute, write,
+};
 
 /// How often a save that lost a race is decided anew.
 const MAX_ROUNDS: u32 = 10;
@@ -115,7 +117,9 @@ impl Workspaces {
                         None => Err(StoreError::corrupt("workspace", "it is gone after it was saved")),
                     };
                 }
-                Transacted::Refused(reasons) if new_team.is_some() && old_team != new_team && refused_at(&reasons, 1) => {
+                Transacted::Refused(reasons)
+                    if new_team.is_some() && old_team != new_team && refused_at(&reasons, 1) =>
+                {
                     return Ok(Saved::UnknownTeam);
                 }
                 Transacted::Refused(_) => {}
@@ -157,7 +161,10 @@ impl Workspaces {
             expression.push_str(&format!(" REMOVE {}", removes.join(", ")));
         }
         expression.push_str(" ADD version :one");
-        update = update.update_expression(expression).expression_attribute_values(":one", n(1)).expression_attribute_values(":zero", n(0));
+        update = update
+            .update_expression(expression)
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":zero", n(0));
         // The count is part of the condition: the seats that move with a change of team are those that were read.
         update = match found {
             None => update.condition_expression("attribute_not_exists(pk)"),
@@ -183,10 +190,16 @@ impl Workspaces {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total);
             match team.client_cap {
                 Some(cap) => update
-                    .update_expression("SET saved_at = :at, client_count = if_not_exists(client_count, :zero), client_cap = :cap")
+                    .update_expression(
+                        "SET saved_at = :at, client_count = if_not_exists(client_count, :zero), client_cap = :cap",
+                    )
                     .expression_attribute_values(":cap", n(cap))
                     .send(),
-                None => update.update_expression("SET saved_at = :at, client_count = if_not_exists(client_count, :zero) REMOVE client_cap").send(),
+                None => update
+                    .update_expression(
+                        "SET saved_at = :at, client_count = if_not_exists(client_count, :zero) REMOVE client_cap",
+                    )
+                    .send(),
             }
         });
         match written.await? {
@@ -214,7 +227,13 @@ impl Workspaces {
     }
 
     /// A change of the counts that no cap stops. The team must still be the one that was read.
-    pub(crate) fn move_seats(&self, coach: &CoachId, team: Option<&TeamId>, clients: i64, active: i64) -> TransactWriteItem {
+    pub(crate) fn move_seats(
+        &self,
+        coach: &CoachId,
+        team: Option<&TeamId>,
+        clients: i64,
+        active: i64,
+    ) -> TransactWriteItem {
         let update = self.seats(coach, team, clients, active, "");
         TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
     }

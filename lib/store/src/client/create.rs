@@ -87,7 +87,11 @@ struct IntakeRecord<'a> {
 
 impl Clients {
     /// Creates a client.
-    pub async fn create<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Result<Created, StoreError> {
+    pub async fn create<S: Serialize>(
+        &self,
+        new: &NewClientWrite<'_, S>,
+        now: Timestamp,
+    ) -> Result<Created, StoreError> {
         let mut parts = Vec::new();
         let mut writes = Vec::new();
         for (part, write) in self.writes(new, now) {

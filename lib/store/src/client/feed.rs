@@ -48,7 +48,13 @@ impl<'a> Seats<'a> {
 
 impl Clients {
     /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
-    pub async fn save(&self, saved: &ClientSaved, at: Timestamp, backfill: bool, now: Timestamp) -> Result<FeedOutcome, StoreError> {
+    pub async fn save(
+        &self,
+        saved: &ClientSaved,
+        at: Timestamp,
+        backfill: bool,
+        now: Timestamp,
+    ) -> Result<FeedOutcome, StoreError> {
         for _ in 0..MAX_ROUNDS {
             let found = self.record(&saved.client_id).await?;
             if found.as_ref().is_some_and(|found| found.saved_at > at.ms()) {
@@ -116,7 +122,11 @@ impl Clients {
         writes
     }
 
-    async fn address_writes(&self, client: &Client, found: Option<&Record>) -> Result<Vec<TransactWriteItem>, StoreError> {
+    async fn address_writes(
+        &self,
+        client: &Client,
+        found: Option<&Record>,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let old = found.and_then(|found| found.email.as_ref()).map(Email::key);
         let new = client.profile.email.as_ref().map(Email::key);
         if old == new {

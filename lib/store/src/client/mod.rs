@@ -143,7 +143,8 @@ impl Clients {
     ) -> Result<Option<Client>, StoreError> {
         let mut found = found;
         for _ in 0..MAX_ROUNDS {
-            let Some(StoredClient { mut client, version }) = found.filter(|found| found.client.coach_id == *coach) else {
+            let Some(StoredClient { mut client, version }) = found.filter(|found| found.client.coach_id == *coach)
+            else {
                 return Ok(None);
             };
             if client.is_active == is_active {

@@ -1,0 +1,245 @@
+//! How keys come and go, and how they keep up with their workspace.
+
+use aws_sdk_dynamodb::types::{ConditionCheck, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use chrono::TimeDelta;
+use domain::api_key::{ApiKey, Permission, Scope};
+use domain::id::{CoachId, KeyId};
+use domain::time::Timestamp;
+
+use super::{KeyRecord, Keys, Stored, coach_key, item_key};
+use crate::audit;
+use crate::db::{StoreError, Transacted, n, to_attribute, to_item, write};
+use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
+
+/// Most keys of a workspace that are neither revoked nor expired.
+pub const MAX_LIVE_KEYS: usize = 50;
+/// How long a rotated key lives on.
+pub const ROTATION_OVERLAP: TimeDelta = TimeDelta::hours(24);
+const MAX_ROUNDS: u32 = 10;
+
+/// A key to be made.
+#[derive(Debug, Clone)]
+pub struct KeyDraft {
+    pub name: String,
+    pub scope: Scope,
+    pub permissions: Vec<Permission>,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// What came of making a key.
+#[derive(Debug)]
+pub enum Made {
+    Done(Box<KeyRecord>),
+    TooMany,
+    UnknownWorkspace,
+    /// The key to rotate does not exist.
+    NotFound,
+    /// The key to rotate is revoked or has expired.
+    NotLive,
+}
+
+impl Keys {
+    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new key or is seen.
+    pub async fn create(
+        &self,
+        workspaces: &Workspaces,
+        coach: &CoachId,
+        draft: &KeyDraft,
+        key: &ApiKey,
+        now: Timestamp,
+    ) -> Result<Made, StoreError> {
+        self.make(workspaces, coach, draft, key, None, now).await
+    }
+
+    /// Makes a key like an old one, which lives on for a while.
+    pub async fn rotate(
+        &self,
+        workspaces: &Workspaces,
+        coach: &CoachId,
+        id: &KeyId,
+        new_key: impl FnOnce(Scope) -> ApiKey,
+        now: Timestamp,
+    ) -> Result<(Made, Option<ApiKey>), StoreError> {
+        let Some(old) = self.get(coach, id).await? else { return Ok((Made::NotFound, None)) };
+        if !old.is_live(now) {
+            return Ok((Made::NotLive, None));
+        }
+        let draft = KeyDraft {
+            name: old.name.clone(),
+            scope: old.scope,
+            permissions: old.permissions.clone(),
+            expires_at: old.expires_at.map(Timestamp::from_ms),
+        };
+        let key = new_key(old.scope);
+        let made = self.make(workspaces, coach, &draft, &key, Some(&old), now).await?;
+        Ok((made, Some(key)))
+    }
+
+    async fn make(
+        &self,
+        workspaces: &Workspaces,
+        coach: &CoachId,
+        draft: &KeyDraft,
+        key: &ApiKey,
+        replaces: Option<&KeyRecord>,
+        now: Timestamp,
+    ) -> Result<Made, StoreError> {
+        for _ in 0..MAX_ROUNDS {
+            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Made::UnknownWorkspace) };
+            let (version, ids) = self.key_ids(coach).await?;
+            let live = self.records(&ids).await?.iter().filter(|record| record.is_live(now)).count();
+            if live >= MAX_LIVE_KEYS {
+                return Ok(Made::TooMany);
+            }
+            let record = KeyRecord {
+                key_id: key.id(),
+                coach_id: coach.clone(),
+                name: draft.name.clone(),
+                scope: draft.scope,
+                permissions: draft.permissions.clone(),
+                display: key.display(),
+                created_at: now,
+                expires_at: draft.expires_at.map(Timestamp::ms),
+                revoked_at: None,
+                last_used_at: None,
+                entitlements: workspace.workspace.entitlements,
+                crm: workspace.workspace.crm.clone(),
+                country: workspace.workspace.country,
+                workspace_version: workspace.version,
+            };
+            let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
+            let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
+            let mut writes = self.creation(&record, key, version);
+            writes.push(unchanged(workspaces, &workspace));
+            writes.push(audit::record(workspaces.table(), coach, action, subject, now));
+            writes.extend(replaces.map(|old| self.retirement(old, now)));
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Made::Done(Box::new(record)));
+            }
+            let replaced = match replaces {
+                Some(old) => self.get(coach, &old.key_id).await?,
+                None => None,
+            };
+            if replaces.is_some() && !replaced.is_some_and(|old| old.is_live(now)) {
+                return Ok(Made::NotLive);
+            }
+        }
+        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the keys kept changing".into() })
+    }
+
+    fn creation(&self, record: &KeyRecord, key: &ApiKey, version: Option<u64>) -> Vec<TransactWriteItem> {
+        let id = record.key_id.as_str();
+        let stored =
+            Stored { pk: format!("KEY#{id}"), sk: "KEY".to_owned(), hash: key.hash().to_vec(), record: record.clone() };
+        let put_key = Put::builder()
+            .table_name(&self.table)
+            .set_item(Some(to_item(&stored)))
+            .condition_expression("attribute_not_exists(pk)");
+        let entry = coach_key(&record.coach_id, format!("KEY#{:015}#{id}", record.created_at.ms()));
+        let put_entry = Put::builder().table_name(&self.table).set_item(Some(entry));
+        let list = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(coach_key(&record.coach_id, "KEYS")))
+            .update_expression("ADD version :one")
+            .expression_attribute_values(":one", n(1));
+        let list = match version {
+            None => list.condition_expression("attribute_not_exists(pk)"),
+            Some(version) => {
+                list.condition_expression("version = :version").expression_attribute_values(":version", n(version))
+            }
+        };
+        vec![
+            TransactWriteItem::builder().put(put_key.build().expect("a table and an item are given")).build(),
+            TransactWriteItem::builder().put(put_entry.build().expect("a table and an item are given")).build(),
+            TransactWriteItem::builder()
+                .update(list.build().expect("a table, a key and an expression are given"))
+                .build(),
+        ]
+    }
+
+    /// A rotated key ends after the overlap, or earlier if it was to end earlier.
+    fn retirement(&self, old: &KeyRecord, now: Timestamp) -> TransactWriteItem {
+        let overlap_end = (now + ROTATION_OVERLAP).ms();
+        let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(item_key(&old.key_id)))
+            .update_expression("SET expires_at = :ends")
+            .condition_expression(
+                "attribute_not_exists(revoked_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)",
+            )
+            .expression_attribute_values(":ends", n(ends_at))
+            .expression_attribute_values(":now", n(now.ms()));
+        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+    }
+
+    /// Ends a key at once; the record stays. `None`: the coach has no such key. A second time changes nothing.
+    pub async fn revoke(
+        &self,
+        workspaces: &Workspaces,
+        coach: &CoachId,
+        id: &KeyId,
+        now: Timestamp,
+    ) -> Result<Option<KeyRecord>, StoreError> {
+        let Some(record) = self.get(coach, id).await? else { return Ok(None) };
+        if record.revoked_at.is_some() {
+            return Ok(Some(record));
+        }
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(item_key(id)))
+            .update_expression("SET revoked_at = :now")
+            .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
+            .expression_attribute_values(":now", n(now.ms()));
+        let writes = [
+            TransactWriteItem::builder()
+                .update(update.build().expect("a table, a key and an expression are given"))
+                .build(),
+            audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now),
+        ];
+        self.db.transact(&writes).await?;
+        self.get(coach, id).await
+    }
+
+    /// Brings the copies that a coach's keys hold up to the workspace's state. An older state overwrites no newer one.
+    pub async fn copy_entitlements(&self, workspace: &StoredWorkspace) -> Result<(), StoreError> {
+        let (_, ids) = self.key_ids(&workspace.workspace.coach_id).await?;
+        let copies = ids.iter().map(|id| self.copy_to(id, workspace));
+        futures::future::try_join_all(copies).await?;
+        Ok(())
+    }
+
+    async fn copy_to(&self, id: &KeyId, workspace: &StoredWorkspace) -> Result<(), StoreError> {
+        let crm = workspace.workspace.crm.as_ref();
+        write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(item_key(id)));
+            let update = update
+                .condition_expression("attribute_exists(pk) AND workspace_version < :version")
+                .expression_attribute_values(":version", n(workspace.version))
+                .expression_attribute_values(":country", to_attribute(&workspace.workspace.country))
+                .expression_attribute_values(":entitlements", to_attribute(&workspace.workspace.entitlements))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            let copied = "SET workspace_version = :version, entitlements = :entitlements, country = :country";
+            match crm {
+                Some(crm) => update
+                    .update_expression(format!("{copied}, crm = :crm"))
+                    .expression_attribute_values(":crm", to_attribute(crm))
+                    .send(),
+                None => update.update_expression(format!("{copied} REMOVE crm")).send(),
+            }
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+fn unchanged(workspaces: &Workspaces, workspace: &StoredWorkspace) -> TransactWriteItem {
+    let check = ConditionCheck::builder()
+        .table_name(workspaces.table())
+        .set_key(Some(workspace_key(&workspace.workspace.coach_id)))
+        .condition_expression("version = :version")
+        .expression_attribute_values(":version", n(workspace.version));
+    TransactWriteItem::builder()
+        .condition_check(check.build().expect("a table, a key and a condition are given"))
+        .build()
+}

@@ -1,0 +1,175 @@
+//! Table `keys`: API keys.
+//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and a counter `w<minute>` per calendar minute of use.
+//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: a version that each new key moves.
+//!
+//! 1. `authenticate` UpdateItem: checks the key and counts the request at once. The refused update returns what tells unknown, revoked,
+//!    expired and limited apart.
+//! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
+//! 3. `list`         Query of the coach's partition, then BatchGetItem.
+//! 4. `create`, `rotate` Transaction on the versions of the list and the workspace: at most 50 live keys, entitlements never missed.
+//! 5. `revoke`       Transaction with the audit record.
+//! 6. `copy_entitlements` Query, then UpdateItem of each key that has an older copy.
+
+mod make;
+mod present;
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnConsumedCapacity};
+use domain::api_key::{ApiKey, Permission, Scope};
+use domain::id::{CoachId, KeyId};
+use domain::phone::Country;
+use domain::time::Timestamp;
+use domain::workspace::{CrmConfiguration, Entitlements};
+use runtime::{BoxError, Environment, random_bytes};
+use serde::{Deserialize, Serialize};
+
+pub use make::{KeyDraft, MAX_LIVE_KEYS, Made, ROTATION_OVERLAP};
+pub use present::Presented;
+
+use crate::db::{Db, Item, StoreError, from_item, read_failed, s};
+use crate::outbox::serde_bytes_attribute;
+
+const BATCH: usize = 100;
+
+/// A key's record, without the key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct KeyRecord {
+    pub key_id: KeyId,
+    pub coach_id: CoachId,
+    pub name: String,
+    pub scope: Scope,
+    pub permissions: Vec<Permission>,
+    /// Prefix and last characters.
+    pub display: String,
+    pub created_at: Timestamp,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revoked_at: Option<i64>,
+    /// The start of the minute in which the key was last used, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<i64>,
+    /// What the workspace may use, as of `workspace_version`.
+    pub entitlements: Entitlements,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crm: Option<CrmConfiguration>,
+    pub country: Country,
+    pub workspace_version: u64,
+}
+
+impl KeyRecord {
+    fn is_live(&self, now: Timestamp) -> bool {
+        self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now.ms())
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    pk: String,
+    sk: String,
+    #[serde(with = "serde_bytes_attribute")]
+    hash: Vec<u8>,
+    #[serde(flatten)]
+    record: KeyRecord,
+}
+
+/// The keys table.
+#[derive(Clone)]
+pub struct Keys {
+    db: Db,
+    table: String,
+}
+
+impl Keys {
+    /// The table that `KEYS_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("KEYS_TABLE")?.to_owned() })
+    }
+
+    /// All keys that the coach ever had, newest first.
+    pub async fn list(&self, coach: &CoachId) -> Result<Vec<KeyRecord>, StoreError> {
+        let ids = self.key_ids(coach).await?.1;
+        self.records(&ids).await
+    }
+
+    async fn get(&self, coach: &CoachId, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
+        let records = self.records(std::slice::from_ref(id)).await?;
+        Ok(records.into_iter().find(|record| record.coach_id == *coach))
+    }
+
+    /// The list's version (`None` before the first key) and the ids in it, newest first.
+    async fn key_ids(&self, coach: &CoachId) -> Result<(Option<u64>, Vec<KeyId>), StoreError> {
+        let mut version = None;
+        let mut ids = Vec::new();
+        let mut start: Option<Item> = None;
+        loop {
+            let query =
+                self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
+            let page = query
+                .key_condition_expression("pk = :pk")
+                .expression_attribute_values(":pk", s(coach_partition(coach)))
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            for item in page.items.unwrap_or_default() {
+                let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str);
+                match sk.strip_prefix("KEY#").and_then(|rest| rest.split_once('#')) {
+                    Some((_, id)) => ids.push(KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))?),
+                    None => version = item.get("version").and_then(|v| v.as_n().ok()).and_then(|v| v.parse().ok()),
+                }
+            }
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok((version, ids));
+            }
+        }
+    }
+
+    /// The records of these ids, in their order.
+    async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
+        let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();
+        for chunk in ids.chunks(BATCH) {
+            let mut wanted: Vec<Item> = chunk.iter().map(item_key).collect();
+            while !wanted.is_empty() {
+                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+                let got = self
+                    .db
+                    .client()
+                    .batch_get_item()
+                    .request_items(&self.table, keys.expect("keys are given"))
+                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                    .send()
+                    .await
+                    .map_err(|error| read_failed("BatchGetItem", error))?;
+                for item in got.responses.unwrap_or_default().remove(&self.table).unwrap_or_default() {
+                    let stored: Stored = from_item("key", item)?;
+                    found.insert(stored.record.key_id.clone(), stored.record);
+                }
+                let rest = got.unprocessed_keys.unwrap_or_default().remove(&self.table);
+                wanted = rest.map(|rest| rest.keys).unwrap_or_default();
+            }
+        }
+        Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
+    }
+}
+
+fn item_key(id: &KeyId) -> HashMap<String, AttributeValue> {
+    Item::from([("pk".to_owned(), s(format!("KEY#{id}"))), ("sk".to_owned(), s("KEY"))])
+}
+
+fn coach_partition(coach: &CoachId) -> String {
+    format!("COACH#{coach}")
+}
+
+fn coach_key(coach: &CoachId, sk: impl Into<String>) -> Item {
+    Item::from([("pk".to_owned(), s(coach_partition(coach))), ("sk".to_owned(), s(sk))])
+}
+
+/// A new key of the scope.
+pub fn new_api_key(scope: Scope) -> ApiKey {
+    ApiKey::generate(scope, &random_bytes())
+}
