@@ -74,8 +74,7 @@ where
     Fut: Future<Output = Result<Outcome, Problem>>,
 {
     let Some(key) = key else { return work(None, read.await).await.map(Outcome::into_reply) };
-    let payload = inbound.json_if_any().unwrap_or_default();
-    let print = fingerprint(inbound.method.as_str(), &inbound.path, &payload);
+    let print = fingerprint(inbound.method.as_str(), &inbound.path, &inbound.payload());
     let (begun, read) = futures::future::join(claims.begin(&key, print, now), read).await;
     let (claim, stage) = match begun? {
         Begun::Fresh(claim) => (claim, None),

@@ -103,6 +103,11 @@ impl Inbound {
         serde_json::from_slice(&self.body).ok()
     }
 
+    /// What was sent, for telling repeats apart: the body's JSON, or its text where it is none.
+    pub fn payload(&self) -> Value {
+        self.json_if_any().unwrap_or_else(|| Value::from(String::from_utf8_lossy(&self.body)))
+    }
+
     /// Whether the caller wants errors by RFC 9457.
     pub fn wants_problem_json(&self) -> bool {
         let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();

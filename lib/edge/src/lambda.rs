@@ -4,9 +4,11 @@
 //! before it sees them, and the path is restored as it came: a normalised path would be routed as something that nobody asked for.
 
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 
 use axum::Router;
 use axum::response::Response;
+use futures::FutureExt;
 use http::uri::PathAndQuery;
 use http::{HeaderValue, Uri};
 use lambda_http::request::LambdaRequest;
@@ -55,18 +57,20 @@ async fn handle(router: &Router, event: LambdaEvent<LambdaRequest>) -> impl serd
     }
 }
 
-/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`.
+/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any other.
 async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
-    let request = request.map(axum::body::Body::new);
+    let (parts, body) = request.into_parts();
+    let bare = http::Request::from_parts(parts.clone(), axum::body::Body::empty());
+    let request = http::Request::from_parts(parts, axum::body::Body::new(body));
     let problem = match route(request.method(), request.uri().path()) {
-        Routed::Known => {
-            let response = router.oneshot(request).await;
-            return response.unwrap_or_else(|never| match never {});
-        }
+        Routed::Known => match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
+            Ok(response) => return response.unwrap_or_else(|never| match never {}),
+            Err(_) => Problem::internal("handle a request", "the handler panicked"),
+        },
         Routed::OtherMethods(methods) => Problem::MethodNotAllowed(methods),
         Routed::UnknownPath => Problem::UnknownPath,
     };
-    match <Inbound as axum::extract::FromRequest<()>>::from_request(request, &()).await {
+    match <Inbound as axum::extract::FromRequest<()>>::from_request(bare, &()).await {
         Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
         Err(problem) => axum::response::IntoResponse::into_response(problem),
     }
@@ -149,6 +153,15 @@ mod tests {
                 assert_eq!(answer["body"], format!("/v1/clients/c1 {:?}", Some(read)));
             }
         }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_answered_as_a_fault() {
+        let router = Router::new().route("/v1/ping", get(|| async { panic!("a bug") as &str }));
+        let answer = invoke(&router, &event("GET", "/v1/ping", "", "h"), Context::default()).await.unwrap();
+        let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+        assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(500), Some("internal")));
+        assert!(body["event_id"].is_string() && !body.to_string().contains("bug"));
     }
 
     #[tokio::test]

@@ -15,7 +15,9 @@ pub enum Problem {
     /// Missing, malformed, unknown, revoked or expired key.
     Unauthenticated(&'static str),
     RateLimited(Quota),
-    WrongScope { needed: &'static str },
+    WrongScope {
+        needed: &'static str,
+    },
     /// The workspace is not entitled to the Partner API.
     NotEntitled,
     /// No valid session of a coach.
