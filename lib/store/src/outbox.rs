@@ -21,7 +21,7 @@ use crate::db::{Db, Item, StoreError, b, from_item, n, read_failed, s, to_item, 
 use crate::vault::Vault;
 
 /// Partitions of the `unsent` index.
-pub const SHARDS: u8 = 8;
+pub const SHARDS: u8 = 4;
 
 /// What is to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
