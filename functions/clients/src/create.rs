@@ -159,4 +159,3 @@ impl NewClient {
         app.clients.create(&new, now).await
     }
 }
-

@@ -47,7 +47,8 @@ fn with_email(inbound: &Inbound, partner: &Partner, email: &str, found: Vec<Clie
         let rule = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
         return Err(Invalid::field("email", rule).into());
     }
-    let own = found.iter().filter(|client| client.coach_id == partner.coach && (client.is_active || !active_only(inbound)));
+    let own =
+        found.iter().filter(|client| client.coach_id == partner.coach && (client.is_active || !active_only(inbound)));
     let clients: Vec<ClientListItem> = own.take(limit(inbound) as usize).map(Client::list_item).collect();
     Reply::ok(&ClientList { count: clients.len(), clients, next_cursor: None })
 }

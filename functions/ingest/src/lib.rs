@@ -76,7 +76,9 @@ impl App {
         let now = Timestamp::new(self.clock.now());
         let envelope = match Envelope::parse(message.body.as_deref().unwrap_or_default()) {
             Ok(envelope) => envelope,
-            Err(unreadable) => return self.queues.set_aside(&unreadable, "the message is not an EventBridge event", now).await,
+            Err(unreadable) => {
+                return self.queues.set_aside(&unreadable, "the message is not an EventBridge event", now).await;
+            }
         };
         let fact = match Fact::parse(&envelope.detail_type, &envelope.detail) {
             Ok(fact) => fact,

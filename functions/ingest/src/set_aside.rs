@@ -29,7 +29,8 @@ impl Queues {
     /// Sends a fact round again, later each time.
     pub(crate) async fn send_round(&self, envelope: &Envelope, first_seen: Timestamp) -> Result<(), BoxError> {
         let index = usize::try_from(envelope.rounds)?.min(ROUND_DELAYS_S.len() - 1);
-        let message = self.client.send_message().queue_url(&self.feed_url).message_body(envelope.next_round(first_seen));
+        let message =
+            self.client.send_message().queue_url(&self.feed_url).message_body(envelope.next_round(first_seen));
         message.delay_seconds(ROUND_DELAYS_S[index]).send().await?;
         Ok(())
     }

@@ -31,12 +31,10 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             app.workspaces.save_team(team, fact.occurred_at).await?;
             Ok(Stored::Done)
         }
-        FactBody::ClientSaved(saved) => {
-            match app.clients.save(saved, fact.occurred_at, fact.backfill, now).await? {
-                FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
-                FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
-            }
-        }
+        FactBody::ClientSaved(saved) => match app.clients.save(saved, fact.occurred_at, fact.backfill, now).await? {
+            FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
+            FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
+        },
         FactBody::ContactSaved(saved) => {
             let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
                 return Ok(unknown("coach_id", saved.coach_id.as_str()));

@@ -19,7 +19,8 @@ pub(crate) async fn list(State(app): State<App>, Path(id): Path<String>, inbound
         let status = inbound.query("status").map(|status| DeliveryStatus::parse(&status));
         let status = status.transpose().map_err(|rule| Invalid::field("status", rule))?;
         let cursor = inbound.query("cursor").map(|cursor| DeliveryId::parse(&cursor));
-        let cursor = cursor.transpose().map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?;
+        let cursor =
+            cursor.transpose().map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?;
         let endpoint = find(&app, &session, &id).await?;
         let page = app.deliveries.page(&endpoint.id, status, cursor.as_ref(), limit, session.now).await?;
         Reply::ok(&json!({ "data": page.deliveries, "next_cursor": page.next_cursor }))

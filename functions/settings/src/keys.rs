@@ -103,7 +103,10 @@ fn draft(body: &Value, now: Timestamp) -> Result<KeyDraft, Invalid> {
     let scope = fields.required("scope", 16, Scope::parse)?;
     let mut permissions = fields.list("permissions", Permission::parse)?.unwrap_or_default();
     if scope == Scope::Partner && !permissions.is_empty() {
-        return Err(Invalid::field("permissions", "belong to keys of scope crm; a partner key opens all partner operations"));
+        return Err(Invalid::field(
+            "permissions",
+            "belong to keys of scope crm; a partner key opens all partner operations",
+        ));
     }
     permissions.sort_unstable();
     permissions.dedup();

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use crate::client::{
-    MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN, MAX_NAME_CHARS,
-    MAX_PHONE_CHARS, MAX_WEIGHT_LBS, Measure, Profile,
+    MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
+    MAX_NAME_CHARS, MAX_PHONE_CHARS, MAX_WEIGHT_LBS, Measure, Profile,
 };
 use crate::email::Email;
 use crate::fields::{Fields, Invalid};
@@ -97,7 +97,9 @@ mod tests {
 
     #[test]
     fn an_email_has_at_most_160_characters() {
-        let at = |length: usize| format!("{}@{}.example.com", "a".repeat(60), ["b".repeat(60), "c".repeat(length - 134)].join("."));
+        let at = |length: usize| {
+            format!("{}@{}.example.com", "a".repeat(60), ["b".repeat(60), "c".repeat(length - 134)].join("."))
+        };
         assert_eq!(at(160).len(), 160);
         assert!(with("email", at(160).into()).is_ok());
         assert!(with("email", at(161).into()).unwrap_err().message.contains("email must be at most 160 characters"));

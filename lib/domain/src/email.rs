@@ -26,7 +26,9 @@ impl Email {
     /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
-            && !text.contains(|c: char| c.is_control() || c.is_whitespace() || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')'));
+            && !text.contains(|c: char| {
+                c.is_control() || c.is_whitespace() || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')')
+            });
         if plain && email_address::EmailAddress::from_str(text).is_ok() && !text.ends_with('.') {
             Ok(Self(text.to_owned()))
         } else {

@@ -250,9 +250,8 @@ fn client(fields: Fields<'_>) -> Result<ClientSaved, Invalid> {
 fn contact(fields: Fields<'_>) -> Result<ContactSaved, Invalid> {
     let marketing = fields.required_object("marketing", "marketing.")?;
     Ok(ContactSaved {
-        contact_id: fields.required("contact_id", MAX_ID_CHARS, |text| {
-            text.parse().map(ContactId).map_err(|_| "must be a UUID")
-        })?,
+        contact_id: fields
+            .required("contact_id", MAX_ID_CHARS, |text| text.parse().map(ContactId).map_err(|_| "must be a UUID"))?,
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
         name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
         email: email(fields)?,
@@ -280,7 +279,8 @@ fn email(fields: Fields<'_>) -> Result<Option<Email>, Invalid> {
 
 fn measure(fields: Fields<'_>, name: &str) -> Result<Option<Measure>, Invalid> {
     present(fields, name)?;
-    let number = fields.value(name).map(|value| value.as_f64().ok_or_else(|| Invalid::field(name, "must be a number or null")));
+    let number =
+        fields.value(name).map(|value| value.as_f64().ok_or_else(|| Invalid::field(name, "must be a number or null")));
     Ok(number.transpose()?.map(Measure))
 }
 

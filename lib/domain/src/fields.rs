@@ -82,7 +82,9 @@ impl<'a> Fields<'a> {
     /// Refuses fields beyond `known`.
     pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         match self.names().find(|name| !known.contains(name)) {
-            Some(name) => Err(self.invalid(name, format_args!("is not a field of this request; it takes {}", known.join(", ")))),
+            Some(name) => {
+                Err(self.invalid(name, format_args!("is not a field of this request; it takes {}", known.join(", "))))
+            }
             None => Ok(()),
         }
     }

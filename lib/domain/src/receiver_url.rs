@@ -40,7 +40,8 @@ pub struct ReceiverUrl(Url);
 impl ReceiverUrl {
     /// The URL that `text` is, or why it is refused.
     pub fn parse(text: &str, reach: Reach) -> Result<Self, &'static str> {
-        let url = Url::parse(text).map_err(|_| "must be an absolute https URL such as https://hooks.example.com/coaching")?;
+        let url =
+            Url::parse(text).map_err(|_| "must be an absolute https URL such as https://hooks.example.com/coaching")?;
         match (url.scheme(), reach) {
             ("https", _) | ("http", Reach::PublicAndLoopback) => {}
             _ => return Err("must begin with https://"),
@@ -82,7 +83,9 @@ const REFUSED_NAME: &str = "must not point to a name of a private network (local
 
 fn is_refused_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
-    REFUSED_NAMES.iter().any(|refused| name == *refused || name.strip_suffix(refused).is_some_and(|rest| rest.ends_with('.')))
+    REFUSED_NAMES
+        .iter()
+        .any(|refused| name == *refused || name.strip_suffix(refused).is_some_and(|rest| rest.ends_with('.')))
 }
 
 impl fmt::Debug for ReceiverUrl {

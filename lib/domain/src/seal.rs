@@ -26,7 +26,9 @@ pub struct Sealer {
 
 /// The secret has not the form `{"current": "<id>", "<id>": "<at least 32 characters>", ...}` with ids from 0 to 255.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the encryption secret must be a JSON object of key ids (0 to 255) and keys of at least 32 characters, with `current` naming one")]
+#[error(
+    "the encryption secret must be a JSON object of key ids (0 to 255) and keys of at least 32 characters, with `current` naming one"
+)]
 pub struct InvalidSecret;
 
 /// The bytes were not sealed by this service for this context.

@@ -22,7 +22,8 @@ impl Timestamp {
     /// An RFC 3339 date-time of the years 0 to 9999.
     pub fn parse(text: &str) -> Option<Self> {
         let at = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
-        (at.timestamp_millis() >= -62_167_219_200_000 && at.timestamp_millis() < 253_402_300_800_000).then(|| Self::new(at))
+        (at.timestamp_millis() >= -62_167_219_200_000 && at.timestamp_millis() < 253_402_300_800_000)
+            .then(|| Self::new(at))
     }
 
     /// The instant.
