@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::queue::{DeliveryQueue, NotAnOrder, QueueError};
 use outbound::webhook::WebhookClient;
-use runtime::{BoxError, Clock, Environment};
+use runtime::{BoxError, Clock, Environment, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::vault::Vault;
@@ -66,7 +66,7 @@ impl App {
             let message_id = message.message_id.unwrap_or_default();
             match &error {
                 DeliverError::Held => tracing::info!(message_id, "{error}"),
-                error => tracing::error!(message_id, error = error as &dyn std::error::Error, "a message failed"),
+                error => tracing::error!(message_id, error = error_chain(error), "a message failed"),
             }
             response.add_failure(message_id);
         }

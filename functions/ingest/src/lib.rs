@@ -13,7 +13,7 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use chrono::TimeDelta;
 use domain::fact::Fact;
 use domain::time::Timestamp;
-use runtime::{BoxError, Clock, Environment};
+use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
 use store::client::Clients;
 use store::contact::Contacts;
@@ -63,7 +63,11 @@ impl App {
         for message in event.records {
             let id = message.message_id.clone().unwrap_or_default();
             if let Err(error) = self.message(&message).await {
-                tracing::error!(message_id = id, error = %chain(&*error), "a fact could not be stored; it comes again");
+                tracing::error!(
+                    message_id = id,
+                    error = error_chain(&*error),
+                    "a fact could not be stored; it comes again"
+                );
                 let mut failure = BatchItemFailure::default();
                 failure.item_identifier = id;
                 response.batch_item_failures.push(failure);
@@ -100,15 +104,4 @@ impl App {
 
 fn sent_at(message: &SqsMessage) -> Option<Timestamp> {
     message.attributes.get("SentTimestamp").and_then(|ms| ms.parse().ok()).map(Timestamp::from_ms)
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }

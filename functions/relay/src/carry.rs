@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 use futures::future::{join_all, try_join_all};
 use futures::stream::{self, StreamExt};
 use outbound::bus::BusError;
-use runtime::BoxError;
+use runtime::{BoxError, error_chain};
 use store::StoreError;
 use store::delivery::{Created, NewDelivery};
 use store::outbox::{Content, Entry};
@@ -57,11 +57,7 @@ impl App {
         };
         let sent = sent.await;
         if let Err(error) = &sent {
-            tracing::error!(
-                entry = content.id(),
-                error = error.as_ref() as &dyn std::error::Error,
-                "an entry was not sent"
-            );
+            tracing::error!(entry = content.id(), error = error_chain(error.as_ref()), "an entry was not sent");
         }
         sent
     }

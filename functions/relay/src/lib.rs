@@ -15,7 +15,7 @@ use chrono::TimeDelta;
 use domain::time::Timestamp;
 use outbound::bus::Bus;
 use outbound::queue::DeliveryQueue;
-use runtime::{BoxError, Clock, Environment};
+use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
@@ -72,11 +72,7 @@ impl App {
                     batch.push((sequence_number, entry));
                 }
                 // It would hold up its shard to no end. It stays in the table, where the schedule complains of it.
-                Err(error) => tracing::error!(
-                    sequence_number,
-                    error = &error as &dyn std::error::Error,
-                    "an entry cannot be read"
-                ),
+                Err(error) => tracing::error!(sequence_number, error = error_chain(&error), "an entry cannot be read"),
             }
         }
         let due_by = self.now() + CLOCK_SKEW;

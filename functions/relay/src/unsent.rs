@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use chrono::TimeDelta;
 use futures::future::{join_all, try_join_all};
-use runtime::BoxError;
+use runtime::{BoxError, error_chain};
 use store::outbox::{Entry, SHARDS};
 
 use crate::App;
@@ -40,11 +40,7 @@ impl App {
                     // The index may be behind on what is held back, too.
                     Ok(entry) => entries.extend(entry.filter(|entry| entry.send_after < overdue)),
                     Err(error) => {
-                        tracing::error!(
-                            entry = id,
-                            error = &error as &dyn std::error::Error,
-                            "an entry cannot be read"
-                        );
+                        tracing::error!(entry = id, error = error_chain(&error), "an entry cannot be read");
                         failed += 1;
                     }
                 }

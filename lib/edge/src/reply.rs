@@ -118,14 +118,8 @@ fn problem_json(status: StatusCode, body: Value) -> Value {
 
 fn log_fault(fault: &Fault, inbound: &Inbound) -> String {
     let event_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
-    let mut chain = fault.source.to_string();
-    let mut source = fault.source.source();
-    while let Some(cause) = source {
-        chain.push_str(": ");
-        chain.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    tracing::error!(event_id, request_id = inbound.request_id, doing = fault.doing, error = chain, "unhandled fault");
+    let error = runtime::error_chain(&*fault.source);
+    tracing::error!(event_id, request_id = inbound.request_id, doing = fault.doing, error, "unhandled fault");
     event_id
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub use aws_types::SdkConfig;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError};
-pub use log::log_json;
+pub use log::{error_chain, log_json};
 pub use metric::TARGET as METRIC;
 pub use random::random_bytes;
 

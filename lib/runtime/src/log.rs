@@ -19,3 +19,15 @@ pub fn log_json(config: &Config) {
         .with(MetricLayer { function })
         .init();
 }
+
+/// An error with all that caused it, on one line: a log's own rendering stops at the first.
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

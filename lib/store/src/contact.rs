@@ -5,7 +5,7 @@
 //! 2. `link`      Part of a client's creation: the contact becomes that client.
 //! 3. `save`      Read, then a transaction on the version read: the record and its addresses.
 
-use aws_sdk_dynamodb::types::{KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use domain::contact::Contact;
 use domain::email::{Email, EmailKey};
 use domain::fact::ContactSaved;
@@ -15,7 +15,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, to_item};
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, s, to_item};
 use crate::held_by::{Address, Holders};
 use crate::workspace::partition;
 
@@ -190,26 +190,7 @@ impl Contacts {
 
     /// Items of the coach's partition, in no order.
     async fn read(&self, coach: &CoachId, sks: Vec<String>) -> Result<Vec<Item>, StoreError> {
-        const BATCH: usize = 100;
-        let mut found = Vec::new();
-        let mut wanted: Vec<Item> = sks.iter().map(|sk| key(coach, sk)).collect();
-        wanted.truncate(BATCH);
-        while !wanted.is_empty() {
-            let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
-            let got = self
-                .db
-                .client()
-                .batch_get_item()
-                .request_items(&self.table, keys.expect("keys are given"))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await
-                .map_err(|error| read_failed("BatchGetItem", error))?;
-            found.extend(got.responses.unwrap_or_default().remove(&self.table).unwrap_or_default());
-            let rest = got.unprocessed_keys.unwrap_or_default().remove(&self.table);
-            wanted = rest.map(|rest| rest.keys).unwrap_or_default();
-        }
-        Ok(found)
+        self.db.read(&self.table, sks.iter().map(|sk| key(coach, sk)).collect()).await
     }
 }
 

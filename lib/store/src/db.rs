@@ -13,7 +13,9 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{
+    AttributeValue, CancellationReason, KeysAndAttributes, ReturnConsumedCapacity, TransactWriteItem,
+};
 use runtime::{Environment, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -26,6 +28,9 @@ const MAX_CONFLICT_ATTEMPTS: u32 = 12;
 /// Longest wait before the second try; doubled each time up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
+
+/// Keys that one BatchGetItem takes.
+const MAX_BATCH_KEYS: usize = 100;
 
 /// What goes wrong with a store.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +88,25 @@ impl Db {
 
     pub(crate) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// The items with these keys, consistently, in no order. What is not there is left out.
+    pub(crate) async fn read(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+        let mut found = Vec::new();
+        for chunk in keys.chunks(MAX_BATCH_KEYS) {
+            let mut wanted = chunk.to_vec();
+            // What DynamoDB had no room for is asked for again.
+            while !wanted.is_empty() {
+                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+                let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
+                let got = request.request_items(table, keys.expect("keys are given")).send().await;
+                let got = got.map_err(|error| read_failed("BatchGetItem", error))?;
+                found.extend(got.responses.unwrap_or_default().remove(table).unwrap_or_default());
+                let rest = got.unprocessed_keys.unwrap_or_default().remove(table);
+                wanted = rest.map(|rest| rest.keys).unwrap_or_default();
+            }
+        }
+        Ok(found)
     }
 
     /// Carries out all of the writes or none.

@@ -1,6 +1,6 @@
 //! Who has an address: one item per e-mail address or phone number, with its first holder and whoever came later.
 //!
-//! Attributes beside the key: `holder`, `others` (set; absent when empty). The first holder keeps the address; when it leaves, one of
+//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address; when it leaves, one of
 //! the others takes its place, in the transaction of whatever made it leave. Every write states what it found.
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
@@ -19,7 +19,7 @@ impl Holders {
         let Some(AttributeValue::S(holder)) = item.remove("holder") else {
             return Err(StoreError::corrupt("address", "holder is missing"));
         };
-        let mut others = match item.remove("others") {
+        let mut others = match item.remove("later_holders") {
             Some(AttributeValue::Ss(others)) => others,
             _ => Vec::new(),
         };
@@ -62,7 +62,7 @@ impl Address<'_> {
         let update = Update::builder()
             .table_name(self.table)
             .set_key(Some(self.key))
-            .update_expression("ADD others :joining")
+            .update_expression("ADD later_holders :joining")
             .condition_expression("holder = :holder")
             .expression_attribute_values(":joining", AttributeValue::Ss(vec![id.to_owned()]))
             .expression_attribute_values(":holder", s(&holders.holder));
@@ -80,7 +80,7 @@ impl Address<'_> {
             let delete = Delete::builder()
                 .table_name(self.table)
                 .set_key(Some(self.key))
-                .condition_expression("holder = :holder AND attribute_not_exists(others)")
+                .condition_expression("holder = :holder AND attribute_not_exists(later_holders)")
                 .expression_attribute_values(":holder", s(id));
             return Some(
                 TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build(),
@@ -89,16 +89,16 @@ impl Address<'_> {
         let update = Update::builder()
             .table_name(self.table)
             .set_key(Some(self.key))
-            .condition_expression("holder = :holder AND contains(others, :leaving_others)")
+            .condition_expression("holder = :holder AND contains(later_holders, :leaving)")
             .expression_attribute_values(":holder", s(&holders.holder));
-        let (expression, leaving_others) = match holders.others.first() {
-            Some(heir) if holders.holder == id => ("SET holder = :leaving_others DELETE others :set", heir.clone()),
-            _ => ("DELETE others :set", id.to_owned()),
+        let (expression, leaving) = match holders.others.first() {
+            Some(heir) if holders.holder == id => ("SET holder = :leaving DELETE later_holders :set", heir.clone()),
+            _ => ("DELETE later_holders :set", id.to_owned()),
         };
         let update = update
             .update_expression(expression)
-            .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving_others.clone()]))
-            .expression_attribute_values(":leaving_others", s(leaving_others));
+            .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving.clone()]))
+            .expression_attribute_values(":leaving", s(leaving));
         Some(
             TransactWriteItem::builder()
                 .update(update.build().expect("a table, a key and an expression are given"))

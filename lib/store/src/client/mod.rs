@@ -13,7 +13,7 @@ mod create;
 mod feed;
 mod record;
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::client::{Client, ClientListItem};
 use domain::email::EmailKey;
 use domain::id::{ClientId, CoachId};
@@ -126,7 +126,8 @@ impl Clients {
     pub async fn with_email(&self, email: &EmailKey) -> Result<Vec<Client>, StoreError> {
         let Some(holders) = self.holders(email.as_str()).await? else { return Ok(Vec::new()) };
         let mut clients = Vec::new();
-        for item in self.read(holders.all().map(|id| format!("CLIENT#{id}")).collect()).await? {
+        let keys = holders.all().map(|id| key(&format!("CLIENT#{id}"))).collect();
+        for item in self.db.read(&self.table, keys).await? {
             clients.push(from_item::<Record>("client", item)?.into_client());
         }
         clients.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
@@ -198,31 +199,6 @@ impl Clients {
         let get = self.db.client().get_item().table_name(&self.table).key("pk", s(pk)).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
         Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
-    }
-
-    /// The items with these keys, in no order.
-    async fn read(&self, pks: Vec<String>) -> Result<Vec<Item>, StoreError> {
-        const BATCH: usize = 100;
-        let mut found = Vec::new();
-        for chunk in pks.chunks(BATCH) {
-            let mut wanted: Vec<Item> = chunk.iter().map(|pk| key(pk)).collect();
-            while !wanted.is_empty() {
-                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
-                let got = self
-                    .db
-                    .client()
-                    .batch_get_item()
-                    .request_items(&self.table, keys.expect("keys are given"))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-                    .await
-                    .map_err(|error| read_failed("BatchGetItem", error))?;
-                found.extend(got.responses.unwrap_or_default().remove(&self.table).unwrap_or_default());
-                let rest = got.unprocessed_keys.unwrap_or_default().remove(&self.table);
-                wanted = rest.map(|rest| rest.keys).unwrap_or_default();
-            }
-        }
-        Ok(found)
     }
 }
 

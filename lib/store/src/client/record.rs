@@ -18,17 +18,27 @@ pub(super) struct Record {
     active_owner: Option<CoachId>,
     listed_at: String,
     client_id: ClientId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) email: Option<Email>,
     full_name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     phone: Option<Phone>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     goals: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     health_notes: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     height_in: Option<Measure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     weight_lbs: Option<Measure>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) external_id: Option<String>,
     pub(super) is_active: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     current_phase: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     phase_started_on: Option<NaiveDate>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     programme_id: Option<String>,
     created_at: Timestamp,
     pub(super) origin: Origin,

@@ -15,7 +15,7 @@ mod present;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes, ReturnConsumedCapacity};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
@@ -29,8 +29,6 @@ pub use present::Presented;
 
 use crate::db::{Db, Item, StoreError, from_item, read_failed, s};
 use crate::outbox::serde_bytes_attribute;
-
-const BATCH: usize = 100;
 
 /// A key's record, without the key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -132,26 +130,9 @@ impl Keys {
     /// The records of these ids, in their order.
     async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
         let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();
-        for chunk in ids.chunks(BATCH) {
-            let mut wanted: Vec<Item> = chunk.iter().map(item_key).collect();
-            while !wanted.is_empty() {
-                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
-                let got = self
-                    .db
-                    .client()
-                    .batch_get_item()
-                    .request_items(&self.table, keys.expect("keys are given"))
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
-                    .await
-                    .map_err(|error| read_failed("BatchGetItem", error))?;
-                for item in got.responses.unwrap_or_default().remove(&self.table).unwrap_or_default() {
-                    let stored: Stored = from_item("key", item)?;
-                    found.insert(stored.record.key_id.clone(), stored.record);
-                }
-                let rest = got.unprocessed_keys.unwrap_or_default().remove(&self.table);
-                wanted = rest.map(|rest| rest.keys).unwrap_or_default();
-            }
+        for item in self.db.read(&self.table, ids.iter().map(item_key).collect()).await? {
+            let stored: Stored = from_item("key", item)?;
+            found.insert(stored.record.key_id.clone(), stored.record);
         }
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
     }
