@@ -13,16 +13,17 @@ use crate::address::is_public;
 /// Most characters of a receiver URL.
 pub const MAX_URL_CHARS: usize = 2048;
 
+const LOOPBACK_NAME: &str = "localhost";
 /// Names that lead into private networks or to a cloud's metadata, and every name below them.
 const REFUSED_NAMES: [&str; 7] =
-    ["localhost", "internal", "local", "localdomain", "home.arpa", "instance-data", "metadata.google.internal"];
+    [LOOPBACK_NAME, "internal", "local", "localdomain", "home.arpa", "instance-data", "metadata.google.internal"];
 
 /// What may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// https to public addresses.
     Public,
-    /// Also http, and loopback addresses. For local runs alone.
+    /// Also loopback, by http too. For local runs alone.
     PublicAndLoopback,
 }
 
@@ -42,9 +43,9 @@ impl ReceiverUrl {
     pub fn parse(text: &str, reach: Reach) -> Result<Self, &'static str> {
         let url =
             Url::parse(text).map_err(|_| "must be an absolute https URL such as https://hooks.example.com/coaching")?;
-        match (url.scheme(), reach) {
-            ("https", _) | ("http", Reach::PublicAndLoopback) => {}
-            _ => return Err("must begin with https://"),
+        let loopback_allowed = reach == Reach::PublicAndLoopback && is_loopback(&url);
+        if url.scheme() != "https" && !(url.scheme() == "http" && loopback_allowed) {
+            return Err("must begin with https://");
         }
         if !url.username().is_empty() || url.password().is_some() {
             return Err("must not contain a user name or password; check the signature instead");
@@ -56,7 +57,7 @@ impl ReceiverUrl {
             None => return Err("must name a host"),
             Some(Host::Ipv4(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
             Some(Host::Ipv6(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
-            Some(Host::Domain(name)) if reach == Reach::Public && is_refused_name(name) => return Err(REFUSED_NAME),
+            Some(Host::Domain(name)) if is_refused_name(name) && !loopback_allowed => return Err(REFUSED_NAME),
             Some(_) => {}
         }
         Ok(Self(url))
@@ -81,11 +82,22 @@ impl ReceiverUrl {
 const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local)";
 
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => is_or_is_below(name, LOOPBACK_NAME),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
+        None => false,
+    }
+}
+
 fn is_refused_name(name: &str) -> bool {
+    REFUSED_NAMES.iter().any(|refused| is_or_is_below(name, refused))
+}
+
+fn is_or_is_below(name: &str, suffix: &str) -> bool {
     let name = name.trim_end_matches('.');
-    REFUSED_NAMES
-        .iter()
-        .any(|refused| name == *refused || name.strip_suffix(refused).is_some_and(|rest| rest.ends_with('.')))
+    name == suffix || name.strip_suffix(suffix).is_some_and(|rest| rest.ends_with('.'))
 }
 
 impl fmt::Debug for ReceiverUrl {
@@ -127,7 +139,8 @@ mod tests {
     fn a_local_run_also_reaches_loopback_and_nothing_else() {
         let parse = |text| ReceiverUrl::parse(text, Reach::PublicAndLoopback).is_ok();
         assert!(parse("http://127.0.0.1:9000/hook") && parse("http://localhost:9000/") && parse("http://[::1]/"));
-        assert!(!parse("http://10.0.0.1/") && !parse("http://169.254.169.254/"));
+        assert!(!parse("https://10.0.0.1/") && !parse("http://169.254.169.254/") && !parse("https://db.internal/"));
+        assert!(parse("https://hooks.example.com/") && !parse("http://hooks.example.com/") && !parse("http://8.8.8.8/"));
     }
 
     #[test]

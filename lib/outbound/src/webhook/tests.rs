@@ -1,3 +1,5 @@
+//! The client against receivers of all kinds on this machine.
+
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 

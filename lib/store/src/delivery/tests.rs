@@ -1,3 +1,5 @@
+//! What a delivery's item makes of an order.
+
 use domain::delivery::AttemptResult;
 use domain::id::CoachId;
 

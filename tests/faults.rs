@@ -1,0 +1,223 @@
+//! Faults: what dies, is refused, gets lost or comes twice leaves nothing half done and nothing unsaid.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Fact, Receiver, World};
+
+/// A visibility time-out, the longest wait of a stream's retries and a run of the schedule fit into this.
+const RECOVERED_S: u64 = 20 * 60;
+
+fn create(key: &Caller, email: &str) -> crate::world::Call {
+    key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).once(email)
+}
+
+/// Exactly these addresses have a client, each with its intake and seat, and nobody else has anything.
+async fn holds_exactly(world: &World, key: &Caller, emails: &[&str]) {
+    let addresses: BTreeSet<String> = world
+        .items("clients", "EMAIL#")
+        .await
+        .iter()
+        .map(|item| item["pk"]["S"].as_str().unwrap().trim_start_matches("EMAIL#").to_owned())
+        .collect();
+    assert_eq!(addresses, emails.iter().map(|email| (*email).to_owned()).collect());
+    for kind in ["CLIENT#", "INTAKE#"] {
+        assert_eq!(world.items("clients", kind).await.len(), emails.len(), "{kind}");
+    }
+    assert_eq!(key.get("/v1/ping").await.expect(200).body["active_clients"], emails.len());
+}
+
+/// The receiver was told of exactly so many events, and the application of as many clients.
+async fn told_of_exactly(world: &World, receiver: &Receiver, events: usize) {
+    let ids: BTreeSet<String> = receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
+    assert_eq!(ids.len(), events);
+    let facts: BTreeSet<String> =
+        world.outgoing("client.created").await.iter().map(|fact| fact["client"]["client_id"].to_string()).collect();
+    assert_eq!(facts.len(), events);
+    assert!(world.table("outbox").await.is_empty(), "what has been sent is deleted");
+}
+
+#[tokio::test]
+async fn an_event_outlives_a_kill_between_commit_and_publishing() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    let emails: Vec<String> = (0..4).map(|number| format!("c{number}@example.com")).collect();
+    for email in &emails {
+        let made = create(&key, email).await.expect(201);
+        world.kill_and_restart().await;
+        let replay = create(&key, email).await.expect(201);
+        assert!(replay.is_replay());
+        assert_eq!(replay.text, made.text);
+    }
+    world.settle().await;
+    world.advance_s(RECOVERED_S).await;
+    let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
+    holds_exactly(&world, &key, &emails).await;
+    told_of_exactly(&world, &receiver, 4).await;
+}
+
+#[tokio::test]
+async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    let emails: Vec<String> = (0..10).map(|number| format!("c{number}@example.com")).collect();
+    let settings = ada.settings().await;
+    let mut calls = tokio::task::JoinSet::new();
+    for email in &emails {
+        let call = create(&key, email);
+        // A call whose connection breaks panics, in its own task.
+        calls.spawn(async move { call.await.status });
+    }
+    // Some have been answered by now, some are under way.
+    calls.join_next().await;
+    world.kill_and_restart().await;
+    while calls.join_next().await.is_some() {}
+    drop(settings);
+    world.advance_s(61).await;
+    for email in &emails {
+        create(&key, email).await.expect(201);
+    }
+    world.advance_s(RECOVERED_S).await;
+    let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
+    holds_exactly(&world, &key, &emails).await;
+    told_of_exactly(&world, &receiver, 10).await;
+}
+
+#[tokio::test]
+async fn a_function_that_dies_after_its_commit_loses_no_event() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    for email in ["a@example.com", "b@example.com"] {
+        world.faults(json!({ "crash_after_commit": 1 })).await;
+        create(&key, email).await.expect(500);
+    }
+    world.settle().await;
+    told_of_exactly(&world, &receiver, 2).await;
+    assert_eq!(receiver.hooks().len(), 2);
+}
+
+#[tokio::test]
+async fn messages_that_come_twice_are_delivered_once() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    world.faults(json!({ "duplicate_messages": true })).await;
+    for number in 0..3 {
+        create(&key, &format!("c{number}@example.com")).await.expect(201);
+    }
+    world.facts([Fact::client("ada", "app-1"), Fact::client("ada", "app-2")]).await;
+    world.advance_s(RECOVERED_S).await;
+    assert_eq!(receiver.hooks().len(), 5);
+    assert_eq!(key.get("/v1/ping").await.body["active_clients"], 5);
+}
+
+#[tokio::test]
+async fn doubled_orders_of_a_retry_keep_its_schedule() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    receiver.otherwise(crate::world::Answer::status(500));
+    let ada = world.coach("ada").await;
+    let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+    world.faults(json!({ "duplicate_messages": true })).await;
+    create(&ada.partner_key().await, "a@example.com").await.expect(201);
+    world.settle().await;
+    world.advance_s(29 * 3600).await;
+    assert_eq!(receiver.hooks().len(), 9);
+    assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
+}
+
+/// While a fault lasts, a request is answered as if nothing were wrong or with a clean 500, and the retry with the same key
+/// afterwards finds whole clients alone.
+async fn survives(fault: &str, counts: &[u32]) {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    let mut emails = Vec::new();
+    for count in counts {
+        let email = format!("c{count}@example.com");
+        world.faults(json!({ fault: count })).await;
+        let reply = create(&key, &email).await;
+        if reply.status != 201 {
+            reply.refused(500, "internal");
+        }
+        let read = key.get("/v1/clients").await;
+        if read.status != 200 {
+            read.refused(500, "internal");
+        }
+        world.faults(json!({ fault: 0 })).await;
+        let retried = create(&key, &email).await;
+        let retried = match retried.status {
+            // A claim whose release was refused as well has to lapse.
+            409 => {
+                retried.refused(409, "idempotency_in_progress");
+                world.advance_s(61).await;
+                create(&key, &email).await
+            }
+            _ => retried,
+        };
+        retried.expect(201);
+        emails.push(email);
+    }
+    world.settle().await;
+    world.advance_s(RECOVERED_S).await;
+    let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
+    holds_exactly(&world, &key, &emails).await;
+    told_of_exactly(&world, &receiver, emails.len()).await;
+}
+
+#[tokio::test]
+async fn conflicts_of_transactions_are_absorbed_or_told_cleanly() {
+    survives("store_conflicts", &[1, 2, 3, 5, 8, 13, 40]).await;
+}
+
+#[tokio::test]
+async fn refused_requests_of_the_store_are_absorbed_or_told_cleanly() {
+    survives("store_failures", &[1, 2, 3, 5, 8, 13, 40]).await;
+}
+
+#[tokio::test]
+async fn lost_answers_of_the_store_are_absorbed_or_told_cleanly() {
+    survives("store_lost_answers", &[1, 2, 3, 5, 8, 13, 40]).await;
+}
+
+#[tokio::test]
+async fn a_single_conflict_or_refusal_is_absorbed() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for fault in ["store_conflicts", "store_failures", "store_lost_answers"] {
+        world.faults(json!({ fault: 1 })).await;
+        create(&key, &format!("{fault}@example.com")).await.expect(201);
+        world.faults(json!({ fault: 1 })).await;
+        key.get("/v1/clients").await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn faults_of_the_store_do_not_lose_a_fact() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for fault in ["store_conflicts", "store_failures", "store_lost_answers"] {
+        world.faults(json!({ fault: 25 })).await;
+        world.facts([Fact::client("ada", fault).with("backfill", true)]).await;
+        world.advance_s(600).await;
+        world.faults(json!({ fault: 0 })).await;
+    }
+    world.advance_s(RECOVERED_S).await;
+    assert_eq!(key.get("/v1/clients").await.expect(200).body["count"], 3);
+    assert_eq!(key.get("/v1/ping").await.expect(200).body["active_clients"], 3);
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+}

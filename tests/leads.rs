@@ -1,0 +1,111 @@
+//! A new client who is a CRM contact already: the contact becomes that client, and nothing else about it changes.
+
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Fact, World};
+
+const ONE: &str = "00000000-0000-7000-8000-000000000001";
+const TWO: &str = "00000000-0000-7000-8000-000000000002";
+
+/// The contact's stored item.
+async fn stored(world: &World, coach: &str, contact: &str) -> Value {
+    let items = world.items("crm", &format!("COACH#{coach}")).await;
+    items.into_iter().find(|item| item["sk"]["S"] == format!("CONTACT#{contact}")).unwrap()
+}
+
+async fn create(key: &Caller, email: &str, phone: Option<&str>) -> String {
+    let body = json!({ "email": email, "phone": phone, "send_welcome": false });
+    key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
+}
+
+/// The item was linked to the client, and only that, its version and its time of change are new.
+#[track_caller]
+fn is_linked(before: &Value, after: &Value, client_id: &str) {
+    assert_eq!(after["clientId"], json!({ "S": client_id }));
+    for (name, value) in after.as_object().unwrap() {
+        if !["clientId", "version", "updatedAt", "saved_at"].contains(&name.as_str()) {
+            assert_eq!(value, &before[name], "{name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_contact_with_the_same_email_becomes_the_client() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await.partner_key().await;
+    world.coach("bob").await;
+    world
+        .facts([
+            Fact::contact("ada", ONE).with("email", "Lee@Example.com"),
+            Fact::contact("bob", TWO).with("email", "lee@example.com"),
+        ])
+        .await;
+    let (before, of_bob) = (stored(&world, "ada", ONE).await, stored(&world, "bob", TWO).await);
+    let client = create(&ada, "lee@example.com", None).await;
+    is_linked(&before, &stored(&world, "ada", ONE).await, &client);
+    assert_eq!(stored(&world, "bob", TWO).await, of_bob, "another workspace's contact is nobody's lead");
+    world.settle().await;
+    let told = world.outgoing("contact.updated").await;
+    assert_eq!(told.len(), 1);
+    assert_eq!((&told[0]["contact"]["id"], &told[0]["contact"]["clientId"]), (&json!(ONE), &json!(client)));
+    assert_eq!(told[0]["contact"]["doNotContact"], true);
+    assert_eq!(told[0]["contact"]["marketing"], json!({ "email": true, "sms": false }));
+}
+
+#[tokio::test]
+async fn a_contact_is_found_by_phone_however_the_number_is_written() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", ONE).with("phone", "+1 (415) 555-2671").with("email", "old@example.com")]).await;
+    let before = stored(&world, "ada", ONE).await;
+    let client = create(&key, "new@example.com", Some("415.555.2671")).await;
+    is_linked(&before, &stored(&world, "ada", ONE).await, &client);
+}
+
+#[tokio::test]
+async fn the_email_decides_before_the_phone() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world
+        .facts([
+            Fact::contact("ada", ONE).with("phone", "+14155552671"),
+            Fact::contact("ada", TWO).with("email", "lee@example.com"),
+        ])
+        .await;
+    let client = create(&key, "LEE@example.com", Some("+14155552671")).await;
+    assert_eq!(stored(&world, "ada", TWO).await["clientId"], json!({ "S": client }));
+    assert_ne!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
+}
+
+#[tokio::test]
+async fn a_contact_becomes_one_client_only() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
+    let first = create(&key, "a@example.com", Some("+14155552671")).await;
+    create(&key, "b@example.com", Some("+14155552671")).await;
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": first }));
+}
+
+#[tokio::test]
+async fn a_number_that_cannot_be_matched_is_kept_and_matches_nobody() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", ONE).with("phone", "ask my sister")]).await;
+    create(&key, "a@example.com", Some("ask my sister")).await;
+    let after = stored(&world, "ada", ONE).await;
+    assert!(after["clientId"]["S"].is_null(), "{after}");
+    assert_eq!(after["phone"], json!({ "S": "ask my sister" }));
+}
+
+#[tokio::test]
+async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", ONE).with("email", "lee@example.com")]).await;
+    let client = create(&key, "lee@example.com", None).await;
+    world.facts([Fact::contact("ada", ONE).with("email", "lee@example.com").with("name", "Lee Later")]).await;
+    let after = stored(&world, "ada", ONE).await;
+    assert_eq!(after["name"], json!({ "S": "Lee Later" }));
+    assert_eq!(after["clientId"], json!({ "S": client }));
+}

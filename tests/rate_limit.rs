@@ -1,0 +1,64 @@
+//! 300 requests per key and calendar minute.
+
+use std::future::IntoFuture;
+
+use futures::StreamExt;
+use serde_json::json;
+
+use crate::world::{Caller, Reply, World};
+
+async fn pings(key: &Caller, count: usize, at_once: usize) -> Vec<Reply> {
+    let calls = (0..count).map(|_| key.get("/v1/ping").into_future());
+    futures::stream::iter(calls).buffer_unordered(at_once).collect().await
+}
+
+#[tokio::test]
+async fn of_600_requests_of_one_key_in_one_minute_exactly_300_pass() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (key, other) = (ada.partner_key().await, ada.partner_key().await);
+    world.advance_to_next_minute().await;
+    let began = world.now().await;
+    let replies = pings(&key, 600, 50).await;
+    assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
+    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 300);
+    for denied in replies.into_iter().filter(|reply| reply.status != 200) {
+        let denied = denied.refused(429, "rate_limited");
+        let retry_after: u64 = denied.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=60).contains(&retry_after));
+        assert!(denied.header("ratelimit").unwrap().starts_with("\"default\";r=0;t="));
+    }
+    other.get("/v1/ping").await.expect(200);
+
+    let denied = key.get("/v1/clients").await.refused(429, "rate_limited");
+    world.advance_s(denied.header("retry-after").unwrap().parse().unwrap()).await;
+    let next = key.get("/v1/ping").await.expect(200);
+    assert!(next.header("ratelimit").unwrap().starts_with("\"default\";r=299;t="), "denied requests do not count");
+}
+
+#[tokio::test]
+async fn every_authenticated_answer_says_what_is_left_of_the_minute() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.partner_key().await;
+    world.advance_to_next_minute().await;
+    for (used, call) in [
+        key.get("/v1/ping"),
+        key.get("/v1/clients/nobody"),
+        key.post("/v1/clients", json!({})),
+        key.patch("/v1/clients/nobody", json!({})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let reply = call.await;
+        assert_eq!(reply.header("ratelimit-policy"), Some("\"default\";q=300;w=60"));
+        let left = format!("\"default\";r={};t=", 299 - used);
+        let told = reply.header("ratelimit").unwrap();
+        let reset: u64 = told.strip_prefix(&left).unwrap_or_else(|| panic!("{told}")).parse().unwrap();
+        assert!((1..=60).contains(&reset));
+    }
+    let crm = ada.crm_key().await.get("/v1/ping").await.refused(403, "wrong_scope");
+    assert!(crm.header("ratelimit").is_some());
+    assert_eq!(world.anonymous().get("/v1/ping").await.header("ratelimit"), None);
+}

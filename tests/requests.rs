@@ -1,0 +1,138 @@
+//! What holds for any request: paths, methods, sizes, media types, the form of a body.
+
+use serde_json::{Value, json};
+
+use crate::world::{World, time};
+
+#[tokio::test]
+async fn an_unknown_path_is_not_found_with_or_without_a_key() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for path in [
+        "/",
+        "/v1",
+        "/v2/ping",
+        "/v1/clients/",
+        "/v1/clients/a/b",
+        "/v1/ping/",
+        "/V1/ping",
+        "/v1/x/../ping",
+        "/v1/x/%2e%2e/ping",
+        "/v1/%70ing",
+    ] {
+        key.get(path).await.refused(404, "unknown_path");
+        world.anonymous().get(path).await.refused(404, "unknown_path");
+    }
+}
+
+#[tokio::test]
+async fn a_known_path_names_the_methods_that_it_takes() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for (path, allow) in [
+        ("/v1/ping", "GET"),
+        ("/v1/clients", "GET, POST"),
+        ("/v1/clients/c1", "GET, PATCH"),
+        ("/settings/keys", "GET, POST"),
+    ] {
+        for method in ["PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "PROPFIND"] {
+            let reply = key.call(method, path).await.expect(405);
+            assert_eq!(reply.header("allow"), Some(allow), "{method} {path}");
+            if method != "HEAD" {
+                reply.refused(405, "method_not_allowed");
+            }
+        }
+    }
+    key.post("/v1/ping", json!({})).await.refused(405, "method_not_allowed");
+    key.patch("/v1/clients", json!({})).await.refused(405, "method_not_allowed");
+}
+
+#[tokio::test]
+async fn a_body_is_taken_up_to_256_kib() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let sized = |bytes: usize| {
+        let mut body = json!({ "email": "ada@example.com", "send_welcome": false, "padding": "" }).to_string();
+        let padding = "x".repeat(bytes - body.len());
+        body.insert_str(body.find("\"padding\":\"").unwrap() + "\"padding\":\"".len(), &padding);
+        body
+    };
+    let post = key.call("POST", "/v1/clients").header("content-type", "application/json");
+    post.clone().body(sized(256 * 1024 + 1)).await.refused(413, "body_too_large");
+    post.body(sized(256 * 1024)).await.expect(201);
+    let patch = key.call("PATCH", "/v1/clients/c1").header("content-type", "application/json");
+    patch.body(sized(256 * 1024 + 1)).await.refused(413, "body_too_large");
+}
+
+#[tokio::test]
+async fn a_body_that_says_that_it_is_not_json_is_415() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let post = |number: usize| {
+        let body = json!({ "email": format!("c{number}@example.com"), "send_welcome": false });
+        key.post("/v1/clients", body)
+    };
+    for (number, kind) in
+        ["text/plain", "application/x-www-form-urlencoded", "application/jsonp", ""].into_iter().enumerate()
+    {
+        post(number).header("content-type", kind).await.refused(415, "unsupported_media_type");
+    }
+    for (number, kind) in
+        ["application/json; charset=utf-8", "Application/JSON", "application/merge-patch+json"].into_iter().enumerate()
+    {
+        post(10 + number).header("content-type", kind).await.expect(201);
+    }
+    post(20).without("content-type").await.expect(201);
+}
+
+#[tokio::test]
+async fn a_body_has_to_be_a_json_object_of_bounded_depth() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let nested =
+        |levels: usize| format!("{{\"email\":\"a@example.com\",\"x\":{}{}}}", "[".repeat(levels), "]".repeat(levels));
+    for path in ["/v1/clients", "/v1/clients/c1"] {
+        let method = if path == "/v1/clients" { "POST" } else { "PATCH" };
+        let send = |body: &str| key.call(method, path).header("content-type", "application/json").body(body.to_owned());
+        for body in ["", "{", "nonsense", "{\"email\": \"a@example.com\",}", "\u{feff}{}", "{} {}"] {
+            send(body).await.refused(400, "invalid_json");
+        }
+        for body in ["[]", "[{}]", "null", "5", "true", "\"text\""] {
+            let reply = send(body).await.refused(400, "invalid_request");
+            assert!(reply.error().contains("JSON object"), "{}", reply.text);
+        }
+        for levels in [32, 127, 128, 100_000] {
+            let reply = send(&nested(levels)).await.refused(400, "invalid_json");
+            assert!(reply.error().contains("32"), "{}", reply.text);
+        }
+    }
+    // Another address: what was refused is recorded under the one above.
+    key.call("POST", "/v1/clients").body(nested(31).replace("a@", "b@")).await.expect(201);
+}
+
+#[tokio::test]
+async fn answers_name_their_request_and_are_not_to_be_stored() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let mut seen = Vec::new();
+    for reply in [key.get("/v1/ping").await, key.get("/v1/nowhere").await, key.get("/v1/clients/x").await] {
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+        seen.push(reply.header("x-request-id").unwrap().to_owned());
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 3);
+}
+
+#[tokio::test]
+async fn times_are_rendered_in_utc_with_milliseconds() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let before = world.now().await;
+    let made = key.post("/v1/clients", json!({ "email": "ada@example.com" })).await.expect(201);
+    let shown: Value =
+        key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200).body["created_at"].clone();
+    let text = shown.as_str().unwrap();
+    assert!(text.len() == 24 && text.ends_with('Z') && text.as_bytes()[19] == b'.', "{text}");
+    assert!(time(&shown) >= before && time(&shown) <= world.now().await);
+}

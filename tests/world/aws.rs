@@ -1,0 +1,201 @@
+//! What the application does (facts on the bus), and what is stored, as anybody with access to the tables and queues sees it.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::{World, list, rendered};
+
+const BUS: &str = "partner-api";
+const TABLES: [&str; 7] = ["keys", "workspaces", "clients", "crm", "idempotency", "outbox", "deliveries"];
+/// Most entries of a PutEvents request.
+const PUT_ENTRIES: usize = 10;
+
+/// A fact of the application.
+#[derive(Debug, Clone)]
+pub(crate) struct Fact {
+    pub(crate) detail_type: String,
+    pub(crate) detail: Value,
+}
+
+/// A fact. `id` and `occurred_at` are filled in when it is put, unless they are given.
+pub(crate) fn fact(detail_type: &str, detail: Value) -> Fact {
+    Fact { detail_type: detail_type.to_owned(), detail }
+}
+
+impl Fact {
+    /// The fact with another value of a field.
+    pub(crate) fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.detail[field] = value.into();
+        self
+    }
+
+    /// The fact without a field.
+    pub(crate) fn without(mut self, field: &str) -> Self {
+        self.detail.as_object_mut().unwrap().remove(field);
+        self
+    }
+
+    /// A client of a coach, as the application has it.
+    pub(crate) fn client(coach_id: &str, client_id: &str) -> Self {
+        let detail = json!({
+            "client_id": client_id, "coach_id": coach_id, "email": format!("{client_id}@clients.example"),
+            "full_name": format!("Client {client_id}"), "phone": null, "goals": null, "health_notes": null, "height_in": null,
+            "weight_lbs": null, "is_active": true, "current_phase": null, "phase_started_on": null, "programme_id": null,
+            "created_at": "2026-01-02T03:04:05.678Z", "origin": "application",
+        });
+        fact("client.saved", detail)
+    }
+
+    /// A contact of a coach's CRM.
+    pub(crate) fn contact(coach_id: &str, contact_id: &str) -> Self {
+        let detail = json!({
+            "contact_id": contact_id, "coach_id": coach_id, "name": "Lee Lead", "email": null, "phone": null,
+            "do_not_contact": true, "marketing": { "email": true, "sms": false },
+        });
+        fact("contact.saved", detail)
+    }
+}
+
+impl World {
+    /// Puts facts on the bus and waits until they are stored, set aside or waiting.
+    pub(crate) async fn facts(&self, facts: impl IntoIterator<Item = Fact>) {
+        self.put(facts).await;
+        self.settle().await;
+    }
+
+    /// Puts facts on the bus.
+    pub(crate) async fn put(&self, facts: impl IntoIterator<Item = Fact>) {
+        let now = rendered(self.now().await);
+        let entries: Vec<Value> = facts
+            .into_iter()
+            .map(|Fact { detail_type, mut detail }| {
+                if let Some(members) = detail.as_object_mut() {
+                    members.entry("id").or_insert_with(|| json!(format!("fact-{}", self.number())));
+                    members.entry("occurred_at").or_insert_with(|| json!(now));
+                }
+                json!({
+                    "EventBusName": BUS, "Source": "coaching.application", "DetailType": detail_type, "Detail": detail.to_string(),
+                })
+            })
+            .collect();
+        for entries in entries.chunks(PUT_ENTRIES) {
+            let answer = self.local.aws("AWSEvents.PutEvents", &json!({ "Entries": entries })).await;
+            assert_eq!(answer["FailedEntryCount"], 0, "{answer}");
+        }
+    }
+
+    /// All items of a table, in DynamoDB's own JSON.
+    pub(crate) async fn table(&self, name: &str) -> Vec<Value> {
+        let mut items = Vec::new();
+        let mut start = Value::Null;
+        loop {
+            let mut scan = json!({ "TableName": format!("partner-api-{name}"), "ConsistentRead": true });
+            if !start.is_null() {
+                scan["ExclusiveStartKey"] = start;
+            }
+            let page = self.local.aws("DynamoDB_20120810.Scan", &scan).await;
+            items.extend(list(page["Items"].clone()));
+            start = page["LastEvaluatedKey"].clone();
+            if start.is_null() {
+                return items;
+            }
+        }
+    }
+
+    /// All items of all tables.
+    pub(crate) async fn tables(&self) -> Vec<(&'static str, Value)> {
+        let listed = self.local.aws("DynamoDB_20120810.ListTables", &json!({})).await;
+        assert_eq!(list(listed["TableNames"].clone()).len(), TABLES.len(), "{listed}");
+        let mut all = Vec::new();
+        for table in TABLES {
+            all.extend(self.table(table).await.into_iter().map(|item| (table, item)));
+        }
+        all
+    }
+
+    /// Items of a table whose partition key begins so.
+    pub(crate) async fn items(&self, table: &str, pk_prefix: &str) -> Vec<Value> {
+        let mut items = self.table(table).await;
+        items.retain(|item| item["pk"]["S"].as_str().unwrap().starts_with(pk_prefix));
+        items
+    }
+
+    /// Removes the one item with that partition key whose sort key is not that of an audit record; the item.
+    pub(crate) async fn take_item(&self, table: &str, pk: &str) -> Value {
+        let mut items = self.items(table, pk).await;
+        items.retain(|item| !item["sk"]["S"].as_str().unwrap_or_default().starts_with("AUDIT#"));
+        assert_eq!(items.len(), 1, "{items:?}");
+        let item = items.remove(0);
+        let key = json!({ "pk": item["pk"], "sk": item["sk"] });
+        let delete = json!({ "TableName": format!("partner-api-{table}"), "Key": key });
+        self.local.aws("DynamoDB_20120810.DeleteItem", &delete).await;
+        item
+    }
+
+    /// Puts an item into a table.
+    pub(crate) async fn put_item(&self, table: &str, item: &Value) {
+        let put = json!({ "TableName": format!("partner-api-{table}"), "Item": item });
+        self.local.aws("DynamoDB_20120810.PutItem", &put).await;
+    }
+
+    /// Puts a message into a queue.
+    pub(crate) async fn send(&self, queue: &str, body: &str) {
+        let send = json!({ "QueueUrl": self.queue_url(queue).await, "MessageBody": body });
+        self.local.aws("AmazonSQS.SendMessage", &send).await;
+    }
+
+    async fn queue_url(&self, queue: &str) -> Value {
+        self.local.aws("AmazonSQS.GetQueueUrl", &json!({ "QueueName": queue })).await["QueueUrl"].clone()
+    }
+
+    /// Takes the messages out of a queue; their bodies.
+    pub(crate) async fn take_messages(&self, queue: &str) -> Vec<String> {
+        let url = self.queue_url(queue).await;
+        let mut bodies = Vec::new();
+        loop {
+            let receive = json!({ "QueueUrl": url, "MaxNumberOfMessages": 10, "WaitTimeSeconds": 0 });
+            let answer = self.local.aws("AmazonSQS.ReceiveMessage", &receive).await;
+            let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
+            if messages.is_empty() {
+                return bodies;
+            }
+            for message in messages {
+                let delete = json!({ "QueueUrl": url, "ReceiptHandle": message["ReceiptHandle"] });
+                self.local.aws("AmazonSQS.DeleteMessage", &delete).await;
+                bodies.push(message["Body"].as_str().unwrap().to_owned());
+            }
+        }
+    }
+
+    /// The facts that were set aside since this was last asked.
+    pub(crate) async fn set_aside(&self) -> Vec<Value> {
+        let bodies = self.take_messages("application-feed-dlq").await;
+        bodies.iter().map(|body| serde_json::from_str(body).unwrap()).collect()
+    }
+}
+
+/// All texts and decoded binaries of an item, one after the other.
+pub(crate) fn bytes_of(item: &Value) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    collect(item, &mut bytes);
+    bytes
+}
+
+fn collect(value: &Value, into: &mut Vec<u8>) {
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                into.extend(name.as_bytes());
+                match (name.as_str(), value) {
+                    ("B", Value::String(text)) => into.extend(STANDARD.decode(text).unwrap()),
+                    (_, value) => collect(value, into),
+                }
+                into.push(b'\n');
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, into)),
+        Value::String(text) => into.extend(text.as_bytes()),
+        other => into.extend(other.to_string().as_bytes()),
+    }
+}

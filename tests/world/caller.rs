@@ -1,0 +1,245 @@
+//! Calls over HTTP. A [`Call`] is awaited for its [`Reply`]; nothing is normalised on the way, so that odd requests stay odd.
+
+use std::future::IntoFuture;
+use std::sync::{Arc, RwLock};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, Request};
+use http_body_util::{BodyExt, Full};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioExecutor;
+use serde_json::Value;
+
+use super::members;
+
+/// Where the stack is at present.
+#[derive(Clone, Default)]
+pub(crate) struct Addresses(Arc<RwLock<Urls>>);
+
+#[derive(Clone, Default)]
+struct Urls {
+    base: String,
+    aws: String,
+}
+
+impl Addresses {
+    /// Takes over the addresses of a start.
+    pub(crate) fn set(&self, base: &str, aws: &str) {
+        *self.0.write().unwrap() = Urls { base: base.to_owned(), aws: aws.to_owned() };
+    }
+
+    /// The AWS endpoint.
+    pub(crate) fn aws(&self) -> String {
+        self.0.read().unwrap().aws.clone()
+    }
+
+    /// The API.
+    pub(crate) fn base(&self) -> String {
+        self.0.read().unwrap().base.clone()
+    }
+}
+
+/// Somebody who calls the service, with the headers that tell who.
+#[derive(Clone)]
+pub(crate) struct Caller {
+    client: Client<HttpConnector, Full<Bytes>>,
+    addresses: Addresses,
+    headers: Vec<(String, String)>,
+}
+
+impl Caller {
+    /// A caller without a key.
+    pub(crate) fn anonymous(addresses: &Addresses) -> Self {
+        let client = Client::builder(TokioExecutor::new()).build_http();
+        Self { client, addresses: addresses.clone(), headers: Vec::new() }
+    }
+
+    /// The same caller with one header more on each call.
+    pub(crate) fn with(&self, name: &str, value: &str) -> Self {
+        let mut caller = self.clone();
+        caller.headers.push((name.to_owned(), value.to_owned()));
+        caller
+    }
+
+    /// The same caller with a bearer token on each call.
+    pub(crate) fn bearing(&self, token: &str) -> Self {
+        self.with("authorization", &format!("Bearer {token}"))
+    }
+
+    /// A call by any method.
+    pub(crate) fn call(&self, method: &str, path: &str) -> Call {
+        Call {
+            client: self.client.clone(),
+            method: Method::from_bytes(method.as_bytes()).unwrap(),
+            url: format!("{}{path}", self.addresses.base()),
+            headers: self.headers.clone(),
+            body: Bytes::new(),
+        }
+    }
+
+    /// GET.
+    pub(crate) fn get(&self, path: &str) -> Call {
+        self.call("GET", path)
+    }
+
+    /// POST of JSON.
+    pub(crate) fn post(&self, path: &str, body: Value) -> Call {
+        self.call("POST", path).json(&body)
+    }
+
+    /// PATCH with JSON.
+    pub(crate) fn patch(&self, path: &str, body: Value) -> Call {
+        self.call("PATCH", path).json(&body)
+    }
+
+    /// DELETE.
+    pub(crate) fn delete(&self, path: &str) -> Call {
+        self.call("DELETE", path)
+    }
+
+    /// A call of the AWS endpoint by one of its JSON protocols. Gives the answer of a call that succeeds.
+    pub(crate) async fn aws(&self, target: &str, body: &Value) -> Value {
+        let call = Call { url: self.addresses.aws(), ..self.call("POST", "") };
+        let reply = call
+            .body(body.to_string())
+            .header("x-amz-target", target)
+            .header("content-type", "application/x-amz-json-1.0")
+            .await;
+        reply.expect(200).body
+    }
+}
+
+/// A call that is about to be made.
+#[derive(Clone)]
+#[must_use = "a call is made when it is awaited"]
+pub(crate) struct Call {
+    client: Client<HttpConnector, Full<Bytes>>,
+    method: Method,
+    url: String,
+    headers: Vec<(String, String)>,
+    body: Bytes,
+}
+
+impl Call {
+    /// Sets a header; an earlier one of that name goes.
+    pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(other, _)| other != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Removes a header.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(other, _)| other != name);
+        self
+    }
+
+    /// Sets the body.
+    pub(crate) fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Sets a body of JSON and says that it is.
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.body(body.to_string()).header("content-type", "application/json")
+    }
+
+    /// Names the idempotency key.
+    pub(crate) fn once(self, key: &str) -> Self {
+        self.header("idempotency-key", key)
+    }
+}
+
+impl IntoFuture for Call {
+    type Output = Reply;
+    type IntoFuture = BoxFuture<'static, Reply>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move {
+            let mut request = Request::builder().method(&self.method).uri(&self.url);
+            for (name, value) in &self.headers {
+                request = request.header(name, value);
+            }
+            let request = request.body(Full::new(self.body)).unwrap();
+            let response = self
+                .client
+                .request(request)
+                .await
+                .unwrap_or_else(|error| panic!("{} {}: {error:?}", self.method, self.url));
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await.unwrap().to_bytes();
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            let body = serde_json::from_str(&text).unwrap_or_default();
+            Reply { status: parts.status.as_u16(), headers: parts.headers, body, text }
+        })
+    }
+}
+
+/// The answer to a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: HeaderMap,
+    /// `Null` when it is no JSON.
+    pub(crate) body: Value,
+    pub(crate) text: String,
+}
+
+impl Reply {
+    /// The answer, which has to have this status.
+    #[track_caller]
+    pub(crate) fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+
+    /// The answer, which has to be an error of the service with this status and code.
+    #[track_caller]
+    pub(crate) fn refused(self, status: u16, code: &str) -> Self {
+        let reply = self.expect(status);
+        assert_eq!(reply.body["code"], code, "{}", reply.text);
+        assert!(reply.body["error"].as_str().is_some_and(|error| error.len() > 10), "{}", reply.text);
+        assert!(reply.body["request_id"].as_str().is_some_and(|id| !id.is_empty()), "{}", reply.text);
+        assert_eq!(reply.body.get("event_id").is_some(), status == 500, "{}", reply.text);
+        reply
+    }
+
+    /// The answer, which has to be a 400 that names the field.
+    #[track_caller]
+    pub(crate) fn refused_for(self, field: &str) -> Self {
+        let reply = self.refused(400, "invalid_request");
+        assert!(reply.error().contains(field), "{}", reply.text);
+        reply
+    }
+
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).map(|value| value.to_str().unwrap())
+    }
+
+    /// Whether it is the replay of an earlier answer.
+    pub(crate) fn is_replay(&self) -> bool {
+        self.header("idempotent-replay") == Some("true")
+    }
+
+    /// A member of the body that is a text.
+    #[track_caller]
+    pub(crate) fn str(&self, name: &str) -> &str {
+        self.body[name].as_str().unwrap_or_else(|| panic!("no text {name} in {}", self.text))
+    }
+
+    /// What an error says.
+    #[track_caller]
+    pub(crate) fn error(&self) -> &str {
+        self.str("error")
+    }
+
+    /// The names of the body's members, sorted.
+    #[track_caller]
+    pub(crate) fn members(&self) -> Vec<&str> {
+        members(&self.body)
+    }
+}

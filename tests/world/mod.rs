@@ -1,0 +1,152 @@
+//! A world to test in: a stack of its own in a process of its own, with coaches, keys, receivers and a clock that can be moved.
+//!
+//! Everything goes through the surfaces that the product has: HTTP, the bus, and the AWS endpoint for looking at what is stored.
+
+mod aws;
+mod caller;
+mod coach;
+
+mod receiver;
+mod stack;
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+pub(crate) use aws::{Fact, bytes_of, fact};
+pub(crate) use caller::{Call, Caller, Reply};
+pub(crate) use coach::{Coach, Endpoint};
+pub(crate) use receiver::{Answer, Receiver};
+
+use caller::Addresses;
+use stack::Stack;
+
+/// A stack and all that is around it. Gone when dropped.
+pub(crate) struct World {
+    stack: Mutex<Stack>,
+    addresses: Addresses,
+    local: Caller,
+    numbers: AtomicU64,
+}
+
+impl World {
+    /// An empty world.
+    pub(crate) async fn start() -> Self {
+        let addresses = Addresses::default();
+        let stack = Stack::start(&addresses).await;
+        let local = Caller::anonymous(&addresses);
+        Self { stack: Mutex::new(stack), addresses, local, numbers: AtomicU64::new(0) }
+    }
+
+    /// Kills the stack as `kill -9` does and starts it again on what it had stored.
+    pub(crate) async fn kill_and_restart(&self) {
+        let dir = self.stack.lock().unwrap().kill();
+        let stack = Stack::start_in(dir, &self.addresses).await;
+        *self.stack.lock().unwrap() = stack;
+    }
+
+    /// A caller without a key.
+    pub(crate) fn anonymous(&self) -> Caller {
+        Caller::anonymous(&self.addresses)
+    }
+
+    /// Where the API is, which is also the origin of the settings page.
+    pub(crate) fn base_url(&self) -> String {
+        self.addresses.base()
+    }
+
+    /// Returns when nothing is left to do now.
+    pub(crate) async fn settle(&self) {
+        self.local.post("/_local/settle", json!({})).await.expect(200);
+    }
+
+    /// Moves the stack's clock forward; what becomes due meanwhile happens.
+    pub(crate) async fn advance_s(&self, seconds: u64) {
+        self.local.post("/_local/clock", json!({ "advance_s": seconds })).await.expect(200);
+    }
+
+    /// Moves on to the first second of a calendar minute, so that what follows has a minute of its own.
+    pub(crate) async fn advance_to_next_minute(&self) {
+        let into_minute = self.now().await.timestamp().rem_euclid(60);
+        self.advance_s(60 - into_minute.unsigned_abs()).await;
+    }
+
+    /// The stack's time.
+    pub(crate) async fn now(&self) -> DateTime<Utc> {
+        let health = self.local.get("/_local/health").await.expect(200);
+        time(&health.body["now"])
+    }
+
+    /// The stack's time, and so many seconds more, as the API writes it.
+    pub(crate) async fn timestamp_in(&self, seconds: i64) -> String {
+        rendered(self.now().await + TimeDelta::seconds(seconds))
+    }
+
+    /// Sets faults.
+    pub(crate) async fn faults(&self, plan: Value) {
+        self.local.post("/_local/faults", plan).await.expect(200);
+    }
+
+    /// All mails sent, oldest first.
+    pub(crate) async fn mail(&self) -> Vec<Value> {
+        list(self.local.get("/_local/mail").await.expect(200).body)
+    }
+
+    /// What the service has put on the bus, oldest first: `detail-type` and `detail`.
+    pub(crate) async fn outgoing(&self, detail_type: &str) -> Vec<Value> {
+        let events = self.local.get("/_local/events?source=partner-api&limit=1000").await.expect(200).body;
+        let mut details: Vec<Value> = list(events)
+            .into_iter()
+            .filter(|event| event["detail-type"] == detail_type)
+            .map(|event| event["detail"].clone())
+            .collect();
+        details.sort_by_key(|detail| detail["occurred_at"].to_string());
+        details
+    }
+
+    /// The latest invocations of a function with the calls that each made, newest first.
+    pub(crate) async fn calls(&self, function: &str) -> Vec<Value> {
+        list(self.local.get(&format!("/_local/calls?function={function}&limit=500")).await.expect(200).body)
+    }
+
+    /// Everything that the stack has written to its standard error so far.
+    pub(crate) fn log(&self) -> String {
+        self.stack.lock().unwrap().log()
+    }
+
+    /// A number that this world has not used yet.
+    pub(crate) fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// A JSON array's items.
+#[track_caller]
+pub(crate) fn list(value: Value) -> Vec<Value> {
+    match value {
+        Value::Array(items) => items,
+        other => panic!("no array: {other}"),
+    }
+}
+
+/// A time as the API writes it.
+#[track_caller]
+pub(crate) fn time(value: &Value) -> DateTime<Utc> {
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
+}
+
+/// A time as the API writes it.
+pub(crate) fn rendered(time: DateTime<Utc>) -> String {
+    time.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// The names of an object's members, sorted.
+#[track_caller]
+pub(crate) fn members(value: &Value) -> Vec<&str> {
+    let mut names: Vec<&str> =
+        value.as_object().unwrap_or_else(|| panic!("no object: {value}")).keys().map(String::as_str).collect();
+    names.sort_unstable();
+    names
+}

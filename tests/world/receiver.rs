@@ -1,0 +1,142 @@
+//! A partner's receiver: an HTTP server that answers by a script and keeps what it was sent.
+
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderMap, StatusCode, Uri};
+use serde_json::Value;
+use standardwebhooks::Webhook;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// One request that came.
+#[derive(Debug, Clone)]
+pub(crate) struct Hook {
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+/// How the receiver answers a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Answer {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: String,
+}
+
+impl Answer {
+    /// An answer without a body.
+    pub(crate) fn status(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: String::new() }
+    }
+
+    pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
+        self.headers.push((name, value.to_owned()));
+        self
+    }
+
+    pub(crate) fn body(mut self, body: &str) -> Self {
+        self.body = body.to_owned();
+        self
+    }
+}
+
+#[derive(Default)]
+struct Shared {
+    hooks: Vec<Hook>,
+    script: VecDeque<Answer>,
+    otherwise: Option<Answer>,
+}
+
+/// A running receiver. It answers 204 unless it is told otherwise.
+pub(crate) struct Receiver {
+    port: u16,
+    shared: Arc<Mutex<Shared>>,
+    server: JoinHandle<()>,
+}
+
+impl Receiver {
+    /// A receiver on a free port.
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let shared = Arc::new(Mutex::new(Shared::default()));
+        let router = Router::new().fallback(take).with_state(Arc::clone(&shared));
+        let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
+        Self { port, shared, server }
+    }
+
+    /// Where it listens.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/hook", self.port)
+    }
+
+    /// Answers the next requests so, in this order.
+    pub(crate) fn script(&self, answers: impl IntoIterator<Item = Answer>) {
+        self.shared.lock().unwrap().script.extend(answers);
+    }
+
+    /// Answers all that the script does not cover so.
+    pub(crate) fn otherwise(&self, answer: Answer) {
+        self.shared.lock().unwrap().otherwise = Some(answer);
+    }
+
+    /// What came so far.
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
+        self.shared.lock().unwrap().hooks.clone()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
+
+async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let mut shared = shared.lock().unwrap();
+    shared.hooks.push(Hook { path: uri.path().to_owned(), headers, body: body.to_vec() });
+    let answer = shared.script.pop_front().or_else(|| shared.otherwise.clone()).unwrap_or_else(|| Answer::status(204));
+    let mut response = (StatusCode::from_u16(answer.status).unwrap(), answer.body).into_response();
+    for (name, value) in answer.headers {
+        response.headers_mut().insert(name, value.parse().unwrap());
+    }
+    response
+}
+
+impl Hook {
+    /// A header's value.
+    #[track_caller]
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).unwrap_or_else(|| panic!("no header {name}")).to_str().unwrap()
+    }
+
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The time that was signed, in seconds.
+    pub(crate) fn unix_s(&self) -> i64 {
+        self.header("webhook-timestamp").parse().unwrap()
+    }
+
+    /// Whether the official library, given this secret, makes one of the signatures out of what came. It says nothing of the time: the
+    /// stack's clock may have been moved.
+    pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
+        let expected =
+            Webhook::new(secret).unwrap().sign(self.header("webhook-id"), self.unix_s(), &self.body).unwrap();
+        self.header("webhook-signature").split(' ').any(|signature| signature == expected)
+    }
+
+    /// The official library's own verdict, by the machine's clock: for worlds whose clock was not moved.
+    pub(crate) fn verify(&self, secret: &str) -> bool {
+        Webhook::new(secret).unwrap().verify(&self.body, &self.headers).is_ok()
+    }
+}
