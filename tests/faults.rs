@@ -1,6 +1,7 @@
 //! Faults: what dies, is refused, gets lost or comes twice leaves nothing half done and nothing unsaid.
 
 use std::collections::BTreeSet;
+use std::future::IntoFuture;
 
 use serde_json::{Value, json};
 
@@ -68,7 +69,6 @@ async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
     ada.endpoint(&receiver.url(), "identifiers").await;
     let key = ada.partner_key().await;
     let emails: Vec<String> = (0..10).map(|number| format!("c{number}@example.com")).collect();
-    let settings = ada.settings().await;
     let mut calls = tokio::task::JoinSet::new();
     for email in &emails {
         let call = create(&key, email);
@@ -79,7 +79,6 @@ async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
     calls.join_next().await;
     world.kill_and_restart().await;
     while calls.join_next().await.is_some() {}
-    drop(settings);
     world.advance_s(61).await;
     for email in &emails {
         create(&key, email).await.expect(201);
@@ -192,6 +191,36 @@ async fn refused_requests_of_the_store_are_absorbed_or_told_cleanly() {
 #[tokio::test]
 async fn lost_answers_of_the_store_are_absorbed_or_told_cleanly() {
     survives("store_lost_answers", &[1, 2, 3, 5, 8, 13, 40]).await;
+}
+
+#[tokio::test]
+async fn a_storm_of_faults_amid_creations_leaves_each_whole_or_absent() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    let emails: Vec<String> = (0..30).map(|number| format!("c{number}@example.com")).collect();
+    // Faults meet the requests wherever these happen to be.
+    let storm = async {
+        for _ in 0..25 {
+            world.faults(json!({ "store_conflicts": 2, "store_failures": 2, "store_lost_answers": 2 })).await;
+        }
+    };
+    let creations = futures::future::join_all(emails.iter().map(|email| create(&key, email).into_future()));
+    let (replies, ()) = futures::future::join(creations, storm).await;
+    world.faults(json!({ "store_conflicts": 0, "store_failures": 0, "store_lost_answers": 0 })).await;
+    for reply in replies.into_iter().filter(|reply| reply.status != 201) {
+        reply.refused(500, "internal");
+    }
+    world.advance_s(61).await;
+    for email in &emails {
+        create(&key, email).await.expect(201);
+    }
+    world.advance_s(RECOVERED_S).await;
+    let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
+    holds_exactly(&world, &key, &emails).await;
+    told_of_exactly(&world, &receiver, emails.len()).await;
 }
 
 #[tokio::test]

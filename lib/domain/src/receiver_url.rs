@@ -140,7 +140,9 @@ mod tests {
         let parse = |text| ReceiverUrl::parse(text, Reach::PublicAndLoopback).is_ok();
         assert!(parse("http://127.0.0.1:9000/hook") && parse("http://localhost:9000/") && parse("http://[::1]/"));
         assert!(!parse("https://10.0.0.1/") && !parse("http://169.254.169.254/") && !parse("https://db.internal/"));
-        assert!(parse("https://hooks.example.com/") && !parse("http://hooks.example.com/") && !parse("http://8.8.8.8/"));
+        assert!(
+            parse("https://hooks.example.com/") && !parse("http://hooks.example.com/") && !parse("http://8.8.8.8/")
+        );
     }
 
     #[test]
