@@ -124,6 +124,38 @@ async fn a_workspace_has_at_most_50_live_keys() {
 }
 
 #[tokio::test]
+async fn of_sixty_keys_made_at_once_fifty_are_made_and_the_rest_refused() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let make = || settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
+    let replies = futures::future::join_all((0..60).map(|_| std::future::IntoFuture::into_future(make()))).await;
+    let (made, refused): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 201);
+    assert_eq!((made.len(), refused.len()), (50, 10));
+    for reply in refused {
+        reply.refused(409, "key_limit_reached");
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_key_that_had_expired_frees_no_second_place() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let make = || settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
+    let expires_at = world.timestamp_in(3600).await;
+    let short = json!({ "name": "short", "scope": "partner", "expires_at": expires_at });
+    let short = settings.post("/settings/keys", short).await.expect(201);
+    for _ in 0..49 {
+        make().await.expect(201);
+    }
+    world.advance_s(3601).await;
+    make().await.expect(201);
+    settings.delete(&format!("/settings/keys/{}", short.str("id"))).await.expect(200);
+    make().await.refused(409, "key_limit_reached");
+}
+
+#[tokio::test]
 async fn a_rotation_makes_a_key_like_the_old_one() {
     let world = World::start().await;
     let ada = world.coach("ada").await;

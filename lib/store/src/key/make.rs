@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 
 use super::{KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
-use crate::db::{StoreError, Transacted, n, to_attribute, to_item, write};
+use crate::db::{StoreError, Transacted, n, refused_at, to_attribute, to_item, write};
 use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
 
 /// Most keys of a workspace that are neither revoked nor expired.
@@ -86,11 +86,6 @@ impl Keys {
     ) -> Result<Made, StoreError> {
         for _ in 0..MAX_ROUNDS {
             let Some(workspace) = workspaces.get(coach).await? else { return Ok(Made::UnknownWorkspace) };
-            let (version, ids) = self.key_ids(coach).await?;
-            let live = self.records(&ids).await?.iter().filter(|record| record.is_live(now)).count();
-            if live >= MAX_LIVE_KEYS {
-                return Ok(Made::TooMany);
-            }
             let record = KeyRecord {
                 key_id: key.id(),
                 coach_id: coach.clone(),
@@ -109,25 +104,72 @@ impl Keys {
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
             let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
-            let mut writes = self.creation(&record, key, version);
-            writes.push(unchanged(workspaces, &workspace));
-            writes.push(audit::record(workspaces.table(), coach, action, subject, now));
+            let mut writes = vec![self.take_place(coach), unchanged(workspaces, &workspace)];
             writes.extend(replaces.map(|old| self.retirement(old, now)));
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Made::Done(Box::new(record)));
-            }
-            let replaced = match replaces {
-                Some(old) => self.get(coach, &old.key_id).await?,
-                None => None,
-            };
-            if replaces.is_some() && !replaced.is_some_and(|old| old.is_live(now)) {
-                return Ok(Made::NotLive);
+            writes.extend(self.creation(&record, key));
+            writes.push(audit::record(workspaces.table(), coach, action, subject, now));
+            match self.db.transact(&writes).await? {
+                Transacted::Done => return Ok(Made::Done(Box::new(record))),
+                Transacted::Refused(reasons) if replaces.is_some() && refused_at(&reasons, 2) => {
+                    return Ok(Made::NotLive);
+                }
+                Transacted::Refused(reasons) if refused_at(&reasons, 0) && !self.recount(coach, now).await? => {
+                    return Ok(Made::TooMany);
+                }
+                // The workspace has changed, or a place has become free.
+                Transacted::Refused(_) => {}
             }
         }
         Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the keys kept changing".into() })
     }
 
-    fn creation(&self, record: &KeyRecord, key: &ApiKey, version: Option<u64>) -> Vec<TransactWriteItem> {
+    /// One more live key, if there is room. A key that has expired still counts until somebody needs its place.
+    fn take_place(&self, coach: &CoachId) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(coach_key(coach, "KEYS")))
+            .update_expression("ADD version :one, live_count :one")
+            .condition_expression("attribute_not_exists(live_count) OR live_count < :most")
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":most", n(MAX_LIVE_KEYS));
+        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+    }
+
+    /// A place becomes free with a key that still had one.
+    fn leave_place(&self, coach: &CoachId) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(coach_key(coach, "KEYS")))
+            .update_expression("ADD version :one, live_count :minus_one")
+            .condition_expression("attribute_exists(pk)")
+            .expression_attribute_values(":one", n(1))
+            .expression_attribute_values(":minus_one", n(-1));
+        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+    }
+
+    /// Takes the keys that have expired out of the count. Whether there is room now, or may be since something has changed.
+    async fn recount(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
+        let (version, ids) = self.key_ids(coach).await?;
+        let live = self.records(&ids).await?.iter().filter(|record| record.is_live(now)).count();
+        if live >= MAX_LIVE_KEYS {
+            return Ok(false);
+        }
+        write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(coach_key(coach, "KEYS")));
+            update
+                .update_expression("SET live_count = :live ADD version :one")
+                .condition_expression("version = :version")
+                .expression_attribute_values(":live", n(live))
+                .expression_attribute_values(":one", n(1))
+                .expression_attribute_values(":version", n(version.unwrap_or_default()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        })
+        .await?;
+        Ok(true)
+    }
+
+    fn creation(&self, record: &KeyRecord, key: &ApiKey) -> [TransactWriteItem; 2] {
         let id = record.key_id.as_str();
         let stored =
             Stored { pk: format!("KEY#{id}"), sk: "KEY".to_owned(), hash: key.hash().to_vec(), record: record.clone() };
@@ -137,23 +179,9 @@ impl Keys {
             .condition_expression("attribute_not_exists(pk)");
         let entry = coach_key(&record.coach_id, format!("KEY#{:015}#{id}", record.created_at.ms()));
         let put_entry = Put::builder().table_name(&self.table).set_item(Some(entry));
-        let list = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(coach_key(&record.coach_id, "KEYS")))
-            .update_expression("ADD version :one")
-            .expression_attribute_values(":one", n(1));
-        let list = match version {
-            None => list.condition_expression("attribute_not_exists(pk)"),
-            Some(version) => {
-                list.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-            }
-        };
-        vec![
+        [
             TransactWriteItem::builder().put(put_key.build().expect("a table and an item are given")).build(),
             TransactWriteItem::builder().put(put_entry.build().expect("a table and an item are given")).build(),
-            TransactWriteItem::builder()
-                .update(list.build().expect("a table, a key and an expression are given"))
-                .build(),
         ]
     }
 
@@ -191,12 +219,14 @@ impl Keys {
             .update_expression("SET revoked_at = :now")
             .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
             .expression_attribute_values(":now", n(now.ms()));
-        let writes = [
+        let mut writes = vec![
             TransactWriteItem::builder()
                 .update(update.build().expect("a table, a key and an expression are given"))
                 .build(),
             audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now),
         ];
+        // A key that has expired may have been taken out of the count already.
+        writes.extend(record.is_live(now).then(|| self.leave_place(coach)));
         self.db.transact(&writes).await?;
         self.get(coach, id).await
     }

@@ -1,12 +1,13 @@
 //! Table `keys`: API keys.
 //! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and a counter `w<minute>` per calendar minute of use.
-//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: a version that each new key moves.
+//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: how many live keys there are, and a
+//! version that each change of them moves.
 //!
 //! 1. `authenticate` UpdateItem: checks the key and counts the request at once. The refused update returns what tells unknown, revoked,
 //!    expired and limited apart.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `list`         Query of the coach's partition, then BatchGetItem.
-//! 4. `create`, `rotate` Transaction on the versions of the list and the workspace: at most 50 live keys, entitlements never missed.
+//! 4. `create`, `rotate` Transaction on the count and the workspace's version: at most 50 live keys, entitlements never missed.
 //! 5. `revoke`       Transaction with the audit record.
 //! 6. `copy_entitlements` Query, then UpdateItem of each key that has an older copy.
 
