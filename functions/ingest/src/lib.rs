@@ -4,13 +4,13 @@
 //! that refers to what has not been seen yet goes round again for a while. Neither holds up the others.
 
 mod envelope;
+mod patience;
 mod set_aside;
 mod store_fact;
 
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use chrono::TimeDelta;
 use domain::fact::Fact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Clock, Environment, error_chain};
@@ -25,9 +25,6 @@ use store::workspace::Workspaces;
 use crate::envelope::Envelope;
 use crate::set_aside::Queues;
 use crate::store_fact::{Stored, store};
-
-/// How long a fact waits for what it refers to.
-const PATIENCE: TimeDelta = TimeDelta::minutes(15);
 
 /// The function.
 pub struct App {
@@ -62,7 +59,7 @@ impl App {
         let mut response = SqsBatchResponse::default();
         for message in event.records {
             let id = message.message_id.clone().unwrap_or_default();
-            if let Err(error) = self.message(&message).await {
+            if let Err(error) = self.take(&message).await {
                 tracing::error!(
                     message_id = id,
                     error = error_chain(&*error),
@@ -74,6 +71,27 @@ impl App {
             }
         }
         Ok(response)
+    }
+
+    async fn take(&self, message: &SqsMessage) -> Result<(), BoxError> {
+        let receives = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
+        let receives = receives.unwrap_or(1);
+        if patience::is_worn_out(receives) {
+            return self.give_up(message).await;
+        }
+        match self.message(message).await {
+            Err(error) if patience::is_hopeless(&*error, receives) => {
+                tracing::error!(error = error_chain(&*error), receives, "a fact cannot be stored");
+                self.give_up(message).await
+            }
+            outcome => outcome,
+        }
+    }
+
+    async fn give_up(&self, message: &SqsMessage) -> Result<(), BoxError> {
+        let envelope = Envelope::parse(message.body.as_deref().unwrap_or_default());
+        let envelope = envelope.unwrap_or_else(|unreadable| unreadable);
+        self.queues.set_aside(&envelope, "it could not be stored", Timestamp::new(self.clock.now())).await
     }
 
     async fn message(&self, message: &SqsMessage) -> Result<(), BoxError> {
@@ -92,7 +110,7 @@ impl App {
             Stored::Done => Ok(()),
             Stored::Unknown(reference) => {
                 let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
-                if now.utc() - since.utc() < PATIENCE {
+                if patience::waits_on(since, now) {
                     self.queues.send_round(&envelope, since).await
                 } else {
                     self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await

@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
 use crate::email::Email;
-use crate::id::{ClientId, CoachId};
+use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
 use crate::time::Timestamp;
 
@@ -83,7 +83,7 @@ pub struct Profile {
 pub struct Phase {
     pub current: Option<String>,
     pub started_on: Option<NaiveDate>,
-    pub programme_id: Option<String>,
+    pub programme_id: Option<ProgrammeId>,
 }
 
 /// A client in a list.

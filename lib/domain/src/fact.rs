@@ -10,7 +10,7 @@ use crate::client::{Measure, Origin, Phase, Profile};
 use crate::contact::Marketing;
 use crate::email::{Email, MAX_EMAIL_CHARS};
 use crate::fields::{Fields, Invalid};
-use crate::id::{ClientId, CoachId, ContactId, FactId, MAX_ID_CHARS, PipelineId, TeamId};
+use crate::id::{ClientId, CoachId, ContactId, FactId, InvalidId, MAX_ID_CHARS, PipelineId, ProgrammeId, TeamId};
 use crate::phone::{Country, Phone};
 use crate::time::Timestamp;
 use crate::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};
@@ -21,6 +21,8 @@ pub const SOURCE: &str = "coaching.application";
 const MAX_NAME_CHARS: usize = 1_000;
 const MAX_NOTE_CHARS: usize = 20_000;
 const MAX_URL_CHARS: usize = 2_048;
+/// Beyond any height in inches and weight in pounds, and within what every store can hold.
+const MAX_MEASURE: f64 = 100_000.0;
 
 /// Something that the application says has happened.
 #[derive(Debug, Clone, PartialEq)]
@@ -188,9 +190,7 @@ fn workspace(fields: Fields<'_>) -> Result<Workspace, Invalid> {
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
         email: fields.required_text("email", MAX_EMAIL_CHARS)?.to_owned(),
         name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
-        team_id: nullable(fields, "team_id", MAX_ID_CHARS)?
-            .map(|text| TeamId::parse(text).map_err(|rule| Invalid::field("team_id", rule)))
-            .transpose()?,
+        team_id: nullable_id(fields, "team_id", TeamId::parse)?,
         canonical_host: fields.required("canonical_host", MAX_URL_CHARS, CanonicalHost::parse)?,
         time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
             text.parse::<Tz>().map_err(|_| "must be an IANA time zone such as Europe/Berlin")
@@ -230,7 +230,7 @@ fn client(fields: Fields<'_>) -> Result<ClientSaved, Invalid> {
     let phase = Phase {
         current: nullable(fields, "current_phase", MAX_NAME_CHARS)?.map(str::to_owned),
         started_on: fields.date("phase_started_on")?,
-        programme_id: nullable(fields, "programme_id", MAX_ID_CHARS)?.map(str::to_owned),
+        programme_id: nullable_id(fields, "programme_id", ProgrammeId::parse)?,
     };
     Ok(ClientSaved {
         client_id: fields.required("client_id", MAX_ID_CHARS, ClientId::parse)?,
@@ -272,16 +272,27 @@ fn nullable<'a>(fields: Fields<'a>, name: &str, max: usize) -> Result<Option<&'a
     if fields.value(name).and_then(Value::as_str) == Some("") { Ok(None) } else { fields.text(name, max) }
 }
 
+/// An id or null. An empty one is neither.
+fn nullable_id<T>(
+    fields: Fields<'_>,
+    name: &str,
+    parse: impl FnOnce(&str) -> Result<T, InvalidId>,
+) -> Result<Option<T>, Invalid> {
+    present(fields, name)?;
+    fields.parsed(name, MAX_ID_CHARS, parse)
+}
+
 fn email(fields: Fields<'_>) -> Result<Option<Email>, Invalid> {
     let text = nullable(fields, "email", MAX_EMAIL_CHARS)?;
     text.map(|text| Email::parse(text).map_err(|rule| Invalid::field("email", rule))).transpose()
 }
 
 fn measure(fields: Fields<'_>, name: &str) -> Result<Option<Measure>, Invalid> {
+    const RULE: &str = "must be null or a number from 0 to 100000";
     present(fields, name)?;
-    let number =
-        fields.value(name).map(|value| value.as_f64().ok_or_else(|| Invalid::field(name, "must be a number or null")));
-    Ok(number.transpose()?.map(Measure))
+    let Some(value) = fields.value(name) else { return Ok(None) };
+    let number = value.as_f64().filter(|number| (0.0..=MAX_MEASURE).contains(number));
+    number.map(|number| Some(Measure(number))).ok_or_else(|| Invalid::field(name, RULE))
 }
 
 #[cfg(test)]
@@ -320,6 +331,15 @@ mod tests {
             assert_eq!(Fact::parse("client.saved", &mistyped).unwrap_err().field.as_deref(), Some(name.as_str()));
         }
         assert!(Fact::parse("client.exploded", &whole).unwrap_err().message.contains("DetailType"));
+    }
+
+    #[test]
+    fn an_empty_id_and_an_immense_number_are_malformed() {
+        for (name, bad) in [("programme_id", json!("")), ("height_in", json!(1e308)), ("weight_lbs", json!(-1))] {
+            let mut fact = client_saved();
+            fact[name] = bad;
+            assert_eq!(Fact::parse("client.saved", &fact).unwrap_err().field.as_deref(), Some(name));
+        }
     }
 
     #[test]

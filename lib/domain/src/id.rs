@@ -74,6 +74,8 @@ opaque_id! {
     TeamId
     /// A client. Chosen by whoever created the client.
     ClientId
+    /// A coaching programme. Chosen by the application.
+    ProgrammeId
     /// A CRM pipeline. Chosen by the application.
     PipelineId
     /// An API key's record. Says nothing about the key.
@@ -136,6 +138,12 @@ impl DeliveryId {
     /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by it.
     pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
         Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
+    }
+
+    /// The delivery id that `text` is, in the form that [`DeliveryId::derive`] gives.
+    pub fn parse_whole(text: &str) -> Result<Self, InvalidId> {
+        let digits = text.strip_prefix("dlv_").filter(|digits| digits.len() == 32).ok_or(InvalidId)?;
+        if digits.bytes().all(|b| b.is_ascii_hexdigit()) { Self::parse(text) } else { Err(InvalidId) }
     }
 
     /// The first id that a delivery of an event at `at_ms` could have.

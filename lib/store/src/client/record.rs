@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 use domain::client::{Client, ClientListItem, Measure, Origin, Phase, Profile};
 use domain::email::Email;
-use domain::id::{ClientId, CoachId};
+use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::phone::Phone;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub(super) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     phase_started_on: Option<NaiveDate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    programme_id: Option<String>,
+    programme_id: Option<ProgrammeId>,
     created_at: Timestamp,
     pub(super) origin: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
