@@ -26,6 +26,15 @@ async fn an_unknown_path_is_not_found_with_or_without_a_key() {
 }
 
 #[tokio::test]
+async fn a_path_that_does_not_decode_names_nothing_and_is_no_way_past_the_key() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    ada.partner_key().await.get("/v1/clients/%ff").await.refused(404, "not_found");
+    world.anonymous().get("/v1/clients/%ff").await.refused(401, "unauthorized");
+    ada.settings().await.get("/settings/webhooks/%ff").await.refused(404, "not_found");
+}
+
+#[tokio::test]
 async fn a_known_path_names_the_methods_that_it_takes() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

@@ -1,8 +1,9 @@
 //! `GET /v1/clients/{clientId}`: one client, whole.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use domain::id::ClientId;
+use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use store::StoreError;
 use store::client::StoredClient;
@@ -11,7 +12,7 @@ use crate::App;
 
 pub(crate) const CLIENT: &str = "client";
 
-pub(crate) async fn read(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
     let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         let found = found?.filter(|found| found.client.coach_id == partner.coach);

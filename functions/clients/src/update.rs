@@ -1,8 +1,9 @@
 //! `PATCH /v1/clients/{clientId}`: switches a client on or off. Neither frees nor takes a seat.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use domain::client_draft::parse_activation;
+use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use store::StoreError;
 use store::client::StoredClient;
@@ -10,7 +11,7 @@ use store::client::StoredClient;
 use crate::App;
 use crate::read::{CLIENT, find};
 
-pub(crate) async fn update(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
     let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         inbound.check_size()?;

@@ -1,11 +1,12 @@
 //! `GET /settings/webhooks/{id}/deliveries`: the delivery log of an endpoint, newest first.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use domain::delivery::DeliveryStatus;
 use domain::fields::Invalid;
 use domain::id::DeliveryId;
 use domain::list::DELIVERY_PAGE;
+use edge::inbound::PathParameter;
 use edge::{Inbound, Reply};
 use serde_json::json;
 
@@ -13,12 +14,12 @@ use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
 
-pub(crate) async fn list(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn list(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let limit = DELIVERY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
         let status = inbound.query("status").map(|status| DeliveryStatus::parse(&status));
         let status = status.transpose().map_err(|rule| Invalid::field("status", rule))?;
-        let cursor = inbound.query("cursor").map(|cursor| DeliveryId::parse(&cursor));
+        let cursor = inbound.query("cursor").map(|cursor| DeliveryId::parse_whole(&cursor));
         let cursor =
             cursor.transpose().map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?;
         let endpoint = find(&app, &session, &id).await?;

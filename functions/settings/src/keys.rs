@@ -1,11 +1,12 @@
 //! `/settings/keys`: a coach's API keys. A key itself is in the answer to its creation, once.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::fields::{Fields, Invalid};
 use domain::id::KeyId;
 use domain::time::Timestamp;
+use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn rotate(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn rotate(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let id = KeyId::parse(&id).map_err(|_| Problem::NotFound(KEY))?;
         let rotated = app.keys.rotate(&app.workspaces, &session.coach, &id, new_api_key, session.now).await?;
@@ -74,7 +75,7 @@ pub(crate) async fn rotate(State(app): State<App>, Path(id): Path<String>, inbou
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn revoke(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn revoke(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let id = KeyId::parse(&id).map_err(|_| Problem::NotFound(KEY))?;
         let revoked = app.keys.revoke(&app.workspaces, &session.coach, &id, session.now).await?;

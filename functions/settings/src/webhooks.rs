@@ -1,11 +1,12 @@
 //! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation, once.
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::Response;
 use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointView};
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
+use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::random_bytes;
 use serde_json::json;
@@ -43,12 +44,12 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn read(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| Reply::ok(&find(&app, &session, &id).await?.view());
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn change(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(&inbound.json()?)?, app.reach)?;
         match app.endpoints.change(&session.coach, &parse(&id)?, &change, session.now).await? {
@@ -60,7 +61,7 @@ pub(crate) async fn change(State(app): State<App>, Path(id): Path<String>, inbou
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn delete(State(app): State<App>, Path(id): Path<String>, inbound: Inbound) -> Response {
+pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
         Reply::ok(&deleted.ok_or(Problem::NotFound(ENDPOINT))?.view())

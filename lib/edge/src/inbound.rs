@@ -1,8 +1,11 @@
 //! A request as the functions see it, and the ways to read it.
 
-use axum::extract::{FromRequest, Request};
+use std::convert::Infallible;
+
+use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
 use domain::time::Timestamp;
+use http::request::Parts;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt;
 use lambda_http::RequestExt;
@@ -46,6 +49,21 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
             body: collected.to_bytes(),
             claims,
         })
+    }
+}
+
+/// The decoded value of a path's one parameter. What does not decode is left empty: it names nothing, which the caller is told after it
+/// has been let in.
+#[derive(Debug, Clone)]
+pub struct PathParameter(pub String);
+
+impl<S: Send + Sync> FromRequestParts<S> for PathParameter {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let parameters = RawPathParams::from_request_parts(parts, state).await;
+        let value = parameters.ok().and_then(|parameters| parameters.iter().next().map(|(_, value)| value.to_owned()));
+        Ok(Self(value.unwrap_or_default()))
     }
 }
 
@@ -112,8 +130,10 @@ impl Inbound {
     pub fn wants_problem_json(&self) -> bool {
         let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
         accept.split(',').any(|range| {
-            let kind = range.split(';').next().unwrap_or_default();
-            kind.trim().eq_ignore_ascii_case("application/problem+json")
+            let mut parts = range.split(';').map(str::trim);
+            let kind = parts.next().unwrap_or_default();
+            let refused = parts.any(|part| matches!(part.strip_prefix("q="), Some("0" | "0.0" | "0.00" | "0.000")));
+            kind.eq_ignore_ascii_case("application/problem+json") && !refused
         })
     }
 }

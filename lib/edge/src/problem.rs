@@ -113,7 +113,7 @@ impl Problem {
             Self::Invalid(invalid) => (StatusCode::BAD_REQUEST, "invalid_request", invalid.message.clone()),
             Self::NotFound(what) => (StatusCode::NOT_FOUND, "not_found", format!("There is no such {what}.")),
             Self::UnknownPath => {
-                (StatusCode::NOT_FOUND, "unknown_path", "There is nothing at this path. All paths begin with /v1/.".to_owned())
+                (StatusCode::NOT_FOUND, "unknown_path", "There is nothing at this path. Paths begin with /v1/ or /settings/.".to_owned())
             }
             Self::MethodNotAllowed(methods) => (
                 StatusCode::METHOD_NOT_ALLOWED,
