@@ -168,6 +168,11 @@ impl EndpointChange {
         if !FIELDS.iter().any(|name| fields.mentions(name)) {
             return Err(Invalid::whole("The body must set at least one of url, events, description and enabled."));
         }
+        if let Some(name) =
+            ["url", "events", "enabled"].into_iter().find(|name| fields.mentions(name) && !fields.has(name))
+        {
+            return Err(Invalid::field(name, "must not be null; leave it out to keep it"));
+        }
         let description = fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned);
         Ok(Self {
             url: fields.parsed("url", MAX_URL_CHARS, |text| ReceiverUrl::parse(text, reach))?,

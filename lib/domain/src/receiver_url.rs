@@ -16,7 +16,7 @@ pub const MAX_URL_CHARS: usize = 2048;
 const LOOPBACK_NAME: &str = "localhost";
 /// Names that lead into private networks or to a cloud's metadata, and every name below them.
 const REFUSED_NAMES: [&str; 7] =
-    [LOOPBACK_NAME, "internal", "local", "localdomain", "home.arpa", "instance-data", "metadata.google.internal"];
+    [LOOPBACK_NAME, "internal", "local", "localdomain", "home.arpa", "instance-data", "metadata"];
 
 /// What may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -14,12 +14,14 @@ const MAX_JITTER_PERCENT: i64 = 5;
 /// Longest time that SQS holds a message back.
 pub const MAX_QUEUE_DELAY_S: u32 = 900;
 
-/// The wait before the attempt after `attempts_made`; `None` when there is no attempt left. `jitter` spreads over the whole range.
+/// The wait before the attempt after `attempts_made`; `None` when there is no attempt left. `jitter` spreads over the whole range. In
+/// whole seconds, which is as finely as a queue delays: the attempt is made when the log says that it is.
 pub fn gap_after(attempts_made: u32, jitter: u16) -> Option<TimeDelta> {
     let index = usize::try_from(attempts_made.checked_sub(1)?).ok()?;
-    let gap_ms = i64::from(*GAPS_S.get(index)?) * 1000;
-    let extra_ms = gap_ms * MAX_JITTER_PERCENT * i64::from(jitter) / (100 * i64::from(u16::MAX));
-    Some(TimeDelta::milliseconds(gap_ms + extra_ms))
+    let gap_s = i64::from(*GAPS_S.get(index)?);
+    let most_extra_s = gap_s * MAX_JITTER_PERCENT / 100;
+    let extra_s = (most_extra_s + 1) * i64::from(jitter) / (i64::from(u16::MAX) + 1);
+    Some(TimeDelta::seconds(gap_s + extra_s))
 }
 
 /// How long a message that is due in `wait` is to be delayed for now, in whole seconds: the wait rounded up, or the longest that the
@@ -50,6 +52,7 @@ mod tests {
             let gap = gap_after(made, jitter).unwrap();
             let base = gap_after(made, 0).unwrap();
             prop_assert!(gap >= base && gap.num_milliseconds() <= base.num_milliseconds() * 105 / 100);
+            prop_assert_eq!(gap.subsec_nanos(), 0);
         }
 
         #[test]
