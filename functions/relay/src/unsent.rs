@@ -1,7 +1,5 @@
 //! What the stream has not carried: found by the index of unsent entries, which the schedule goes through.
 
-use std::collections::HashSet;
-
 use chrono::TimeDelta;
 use futures::future::{join_all, try_join_all};
 use runtime::{BoxError, error_chain};
@@ -25,15 +23,11 @@ impl App {
     /// Carries what is overdue in one shard; the number of entries that failed.
     async fn carry_shard(&self, shard: u8) -> Result<usize, BoxError> {
         let overdue = self.now() + -GRACE;
-        let mut seen: HashSet<String> = HashSet::new();
+        let mut start = None;
         let mut failed = 0;
         for _ in 0..MAX_ROUNDS {
-            let mut ids = self.outbox.unsent(shard, overdue, ROUND_ENTRIES).await?;
-            // The index runs behind the table, and what fails stays in it.
-            ids.retain(|id| seen.insert(id.clone()));
-            if ids.is_empty() {
-                break;
-            }
+            // On from where the last round ended: what fails stays in the index, and must not keep the rest waiting.
+            let (ids, next) = self.outbox.unsent(shard, overdue, ROUND_ENTRIES, start).await?;
             let mut entries: Vec<Entry> = Vec::with_capacity(ids.len());
             for (id, got) in ids.iter().zip(join_all(ids.iter().map(|id| self.outbox.get(id))).await) {
                 match got {
@@ -46,6 +40,10 @@ impl App {
                 }
             }
             failed += self.carry(&entries).await.iter().filter(|carried| carried.is_err()).count();
+            start = next;
+            if start.is_none() {
+                break;
+            }
         }
         Ok(failed)
     }

@@ -51,6 +51,10 @@ pub struct Entry {
     pub send_after: Timestamp,
 }
 
+/// Where a page of unsent entries ended.
+#[derive(Debug, Clone)]
+pub struct UnsentStart(Item);
+
 #[derive(Serialize, Deserialize)]
 struct Record {
     pk: String,
@@ -106,14 +110,22 @@ impl Outbox {
         self.entry(record)
     }
 
-    /// Ids of one shard's entries that should have been sent before `before`, oldest first, at most `limit`.
-    pub async fn unsent(&self, shard: u8, before: Timestamp, limit: i32) -> Result<Vec<String>, StoreError> {
+    /// Ids of one shard's entries that should have been sent before `before`, oldest first, at most `limit`, from where an earlier page
+    /// ended.
+    pub async fn unsent(
+        &self,
+        shard: u8,
+        before: Timestamp,
+        limit: i32,
+        start: Option<UnsentStart>,
+    ) -> Result<(Vec<String>, Option<UnsentStart>), StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name("unsent");
         let found = query
             .key_condition_expression("unsent_shard = :shard AND send_after < :before")
             .expression_attribute_values(":shard", s(shard.to_string()))
             .expression_attribute_values(":before", n(before.ms()))
             .limit(limit)
+            .set_exclusive_start_key(start.map(|start| start.0))
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
@@ -122,7 +134,7 @@ impl Outbox {
             Some(AttributeValue::S(id)) => Some(id),
             _ => None,
         });
-        Ok(ids.collect())
+        Ok((ids.collect(), found.last_evaluated_key.map(UnsentStart)))
     }
 
     /// The entry with that id, unless it has been sent.
