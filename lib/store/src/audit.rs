@@ -8,7 +8,7 @@ use domain::id::CoachId;
 use domain::time::Timestamp;
 use runtime::random_bytes;
 
-use crate::db::s;
+use crate::db::{putting, s};
 
 /// Part of the change's transaction. `action` is a noun and a verb, such as `endpoint.created`.
 pub(crate) fn record(table: &str, coach: &CoachId, action: &str, subject: &str, at: Timestamp) -> TransactWriteItem {
@@ -20,7 +20,6 @@ pub(crate) fn record(table: &str, coach: &CoachId, action: &str, subject: &str, 
         .item("action", s(action))
         .item("subject", s(subject))
         .item("at", s(at.to_string()))
-        .condition_expression("attribute_not_exists(pk)")
-        .build();
-    TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+        .condition_expression("attribute_not_exists(pk)");
+    putting(put)
 }

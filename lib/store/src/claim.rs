@@ -20,7 +20,7 @@ use runtime::{BoxError, Environment, random_bytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, b, from_item, n, s, to_item, write};
+use crate::db::{Db, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
 use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 
@@ -194,7 +194,7 @@ impl Claims {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
         let update =
             self.owned(claim).update_expression("SET stage = :stage").expression_attribute_values(":stage", b(sealed));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// The claim ends with an answer, together with the work that it is the answer to.
@@ -206,7 +206,7 @@ impl Claims {
             .expression_attribute_values(":status", n(answer.status))
             .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
             .expression_attribute_values(":expires", n((now + keep).unix_s()));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     fn owned(&self, claim: &Claim) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {

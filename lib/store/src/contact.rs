@@ -15,7 +15,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, s, to_item};
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, putting, s, to_item, updating};
 use crate::held_by::{Address, Holders};
 use crate::workspace::partition;
 
@@ -89,7 +89,7 @@ impl Contacts {
             .expression_attribute_values(":now", s(now.to_string()))
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":null", aws_sdk_dynamodb::types::AttributeValue::Null(true));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// Stores a contact as the application has it, unless a newer state is stored.
@@ -155,7 +155,7 @@ impl Contacts {
                 put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
             }
         };
-        TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+        putting(put)
     }
 
     /// Writes that take a contact from its old addresses to its new ones.

@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
 use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, KeysAndAttributes, ReturnConsumedCapacity, TransactWriteItem,
 };
@@ -253,6 +254,28 @@ where
 /// Between nothing and the whole of `longest`: transactions that met must not meet again.
 fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(f64::from(u16::from_be_bytes(random_bytes())) / f64::from(u16::MAX))
+}
+
+/// A put as part of a transaction.
+pub(crate) fn putting(put: PutBuilder) -> TransactWriteItem {
+    TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+}
+
+/// An update as part of a transaction.
+pub(crate) fn updating(update: UpdateBuilder) -> TransactWriteItem {
+    TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+}
+
+/// A delete as part of a transaction.
+pub(crate) fn deleting(delete: DeleteBuilder) -> TransactWriteItem {
+    TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build()
+}
+
+/// A condition as part of a transaction.
+pub(crate) fn checking(check: ConditionCheckBuilder) -> TransactWriteItem {
+    TransactWriteItem::builder()
+        .condition_check(check.build().expect("a table, a key and a condition are given"))
+        .build()
 }
 
 /// A string attribute.

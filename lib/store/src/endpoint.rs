@@ -21,7 +21,10 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::audit;
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, refused_at, s, to_item};
+use crate::db::{
+    Db, Item, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at, s, to_item,
+    updating,
+};
 use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 use crate::workspace::key as workspace_key;
@@ -139,12 +142,11 @@ impl Endpoints {
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(to_item(&record)))
-            .condition_expression("attribute_not_exists(pk)")
-            .build();
+            .condition_expression("attribute_not_exists(pk)");
         let writes = [
             self.workspace_exists(coach),
             self.count_up(coach),
-            TransactWriteItem::builder().put(put.expect("a table and an item are given")).build(),
+            putting(put),
             audit::record(&self.table, coach, "endpoint.created", record.id.as_str(), now),
         ];
         match self.db.transact(&writes).await? {
@@ -191,10 +193,9 @@ impl Endpoints {
         let delete = Delete::builder()
             .table_name(&self.table)
             .set_key(Some(key(coach, id)))
-            .condition_expression("attribute_exists(pk)")
-            .build();
+            .condition_expression("attribute_exists(pk)");
         let writes = [
-            TransactWriteItem::builder().delete(delete.expect("a table and a key are given")).build(),
+            deleting(delete),
             self.count_down(coach),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];
@@ -235,18 +236,16 @@ impl Endpoints {
             .set_item(Some(to_item(&replacement)))
             .condition_expression("#version = :seen")
             .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":seen", n(seen))
-            .build();
-        TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+            .expression_attribute_values(":seen", n(seen));
+        putting(put)
     }
 
     fn workspace_exists(&self, coach: &CoachId) -> TransactWriteItem {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(workspace_key(coach)))
-            .condition_expression("attribute_exists(pk)")
-            .build();
-        TransactWriteItem::builder().condition_check(check.expect("a table, a key and a condition are given")).build()
+            .condition_expression("attribute_exists(pk)");
+        checking(check)
     }
 
     fn count_up(&self, coach: &CoachId) -> TransactWriteItem {
@@ -256,9 +255,8 @@ impl Endpoints {
             .update_expression("ADD endpoints :one")
             .condition_expression("attribute_not_exists(endpoints) OR endpoints < :most")
             .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":most", n(MAX_ENDPOINTS))
-            .build();
-        TransactWriteItem::builder().update(update.expect("a table, a key and an expression are given")).build()
+            .expression_attribute_values(":most", n(MAX_ENDPOINTS));
+        updating(update)
     }
 
     fn count_down(&self, coach: &CoachId) -> TransactWriteItem {
@@ -268,9 +266,8 @@ impl Endpoints {
             .update_expression("ADD endpoints :less")
             .condition_expression("endpoints > :none")
             .expression_attribute_values(":less", n(-1))
-            .expression_attribute_values(":none", n(0))
-            .build();
-        TransactWriteItem::builder().update(update.expect("a table, a key and an expression are given")).build()
+            .expression_attribute_values(":none", n(0));
+        updating(update)
     }
 }
 

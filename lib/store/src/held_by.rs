@@ -5,7 +5,7 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
 
-use crate::db::{Item, StoreError, s};
+use crate::db::{Item, StoreError, deleting, putting, s, updating};
 
 /// The holders of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl Address<'_> {
         item.insert("holder".to_owned(), s(id));
         let put =
             Put::builder().table_name(self.table).set_item(Some(item)).condition_expression("attribute_not_exists(pk)");
-        TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+        putting(put)
     }
 
     /// Adds a holder to what was found; nothing to write when it is one already.
@@ -66,11 +66,7 @@ impl Address<'_> {
             .condition_expression("holder = :holder")
             .expression_attribute_values(":joining", AttributeValue::Ss(vec![id.to_owned()]))
             .expression_attribute_values(":holder", s(&holders.holder));
-        Some(
-            TransactWriteItem::builder()
-                .update(update.build().expect("a table, a key and an expression are given"))
-                .build(),
-        )
+        Some(updating(update))
     }
 
     /// Takes a holder off what was found; nothing to write when it is none.
@@ -82,9 +78,7 @@ impl Address<'_> {
                 .set_key(Some(self.key))
                 .condition_expression("holder = :holder AND attribute_not_exists(later_holders)")
                 .expression_attribute_values(":holder", s(id));
-            return Some(
-                TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build(),
-            );
+            return Some(deleting(delete));
         }
         let update = Update::builder()
             .table_name(self.table)
@@ -99,10 +93,6 @@ impl Address<'_> {
             .update_expression(expression)
             .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving.clone()]))
             .expression_attribute_values(":leaving", s(leaving));
-        Some(
-            TransactWriteItem::builder()
-                .update(update.build().expect("a table, a key and an expression are given"))
-                .build(),
-        )
+        Some(updating(update))
     }
 }

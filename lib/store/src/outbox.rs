@@ -17,7 +17,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, b, from_item, n, read_failed, s, to_item, write};
+use crate::db::{Db, Item, StoreError, b, from_item, n, putting, read_failed, s, to_item, updating, write};
 use crate::vault::Vault;
 
 /// Partitions of the `unsent` index.
@@ -86,8 +86,8 @@ impl Outbox {
             send_after: send_after.ms(),
             sealed: self.vault.seal_json(&context(content.id()), content),
         };
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record))).build();
-        TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
+        putting(put)
     }
 
     /// Lets an entry go that was held back. An entry that has been sent in the meantime stays gone: the caller learns it from the
@@ -99,9 +99,8 @@ impl Outbox {
             .update_expression("SET sealed = :sealed, send_after = :now")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(content.id()), content)))
-            .expression_attribute_values(":now", n(now.ms()))
-            .build();
-        TransactWriteItem::builder().update(update.expect("a table, a key and an expression are given")).build()
+            .expression_attribute_values(":now", n(now.ms()));
+        updating(update)
     }
 
     /// The entry that a stream record's new image holds.

@@ -18,7 +18,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, to_attribute, write,
+    Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, to_attribute, updating, write,
 };
 
 /// How often a save that lost a race is decided anew.
@@ -176,7 +176,7 @@ impl Workspaces {
                 .expression_attribute_values(":version", n(found.version))
                 .expression_attribute_values(":count", n(found.client_count)),
         };
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// Stores a team as the application has it, unless a newer state is stored.
@@ -212,7 +212,7 @@ impl Workspaces {
         let update = self
             .seats(coach, team, 1, 1, &format!(" AND {BELOW_CAP}"))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// One more client of the team, if its cap allows it.
@@ -223,7 +223,7 @@ impl Workspaces {
             .update_expression("ADD client_count :one")
             .condition_expression(format!("attribute_exists(pk) AND {BELOW_CAP}"))
             .expression_attribute_values(":one", n(1));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// A change of the counts that no cap stops. The team must still be the one that was read.
@@ -235,7 +235,7 @@ impl Workspaces {
         active: i64,
     ) -> TransactWriteItem {
         let update = self.seats(coach, team, clients, active, "");
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// A client was switched on (1) or off (-1).
@@ -246,7 +246,7 @@ impl Workspaces {
             .update_expression("ADD active_count :change")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":change", n(change));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// The same for a team.
@@ -257,7 +257,7 @@ impl Workspaces {
             .update_expression("ADD client_count :clients")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":clients", n(clients));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     fn seats(

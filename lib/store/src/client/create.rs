@@ -16,7 +16,7 @@ use serde::Serialize;
 use crate::claim::{Answer, Claim, Claims};
 use crate::client::record::Record;
 use crate::client::{Clients, email_pk, key};
-use crate::db::{StoreError, Transacted, refused_at, to_attribute, to_item};
+use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
 use crate::held_by::Address;
 use crate::outbox::Content;
 use crate::workspace::{SeatRefusal, seat_refusal};
@@ -152,9 +152,7 @@ impl Clients {
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":state", to_attribute(&state));
-        let intake = intake.build().expect("a table, a key and an expression are given");
-        let intake = TransactWriteItem::builder().update(intake).build();
-        let mut writes = vec![intake, claims.answer(claim, answer, keep, now)];
+        let mut writes = vec![updating(intake), claims.answer(claim, answer, keep, now)];
         let release = self.outbox.release(&Content::Fact(Box::new(fact.clone())), now);
         let fact_index = writes.len();
         writes.push(release);
@@ -169,8 +167,8 @@ impl Clients {
 
     fn put_if_new<R: Serialize>(&self, record: &R) -> TransactWriteItem {
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(record)));
-        let put = put.condition_expression("attribute_not_exists(pk)").build();
-        TransactWriteItem::builder().put(put.expect("a table and an item are given")).build()
+        let put = put.condition_expression("attribute_not_exists(pk)");
+        putting(put)
     }
 }
 

@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 
 use crate::client::record::Record;
 use crate::client::{Clients, MAX_ROUNDS, email_pk, key};
-use crate::db::{StoreError, Transacted, n, to_item};
+use crate::db::{StoreError, Transacted, n, putting, to_item};
 use crate::held_by::Address;
 use crate::outbox::Content;
 use crate::workspace::StoredWorkspace;
@@ -106,7 +106,7 @@ impl Clients {
                 put.condition_expression("version = :version").expression_attribute_values(":version", n(found.version))
             }
         };
-        TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+        putting(put)
     }
 
     fn seat_writes(&self, seats: &Seats<'_>) -> Vec<TransactWriteItem> {

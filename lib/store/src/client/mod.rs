@@ -25,7 +25,7 @@ pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 pub use feed::FeedOutcome;
 
 use crate::contact::Contacts;
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s};
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, updating};
 use crate::held_by::Holders;
 use crate::outbox::{Content, Outbox};
 use crate::workspace::Workspaces;
@@ -183,7 +183,7 @@ impl Clients {
         } else {
             update.update_expression(format!("SET {set} REMOVE active_owner ADD version :one"))
         };
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     async fn record(&self, id: &ClientId) -> Result<Option<Record>, StoreError> {

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 
 use super::{KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
-use crate::db::{StoreError, Transacted, n, refused_at, to_attribute, to_item, write};
+use crate::db::{StoreError, Transacted, checking, n, putting, refused_at, to_attribute, to_item, updating, write};
 use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
 
 /// Most keys of a workspace that are neither revoked nor expired.
@@ -132,7 +132,7 @@ impl Keys {
             .condition_expression("attribute_not_exists(live_count) OR live_count < :most")
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":most", n(MAX_LIVE_KEYS));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// A place becomes free with a key that still had one.
@@ -144,7 +144,7 @@ impl Keys {
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":minus_one", n(-1));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// Takes the keys that have expired out of the count. Whether there is room now, or may be since something has changed.
@@ -179,10 +179,7 @@ impl Keys {
             .condition_expression("attribute_not_exists(pk)");
         let entry = coach_key(&record.coach_id, format!("KEY#{:015}#{id}", record.created_at.ms()));
         let put_entry = Put::builder().table_name(&self.table).set_item(Some(entry));
-        [
-            TransactWriteItem::builder().put(put_key.build().expect("a table and an item are given")).build(),
-            TransactWriteItem::builder().put(put_entry.build().expect("a table and an item are given")).build(),
-        ]
+        [putting(put_key), putting(put_entry)]
     }
 
     /// A rotated key ends after the overlap, or earlier if it was to end earlier.
@@ -198,7 +195,7 @@ impl Keys {
             )
             .expression_attribute_values(":ends", n(ends_at))
             .expression_attribute_values(":now", n(now.ms()));
-        TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
+        updating(update)
     }
 
     /// Ends a key at once; the record stays. `None`: the coach has no such key. A second time changes nothing.
@@ -219,12 +216,8 @@ impl Keys {
             .update_expression("SET revoked_at = :now")
             .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
             .expression_attribute_values(":now", n(now.ms()));
-        let mut writes = vec![
-            TransactWriteItem::builder()
-                .update(update.build().expect("a table, a key and an expression are given"))
-                .build(),
-            audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now),
-        ];
+        let mut writes =
+            vec![updating(update), audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now)];
         // A key that has expired may have been taken out of the count already.
         writes.extend(record.is_live(now).then(|| self.leave_place(coach)));
         self.db.transact(&writes).await?;
@@ -269,7 +262,5 @@ fn unchanged(workspaces: &Workspaces, workspace: &StoredWorkspace) -> TransactWr
         .set_key(Some(workspace_key(&workspace.workspace.coach_id)))
         .condition_expression("version = :version")
         .expression_attribute_values(":version", n(workspace.version));
-    TransactWriteItem::builder()
-        .condition_check(check.build().expect("a table, a key and a condition are given"))
-        .build()
+    checking(check)
 }
