@@ -13,6 +13,6 @@ fmt:
 build:
     sam build
 
-# Lints, and the documentation as a reader would open it.
+# The documentation as a reader would open it.
 doc:
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --open

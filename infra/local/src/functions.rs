@@ -1,4 +1,4 @@
-//! The functions that are linked in. Adding one is a line in [`Functions::linked`].
+//! The functions that are linked in. Adding one is a line in [`crate::linked::all`].
 //!
 //! A function knows nothing of this: it is handed the events that AWS Lambda would hand it, as JSON.
 
