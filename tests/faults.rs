@@ -39,13 +39,19 @@ async fn told_of_exactly(world: &World, receiver: &Receiver, events: usize) {
     assert!(world.table("outbox").await.is_empty(), "what has been sent is deleted");
 }
 
-#[tokio::test]
-async fn an_event_outlives_a_kill_between_commit_and_publishing() {
+/// A coach's key, and the receiver that is told of what is created with it.
+async fn told_of_creations() -> (World, Receiver, Caller) {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
     ada.endpoint(&receiver.url(), "identifiers").await;
     let key = ada.partner_key().await;
+    (world, receiver, key)
+}
+
+#[tokio::test]
+async fn an_event_outlives_a_kill_between_commit_and_publishing() {
+    let (world, receiver, key) = told_of_creations().await;
     let emails: Vec<String> = (0..4).map(|number| format!("c{number}@example.com")).collect();
     for email in &emails {
         let made = create(&key, email).await.expect(201);
@@ -63,11 +69,7 @@ async fn an_event_outlives_a_kill_between_commit_and_publishing() {
 
 #[tokio::test]
 async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    let ada = world.coach("ada").await;
-    ada.endpoint(&receiver.url(), "identifiers").await;
-    let key = ada.partner_key().await;
+    let (world, receiver, key) = told_of_creations().await;
     let emails: Vec<String> = (0..10).map(|number| format!("c{number}@example.com")).collect();
     let mut calls = tokio::task::JoinSet::new();
     for email in &emails {
@@ -91,11 +93,7 @@ async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
 
 #[tokio::test]
 async fn a_function_that_dies_after_its_commit_loses_no_event() {
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    let ada = world.coach("ada").await;
-    ada.endpoint(&receiver.url(), "identifiers").await;
-    let key = ada.partner_key().await;
+    let (world, receiver, key) = told_of_creations().await;
     for email in ["a@example.com", "b@example.com"] {
         world.faults(json!({ "crash_after_commit": 1 })).await;
         create(&key, email).await.expect(500);
@@ -140,11 +138,7 @@ async fn doubled_orders_of_a_retry_keep_its_schedule() {
 /// While a fault lasts, a request is answered as if nothing were wrong or with a clean 500, and the retry with the same key
 /// afterwards finds whole clients alone.
 async fn survives(fault: &str, counts: &[u32]) {
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    let ada = world.coach("ada").await;
-    ada.endpoint(&receiver.url(), "identifiers").await;
-    let key = ada.partner_key().await;
+    let (world, receiver, key) = told_of_creations().await;
     let mut emails = Vec::new();
     for count in counts {
         let email = format!("c{count}@example.com");
@@ -195,11 +189,7 @@ async fn lost_answers_of_the_store_are_absorbed_or_told_cleanly() {
 
 #[tokio::test]
 async fn a_storm_of_faults_amid_creations_leaves_each_whole_or_absent() {
-    let world = World::start().await;
-    let receiver = Receiver::start().await;
-    let ada = world.coach("ada").await;
-    ada.endpoint(&receiver.url(), "identifiers").await;
-    let key = ada.partner_key().await;
+    let (world, receiver, key) = told_of_creations().await;
     let emails: Vec<String> = (0..30).map(|number| format!("c{number}@example.com")).collect();
     // Faults meet the requests wherever these happen to be.
     let storm = async {
