@@ -5,6 +5,7 @@
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
+use crate::daily_log::{DATE_RULE, parse_date};
 use crate::time::Timestamp;
 
 /// What is wrong with a field, or with the whole (no field).
@@ -176,10 +177,7 @@ impl<'a> Fields<'a> {
     /// A calendar date.
     pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {
         const LENGTH: usize = 10;
-        self.parsed(name, LENGTH, |text| {
-            let date = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok().filter(|_| text.len() == LENGTH);
-            date.ok_or("must be a date in the form YYYY-MM-DD")
-        })
+        self.parsed(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))
     }
 
     /// A nested object; omitted or null is `None`. `path` is its own name with a dot.

@@ -74,6 +74,14 @@ opaque_id! {
     TeamId
     /// A client. Chosen by whoever created the client.
     ClientId
+    /// A check-in. Chosen by the application.
+    CheckInId
+    /// A dose of a client's schedule. Chosen by the application.
+    DoseId
+    /// One log of a dose. Chosen by the application; names that log for good.
+    DoseLogId
+    /// A message that a client sent. Chosen by the application.
+    MessageId
     /// A coaching programme. Chosen by the application.
     ProgrammeId
     /// A CRM pipeline. Chosen by the application.

@@ -4,10 +4,14 @@
 pub mod account;
 pub mod address;
 pub mod api_key;
+pub mod check_in;
 pub mod client;
 pub mod client_draft;
+pub mod compliance;
 pub mod contact;
+pub mod daily_log;
 pub mod delivery;
+pub mod dose;
 pub mod email;
 pub mod endpoint;
 pub mod event;

@@ -1,7 +1,7 @@
-//! Query parameters of lists. A page size is never refused: what is no positive integer falls back to the default, what is
+//! Query parameters that count. A page size or a window is never refused: what is no positive integer falls back to the default, what is
 //! too large is capped.
 
-/// Bounds of a `limit` parameter.
+/// Bounds of a `limit` or of another parameter that is read as one.
 #[derive(Debug, Clone, Copy)]
 pub struct PageSize {
     pub default: u32,
@@ -10,6 +10,10 @@ pub struct PageSize {
 
 /// Page size of client lists.
 pub const CLIENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
+/// Page size of check-ins.
+pub const CHECK_IN_PAGE: PageSize = PageSize { default: 50, max: 200 };
+/// Page size of daily-log dates.
+pub const DAILY_LOG_PAGE: PageSize = PageSize { default: 90, max: 365 };
 /// Page size of the delivery log.
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
 

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use axum::response::Response;
+use chrono_tz::Tz;
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
@@ -24,6 +25,8 @@ pub struct Partner {
     pub coach: CoachId,
     /// Default region of phone numbers.
     pub country: Country,
+    /// Where the workspace's days begin and end.
+    pub time_zone: Tz,
     /// When the request arrived.
     pub now: Timestamp,
 }
@@ -82,7 +85,7 @@ impl Gate {
         if !record.entitlements.partner_api {
             return Err(refused(Problem::NotEntitled));
         }
-        let partner = Partner { coach: record.coach_id, country: record.country, now };
+        let partner = Partner { coach: record.coach_id, country: record.country, time_zone: record.time_zone, now };
         Ok(Admitted { partner, key_id: record.key_id, quota, stale_windows })
     }
 

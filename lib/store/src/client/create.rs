@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use serde::Serialize;
 
 use crate::claim::{Answer, Claim, Claims};
-use crate::client::record::Record;
+use crate::client::record::{Record, Versions};
 use crate::client::{Clients, email_pk, key};
 use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
 use crate::held_by::Address;
@@ -113,7 +113,7 @@ impl Clients {
         let mut writes = vec![
             (Part::Email, email.take(id)),
             (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
-            (Part::Other, self.put_if_new(&Record::new(new.client, now, None, 1))),
+            (Part::Other, self.put_if_new(&Record::new(new.client, now, None, Versions::FIRST))),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
             (Part::Other, self.outbox.put(&event, now)),
             (Part::Other, self.outbox.put(&fact, new.fact_after)),

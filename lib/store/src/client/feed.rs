@@ -10,7 +10,7 @@ use domain::fact::ClientSaved;
 use domain::id::{CoachId, TeamId};
 use domain::time::Timestamp;
 
-use crate::client::record::Record;
+use crate::client::record::{Record, Versions};
 use crate::client::{Clients, MAX_ROUNDS, email_pk, key};
 use crate::db::{StoreError, Transacted, n, putting, to_item};
 use crate::held_by::Address;
@@ -98,7 +98,11 @@ impl Clients {
 
     fn put_version(&self, client: &Client, found: Option<&Record>, at: Timestamp) -> TransactWriteItem {
         let activation_set_at = found.and_then(|found| found.activation_set_at);
-        let record = Record::new(client, at, activation_set_at, found.map_or(1, |found| found.version + 1));
+        let versions = found.map_or(Versions::FIRST, |found| Versions {
+            version: found.version + 1,
+            login_epoch: found.login_epoch + u64::from(ends_login_links(found, client)),
+        });
+        let record = Record::new(client, at, activation_set_at, versions);
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
         let put = match found {
             None => put.condition_expression("attribute_not_exists(pk)"),
@@ -144,6 +148,12 @@ impl Clients {
         }
         Ok(writes)
     }
+}
+
+/// Deactivation, hand-over and a changed address each end the links that the client was sent.
+fn ends_login_links(found: &Record, client: &Client) -> bool {
+    let addresses = [found.email.as_ref(), client.profile.email.as_ref()].map(|email| email.map(Email::key));
+    (found.is_active && !client.is_active) || found.owner != client.coach_id || addresses[0] != addresses[1]
 }
 
 /// The record as the fact has it, but for what the application does not know and for a flag that the API has set since.

@@ -46,6 +46,8 @@ pub struct Page<T> {
 #[derive(Debug, Clone)]
 pub struct StoredClient {
     pub client: Client,
+    /// Links to sign in with are of an epoch, and die with it.
+    pub login_epoch: u64,
     version: u64,
 }
 
@@ -80,7 +82,11 @@ impl Clients {
     /// The client with that id, whoever owns it.
     pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
         let record = self.record(id).await?;
-        Ok(record.map(|record| StoredClient { version: record.version, client: record.into_client() }))
+        Ok(record.map(|record| StoredClient {
+            version: record.version,
+            login_epoch: record.login_epoch,
+            client: record.into_client(),
+        }))
     }
 
     /// A page of a coach's clients, newest first. `after` is an earlier page's `next`.
@@ -144,7 +150,7 @@ impl Clients {
     ) -> Result<Option<Client>, StoreError> {
         let mut found = found;
         for _ in 0..MAX_ROUNDS {
-            let Some(StoredClient { mut client, version }) = found.filter(|found| found.client.coach_id == *coach)
+            let Some(StoredClient { mut client, version, .. }) = found.filter(|found| found.client.coach_id == *coach)
             else {
                 return Ok(None);
             };
@@ -181,7 +187,7 @@ impl Clients {
                 .update_expression(format!("SET {set}, active_owner = :owner ADD version :one"))
                 .expression_attribute_values(":owner", s(client.coach_id.as_str()))
         } else {
-            update.update_expression(format!("SET {set} REMOVE active_owner ADD version :one"))
+            update.update_expression(format!("SET {set} REMOVE active_owner ADD version :one, login_epoch :one"))
         };
         updating(update)
     }

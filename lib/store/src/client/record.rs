@@ -49,11 +49,29 @@ pub(super) struct Record {
     /// When the API last set the active flag. Milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) activation_set_at: Option<i64>,
+    /// Goes up with whatever ends the client's login links. Links of an earlier epoch are dead.
+    pub(super) login_epoch: u64,
     pub(super) version: u64,
 }
 
+/// What counts a record's changes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Versions {
+    pub(super) version: u64,
+    pub(super) login_epoch: u64,
+}
+
+impl Versions {
+    pub(super) const FIRST: Self = Self { version: 1, login_epoch: 0 };
+}
+
 impl Record {
-    pub(super) fn new(client: &Client, saved_at: Timestamp, activation_set_at: Option<i64>, version: u64) -> Self {
+    pub(super) fn new(
+        client: &Client,
+        saved_at: Timestamp,
+        activation_set_at: Option<i64>,
+        versions: Versions,
+    ) -> Self {
         let profile = client.profile.clone();
         Self {
             pk: format!("CLIENT#{}", client.id),
@@ -78,7 +96,8 @@ impl Record {
             latest_check_in_at: client.latest_check_in_at,
             saved_at: saved_at.ms(),
             activation_set_at,
-            version,
+            login_epoch: versions.login_epoch,
+            version: versions.version,
         }
     }
 

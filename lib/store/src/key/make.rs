@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 
 use super::{KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
-use crate::db::{StoreError, Transacted, checking, n, putting, refused_at, to_attribute, to_item, updating, write};
+use crate::db::{StoreError, Transacted, checking, n, putting, refused_at, s, to_attribute, to_item, updating, write};
 use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
 
 /// Most keys of a workspace that are neither revoked nor expired.
@@ -100,6 +100,7 @@ impl Keys {
                 entitlements: workspace.workspace.entitlements,
                 crm: workspace.workspace.crm.clone(),
                 country: workspace.workspace.country,
+                time_zone: workspace.workspace.time_zone,
                 workspace_version: workspace.version,
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
@@ -240,9 +241,11 @@ impl Keys {
                 .condition_expression("attribute_exists(pk) AND workspace_version < :version")
                 .expression_attribute_values(":version", n(workspace.version))
                 .expression_attribute_values(":country", to_attribute(&workspace.workspace.country))
+                .expression_attribute_values(":time_zone", s(workspace.workspace.time_zone.name()))
                 .expression_attribute_values(":entitlements", to_attribute(&workspace.workspace.entitlements))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total);
-            let copied = "SET workspace_version = :version, entitlements = :entitlements, country = :country";
+            let copied = "SET workspace_version = :version, entitlements = :entitlements, country = :country, \
+                          time_zone = :time_zone";
             match crm {
                 Some(crm) => update
                     .update_expression(format!("{copied}, crm = :crm"))

@@ -17,6 +17,7 @@ mod present;
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use chrono_tz::Tz;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
@@ -55,6 +56,7 @@ pub struct KeyRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crm: Option<CrmConfiguration>,
     pub country: Country,
+    pub time_zone: Tz,
     pub workspace_version: u64,
 }
 

@@ -1,0 +1,217 @@
+//! Doses: what a client is to take on which dates, and how often each was logged.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate};
+use serde::{Deserialize, Serialize};
+
+use crate::id::DoseId;
+
+/// Most entries of a schedule.
+pub const MAX_SCHEDULED_DOSES: usize = 500;
+
+/// Everything that a client is to take.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DoseSchedule(pub Vec<ScheduledDose>);
+
+/// A dose that is to be taken so often a day, from a date on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduledDose {
+    pub dose_id: DoseId,
+    pub per_day: u32,
+    /// First date.
+    pub from: NaiveDate,
+    /// Last date; `None` while there is no end.
+    pub until: Option<NaiveDate>,
+}
+
+impl ScheduledDose {
+    fn on(&self, date: NaiveDate) -> u32 {
+        let scheduled = self.from <= date && self.until.is_none_or(|until| date <= until);
+        if scheduled { self.per_day } else { 0 }
+    }
+}
+
+impl DoseSchedule {
+    /// How many doses are to be taken on a date.
+    pub fn expected_on(&self, date: NaiveDate) -> u64 {
+        self.0.iter().map(|dose| u64::from(dose.on(date))).sum()
+    }
+
+    /// Whether this dose is to be taken on a date.
+    pub fn has(&self, dose: &DoseId, date: NaiveDate) -> bool {
+        self.0.iter().any(|scheduled| scheduled.dose_id == *dose && scheduled.on(date) > 0)
+    }
+}
+
+/// A calendar month. Renders as `YYYY-MM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Month {
+    year: i32,
+    month: u32,
+}
+
+impl Month {
+    /// The month of a date.
+    pub fn of(date: NaiveDate) -> Self {
+        Self { year: date.year(), month: date.month() }
+    }
+
+    /// The month that `YYYY-MM` is.
+    pub fn parse(text: &str) -> Option<Self> {
+        crate::daily_log::parse_date(&format!("{text}-01")).map(Self::of)
+    }
+}
+
+impl std::fmt::Display for Month {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:04}-{:02}", self.year, self.month)
+    }
+}
+
+const DAYS: usize = 31;
+const BYTES_PER_DAY: usize = 2;
+
+/// How often each dose was logged on each day of a month.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MonthOfDoses(BTreeMap<DoseId, [u16; DAYS]>);
+
+impl MonthOfDoses {
+    /// One more of a dose on a date of this month.
+    pub fn add(&mut self, dose: &DoseId, date: NaiveDate) {
+        let counts = self.0.entry(dose.clone()).or_default();
+        counts[date.day0() as usize] = counts[date.day0() as usize].saturating_add(1);
+    }
+
+    /// One less.
+    pub fn remove(&mut self, dose: &DoseId, date: NaiveDate) {
+        let Some(counts) = self.0.get_mut(dose) else { return };
+        counts[date.day0() as usize] = counts[date.day0() as usize].saturating_sub(1);
+        if counts.iter().all(|count| *count == 0) {
+            self.0.remove(dose);
+        }
+    }
+
+    /// True when nothing was logged in the month.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The doses with their counts as bytes: two, little-endian, a day.
+    pub fn to_bytes(&self) -> impl Iterator<Item = (&DoseId, Vec<u8>)> {
+        self.0.iter().map(|(dose, counts)| (dose, counts.iter().flat_map(|count| count.to_le_bytes()).collect()))
+    }
+
+    /// Reads back what [`MonthOfDoses::to_bytes`] gave. `None` for bytes of another form.
+    pub fn from_bytes<'a>(doses: impl Iterator<Item = (DoseId, &'a [u8])>) -> Option<Self> {
+        let mut month = Self::default();
+        for (dose, bytes) in doses {
+            let (days, rest) = bytes.as_chunks::<BYTES_PER_DAY>();
+            let counts: Vec<u16> = days.iter().map(|day| u16::from_le_bytes(*day)).collect();
+            if !rest.is_empty() {
+                return None;
+            }
+            month.0.insert(dose, counts.try_into().ok()?);
+        }
+        Some(month)
+    }
+}
+
+/// How often doses were logged, over the months that were read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DosesLogged(pub BTreeMap<Month, MonthOfDoses>);
+
+impl DosesLogged {
+    /// How many logs of scheduled doses there are on a date.
+    pub fn counting_on(&self, date: NaiveDate, schedule: &DoseSchedule) -> u64 {
+        let Some(month) = self.0.get(&Month::of(date)) else { return 0 };
+        let counting = month.0.iter().filter(|(dose, _)| schedule.has(dose, date));
+        counting.map(|(_, counts)| u64::from(counts[date.day0() as usize])).sum()
+    }
+
+    /// The date of the latest log of any dose.
+    pub fn last_logged_on(&self) -> Option<NaiveDate> {
+        self.0.iter().rev().find_map(|(month, doses)| {
+            let day = doses.0.values().filter_map(|counts| counts.iter().rposition(|count| *count > 0)).max()?;
+            NaiveDate::from_ymd_opt(month.year, month.month, u32::try_from(day).ok()? + 1)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn date(text: &str) -> NaiveDate {
+        crate::daily_log::parse_date(text).unwrap()
+    }
+
+    fn id(text: &str) -> DoseId {
+        DoseId::parse(text).unwrap()
+    }
+
+    #[test]
+    fn a_dose_is_scheduled_from_its_first_date_to_its_last_both_included() {
+        let entry = |per_day, from: &str, until: Option<&str>| ScheduledDose {
+            dose_id: id("d"),
+            per_day,
+            from: date(from),
+            until: until.map(date),
+        };
+        let schedule = DoseSchedule(vec![
+            entry(2, "2026-01-10", Some("2026-01-12")),
+            entry(1, "2026-01-12", None),
+            entry(0, "2025-01-01", None),
+        ]);
+        let expected =
+            ["2026-01-09", "2026-01-10", "2026-01-12", "2026-01-13"].map(|day| schedule.expected_on(date(day)));
+        assert_eq!(expected, [0, 2, 3, 1]);
+        assert!(!schedule.has(&id("d"), date("2026-01-09")) && schedule.has(&id("d"), date("2027-01-01")));
+        assert!(!schedule.has(&id("e"), date("2026-01-12")));
+    }
+
+    proptest! {
+        #[test]
+        fn a_month_counts_what_was_added_and_not_removed_and_survives_storage(
+            events in prop::collection::vec((0u8..3, 1u32..=31, any::<bool>()), 0..200)
+        ) {
+            let day = |n: u32| NaiveDate::from_ymd_opt(2026, 1, n).unwrap();
+            let mut month = MonthOfDoses::default();
+            let mut counts: BTreeMap<(u8, u32), u16> = BTreeMap::new();
+            for (dose, n, add) in events {
+                let count = counts.entry((dose, n)).or_default();
+                if add {
+                    month.add(&id(&dose.to_string()), day(n));
+                    *count += 1;
+                } else {
+                    month.remove(&id(&dose.to_string()), day(n));
+                    *count = count.saturating_sub(1);
+                }
+            }
+            let stored: Vec<(DoseId, Vec<u8>)> = month.to_bytes().map(|(dose, bytes)| (dose.clone(), bytes)).collect();
+            let read = MonthOfDoses::from_bytes(stored.iter().map(|(dose, bytes)| (dose.clone(), bytes.as_slice())));
+            prop_assert_eq!(read.as_ref(), Some(&month));
+            let logged = DosesLogged(BTreeMap::from([(Month::of(day(1)), month.clone())]));
+            let all = DoseSchedule((0..3).map(|dose: u8| ScheduledDose {
+                dose_id: id(&dose.to_string()), per_day: 1, from: day(1), until: None,
+            }).collect());
+            for n in 1..=31 {
+                let expected: u64 = (0..3).map(|dose| u64::from(counts.get(&(dose, n)).copied().unwrap_or(0))).sum();
+                prop_assert_eq!(logged.counting_on(day(n), &all), expected);
+            }
+            let last = counts.iter().filter(|(_, count)| **count > 0).map(|((_, n), _)| day(*n)).max();
+            prop_assert_eq!(logged.last_logged_on(), last);
+            prop_assert_eq!(month.is_empty(), last.is_none());
+        }
+    }
+
+    #[test]
+    fn months_sort_as_their_texts_do() {
+        for text in ["0001-01", "2026-09", "2026-10", "9999-12"] {
+            assert_eq!(Month::parse(text).unwrap().to_string(), text);
+        }
+        assert!(Month::parse("2026-13").is_none() && Month::parse("2026-1").is_none());
+        assert!(Month::parse("2026-09") < Month::parse("2026-10"));
+    }
+}
