@@ -26,8 +26,9 @@ pub struct Functions(BTreeMap<&'static str, Start>);
 impl Functions {
     /// A function more.
     #[must_use]
-    pub fn with<F, H>(mut self, binary: &'static str, start: fn(Environment) -> F) -> Self
+    pub fn with<S, F, H>(mut self, binary: &'static str, start: S) -> Self
     where
+        S: Fn(Environment) -> F + Send + Sync + 'static,
         F: Future<Output = Result<H, BoxError>> + Send + 'static,
         H: Handler + 'static,
     {

@@ -11,6 +11,7 @@ use futures::future::BoxFuture;
 use http::Request;
 use lambda_runtime::Context;
 use local_stack::functions::{Functions, Handler};
+use local_stack::linked;
 use local_stack::options::Options;
 use local_stack::stack::Running;
 use runtime::{BoxError, Clock, Environment};
@@ -53,13 +54,9 @@ impl Local {
     async fn start(options: &[&str]) -> Self {
         let common = ["local-stack", "--port", "0", "--aws-port", "0", "--no-demo"];
         let options = Options::parse_from(common.iter().chain(options));
-        let functions = Functions::default()
-            .with("ping", ping)
-            .with("clients", clients)
-            .with("settings", settings)
-            .with("ingest", ingest)
-            .with("relay", relay)
-            .with("deliver", deliver);
+        let functions = linked::all().names().into_iter().fold(Functions::default(), |functions, name| {
+            functions.with(name, move |environment| async move { Ok(Recorder::new(name, &environment)) })
+        });
         Self(Running::start(&options, &functions).await.unwrap())
     }
 
@@ -104,25 +101,6 @@ impl Local {
     fn now(&self) -> DateTime<Utc> {
         self.0.stack.timeline.clock.now()
     }
-}
-
-async fn ping(environment: Environment) -> Result<Recorder, BoxError> {
-    Ok(Recorder::new("ping", &environment))
-}
-async fn clients(environment: Environment) -> Result<Recorder, BoxError> {
-    Ok(Recorder::new("clients", &environment))
-}
-async fn settings(environment: Environment) -> Result<Recorder, BoxError> {
-    Ok(Recorder::new("settings", &environment))
-}
-async fn ingest(environment: Environment) -> Result<Recorder, BoxError> {
-    Ok(Recorder::new("ingest", &environment))
-}
-async fn relay(environment: Environment) -> Result<Recorder, BoxError> {
-    Ok(Recorder::new("relay", &environment))
-}
-async fn deliver(environment: Environment) -> Result<Recorder, BoxError> {
-    Ok(Recorder::new("deliver", &environment))
 }
 
 fn scheduled(events: &[Value]) -> Vec<&str> {

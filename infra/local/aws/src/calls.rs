@@ -93,6 +93,11 @@ impl CallLog {
         Some(Started { environment, operation, tables: tables(), at_us })
     }
 
+    /// Whether the environment is handling an event.
+    pub(crate) fn is_open(&self, environment: &str) -> bool {
+        self.lock().contains_key(environment)
+    }
+
     /// A call has its answer.
     pub(crate) fn end(&self, started: Started, status: u16, units: Units) {
         if let Some(open) = self.lock().get_mut(&started.environment)

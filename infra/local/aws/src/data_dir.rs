@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::OpenError;
 
 /// What the files in the directory look like. A run with another number refuses the directory.
-const FORMAT_VERSION: &str = "1";
+const FORMAT_VERSION: &str = "2";
 
 /// What is kept between runs.
 #[derive(Debug, Clone)]
@@ -111,9 +111,9 @@ mod tests {
     #[test]
     fn a_directory_of_another_version_is_refused_in_one_line() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("version"), "2\n").unwrap();
+        fs::write(dir.path().join("version"), "1\n").unwrap();
         let message = open(dir.path()).unwrap_err().to_string();
-        assert!(message.contains("format version 2") && !message.contains('\n'), "{message}");
+        assert!(message.contains("format version 1") && !message.contains('\n'), "{message}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use http::{Method, StatusCode};
 use crate::Aws;
 use crate::answer::ServiceError;
 use crate::calls::Units;
+use crate::faults::Met;
 
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
@@ -61,11 +62,15 @@ impl Aws {
         environment: Option<&str>,
     ) -> Response {
         let started = environment.and_then(|environment| self.calls().start(environment, operation, Vec::new));
+        let faulty = match environment {
+            Some(environment) => self.meets_faults(environment).await,
+            None => false,
+        };
         let answer = match service {
             "AmazonSQS" => self.sqs().request(operation, body).await,
             "AWSEvents" => self.bus().request(operation, body).await,
             "secretsmanager" => self.secrets().request(operation, body).await,
-            "ses" if environment.is_some() && self.faults().take_mail_failure() => {
+            "ses" if faulty && self.faults().take_mail_failure() => {
                 Err(ServiceError::rest(400, "MessageRejected", "Email address is not verified."))
             }
             "ses" => self.mail().send_email(body).await,
@@ -80,6 +85,31 @@ impl Aws {
             self.calls().end(started, response.status().as_u16(), Units::default());
         }
         response
+    }
+
+    /// Before a function environment's call takes effect: whether faults of its service may follow. A call that kills its function, or
+    /// is stalled, does not return before that is over.
+    pub(crate) async fn meets_faults(&self, environment: &str) -> bool {
+        // Calls outside of an invocation are those of a start.
+        if !self.calls().is_open(environment) {
+            return true;
+        }
+        match self.faults().meet(environment) {
+            Met::Nothing => false,
+            Met::Faults => true,
+            Met::Crash => {
+                if self.calls().crash(environment) {
+                    // A dead function reads no answer.
+                    self.closed().await;
+                }
+                true
+            }
+            Met::Stall(mut released) => {
+                // An error means that the stack is ending.
+                let _ = released.changed().await;
+                true
+            }
+        }
     }
 }
 

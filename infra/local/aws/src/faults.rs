@@ -4,9 +4,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::watch;
 
-/// The body of `POST /_local/faults`. An absent field changes nothing; 0 and `false` switch a fault off.
-#[derive(Debug, Clone, Copy, Default, Deserialize, Serialize)]
+/// The body of `POST /_local/faults`. An absent field changes nothing; 0, `false` and an empty text switch a fault off.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultPlan {
     /// The next n mails are refused.
@@ -19,22 +20,51 @@ pub struct FaultPlan {
     pub store_conflicts: Option<u32>,
     /// The function dies right after its next n successful transactions.
     pub crash_after_commit: Option<u32>,
+    /// The function dies right before its next n calls take effect.
+    pub crash_before_call: Option<u32>,
+    /// The next n calls wait, before they take effect, until this is set to 0.
+    pub stalled_calls: Option<u32>,
     /// Every message that a function gets arrives twice.
     pub duplicate_messages: Option<bool>,
+    /// What calls meet, this function's calls meet alone.
+    pub function: Option<String>,
+    /// .. and not its next n calls.
+    pub spared_calls: Option<u32>,
 }
 
 /// The faults that are still to happen.
 #[derive(Debug, Default)]
-pub struct Faults(Mutex<Pending>);
+pub struct Faults {
+    pending: Mutex<Pending>,
+    /// Tells stalled calls to go on.
+    released: watch::Sender<()>,
+}
 
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+/// What a call meets before it takes effect.
+#[derive(Debug)]
+pub(crate) enum Met {
+    /// No fault, now or later.
+    Nothing,
+    /// Faults of its service.
+    Faults,
+    /// The end of its function.
+    Crash,
+    /// A wait, and then faults of its service.
+    Stall(watch::Receiver<()>),
+}
+
+#[derive(Debug, Default, Serialize)]
 struct Pending {
     mail_failures: u32,
     store_failures: u32,
     store_lost_answers: u32,
     store_conflicts: u32,
     crash_after_commit: u32,
+    crash_before_call: u32,
+    stalled_calls: u32,
     duplicate_messages: bool,
+    function: String,
+    spared_calls: u32,
 }
 
 impl Faults {
@@ -47,7 +77,11 @@ impl Faults {
             store_lost_answers,
             store_conflicts,
             crash_after_commit,
+            crash_before_call,
+            stalled_calls,
             duplicate_messages,
+            function,
+            spared_calls,
         } = &mut *pending;
         for (now, wanted) in [
             (mail_failures, plan.mail_failures),
@@ -55,15 +89,40 @@ impl Faults {
             (store_lost_answers, plan.store_lost_answers),
             (store_conflicts, plan.store_conflicts),
             (crash_after_commit, plan.crash_after_commit),
+            (crash_before_call, plan.crash_before_call),
+            (stalled_calls, plan.stalled_calls),
+            (spared_calls, plan.spared_calls),
         ] {
             *now = wanted.unwrap_or(*now);
         }
         *duplicate_messages = plan.duplicate_messages.unwrap_or(*duplicate_messages);
+        if let Some(wanted) = plan.function {
+            *function = wanted;
+        }
+        if plan.stalled_calls == Some(0) {
+            self.released.send_replace(());
+        }
     }
 
     /// What is still to happen, with the field names of [`FaultPlan`].
     pub fn current(&self) -> Value {
-        serde_json::to_value(*self.lock()).expect("numbers and a flag are JSON")
+        serde_json::to_value(&*self.lock()).expect("numbers, a flag and a text are JSON")
+    }
+
+    /// A function environment calls.
+    pub(crate) fn meet(&self, environment: &str) -> Met {
+        let mut pending = self.lock();
+        // The environment's number follows the function's name.
+        let function = environment.rsplit_once('-').map_or(environment, |(function, _)| function);
+        if !(pending.function.is_empty() || pending.function == function) || take(&mut pending.spared_calls) {
+            Met::Nothing
+        } else if take(&mut pending.crash_before_call) {
+            Met::Crash
+        } else if take(&mut pending.stalled_calls) {
+            Met::Stall(self.released.subscribe())
+        } else {
+            Met::Faults
+        }
     }
 
     pub(crate) fn take_mail_failure(&self) -> bool {
@@ -91,7 +150,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -121,6 +180,34 @@ mod tests {
         faults.set(FaultPlan { store_conflicts: Some(5), ..FaultPlan::default() });
         faults.set(FaultPlan { store_conflicts: Some(0), ..FaultPlan::default() });
         assert!(!faults.take_store_conflict());
+    }
+
+    #[test]
+    fn other_functions_and_spared_calls_meet_nothing() {
+        let faults = Faults::default();
+        let function = Some("clients".to_owned());
+        let plan = FaultPlan { function, spared_calls: Some(1), crash_before_call: Some(1), ..FaultPlan::default() };
+        faults.set(plan);
+        assert!(matches!(faults.meet("relay-1"), Met::Nothing));
+        assert!(matches!(faults.meet("clients-1"), Met::Nothing));
+        assert!(matches!(faults.meet("relay-2"), Met::Nothing));
+        assert!(matches!(faults.meet("clients-2"), Met::Crash));
+        assert!(matches!(faults.meet("clients-2"), Met::Faults));
+        faults.set(FaultPlan { function: Some(String::new()), crash_before_call: Some(1), ..FaultPlan::default() });
+        assert!(matches!(faults.meet("relay-2"), Met::Crash));
+    }
+
+    #[test]
+    fn a_stalled_call_goes_on_when_stalling_is_switched_off() {
+        let faults = Faults::default();
+        faults.set(FaultPlan { stalled_calls: Some(1), ..FaultPlan::default() });
+        let Met::Stall(released) = faults.meet("clients-1") else { panic!("it stalls") };
+        assert!(matches!(faults.meet("clients-1"), Met::Faults), "and no other does");
+        faults.set(FaultPlan { stalled_calls: Some(1), ..FaultPlan::default() });
+        assert!(!released.has_changed().unwrap());
+        let Met::Stall(later) = faults.meet("clients-2") else { panic!("it stalls") };
+        faults.set(FaultPlan { stalled_calls: Some(0), ..FaultPlan::default() });
+        assert!(released.has_changed().unwrap() && later.has_changed().unwrap());
     }
 
     #[test]

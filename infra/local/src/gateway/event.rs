@@ -9,8 +9,10 @@ use axum::body::Body;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
-use http::header::{CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, USER_AGENT};
-use http::{Response, StatusCode, request};
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, HeaderValue, SET_COOKIE, USER_AGENT,
+};
+use http::{Method, Response, StatusCode, request};
 use serde_json::{Map, Value, json};
 
 use crate::template::{ACCOUNT, API_ID};
@@ -92,8 +94,8 @@ pub(super) fn event(head: &request::Parts, body: &[u8], arrival: &Arrival<'_>) -
     event
 }
 
-/// The HTTP answer for what the function returned. `None` when that is no answer: the caller then gets a 500.
-pub(super) fn answer(returned: &Value) -> Option<Response<Body>> {
+/// The HTTP answer to a request of this method for what the function returned. `None` when that is no answer: the caller then gets a 500.
+pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>> {
     let Some(status) = returned.get("statusCode") else {
         // Without a status code, what was returned is the body itself.
         let mut answer = Response::new(Body::from(returned.to_string()));
@@ -122,6 +124,13 @@ pub(super) fn answer(returned: &Value) -> Option<Response<Body>> {
     }
     for cookie in returned["cookies"].as_array().into_iter().flatten() {
         headers.append(SET_COOKIE, HeaderValue::from_str(cookie.as_str()?).ok()?);
+    }
+    // The length of what GET would get: only the function knows it, and nothing is sent.
+    if method == Method::HEAD
+        && let Some(length) = returned["headers"]["content-length"].as_str()
+    {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from_str(length).ok()?);
+        *answer.body_mut() = Body::empty();
     }
     Some(answer)
 }
@@ -304,11 +313,20 @@ mod tests {
             "statusCode": 201, "headers": {"x-a": "1", "content-length": "9"}, "multiValueHeaders": {"x-a": ["1", "2"]},
             "cookies": ["c=1"], "body": "/w==", "isBase64Encoded": true,
         });
-        let answer = answer(&returned).unwrap();
+        let answer = answer(&Method::GET, &returned).unwrap();
         assert_eq!(answer.status(), 201);
+        assert!(!answer.headers().contains_key(CONTENT_LENGTH));
         assert_eq!(answer.headers().get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(answer.headers()[SET_COOKIE], "c=1");
         assert_eq!(axum::body::to_bytes(answer.into_body(), 10).await.unwrap().as_ref(), b"\xff");
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_head_tells_the_length_and_has_no_body() {
+        let returned = json!({"statusCode": 200, "headers": {"content-length": "5"}, "body": ""});
+        let answer = answer(&Method::HEAD, &returned).unwrap();
+        assert_eq!(answer.headers()[CONTENT_LENGTH], "5");
+        assert!(axum::body::to_bytes(answer.into_body(), 10).await.unwrap().is_empty());
     }
 
     #[rstest::rstest]
@@ -317,6 +335,6 @@ mod tests {
     #[case(json!({"statusCode": 200, "body": {}}))]
     #[case(json!({"statusCode": 200, "headers": {"a b": "1"}}))]
     fn what_is_no_answer_is_refused(#[case] returned: Value) {
-        assert!(answer(&returned).is_none());
+        assert!(answer(&Method::GET, &returned).is_none());
     }
 }

@@ -126,7 +126,7 @@ impl Gateway {
         let event = event::event(head, body, &arrival);
         let pool = &matched.target.pool;
         match pool.invoke(matched.key, event).await {
-            Ok(returned) => event::answer(&returned).unwrap_or_else(|| {
+            Ok(returned) => event::answer(&head.method, &returned).unwrap_or_else(|| {
                 tracing::warn!(function = pool.name(), "the function's answer is no HTTP answer");
                 own(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
             }),

@@ -25,10 +25,15 @@ impl Aws {
             return self.answer_of(target, operation, body).await.into_response();
         };
         let started = self.calls().start(environment, operation, || units::tables(&body));
-        let outcome = self.faulty_answer(target, operation, body).await;
+        let faulty = self.meets_faults(environment).await;
+        let outcome = match faulty {
+            true => self.faulty_answer(target, operation, body).await,
+            false => self.answer_of(target, operation, body).await,
+        };
         let crashes = matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success())
             && operation == "TransactWriteItems"
             && started.is_some()
+            && faulty
             && self.faults().take_crash_after_commit();
         if let Some(started) = started {
             let (status, used) = match &outcome {
