@@ -20,6 +20,7 @@ pub const KEY_RANDOM_BYTES: usize = RANDOM_CHARS * 4;
 
 /// What a key opens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// `/v1/*` but for `/v1/crm/*`.
@@ -56,6 +57,7 @@ impl Scope {
 
 /// What a CRM key may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub enum Permission {
     #[serde(rename = "contacts.read")]
     ContactsRead,
@@ -74,7 +76,7 @@ pub enum Permission {
 }
 
 impl Permission {
-    const ALL: [(&'static str, Self); 7] = [
+    pub(crate) const ALL: [(&'static str, Self); 7] = [
         ("contacts.read", Self::ContactsRead),
         ("contacts.write", Self::ContactsWrite),
         ("opportunities.read", Self::OpportunitiesRead),

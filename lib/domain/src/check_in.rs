@@ -9,15 +9,18 @@ use crate::time::Timestamp;
 
 /// A check-in in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckIn {
     pub id: CheckInId,
     pub submitted_at: Timestamp,
     pub reviewed: bool,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub reviewed_at: Option<Timestamp>,
 }
 
 /// A client's check-ins, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CheckInList {
     pub client_id: ClientId,
     /// How many are in this answer.

@@ -27,6 +27,7 @@ pub const MAX_WEIGHT_LBS: f64 = 1500.0;
 
 /// Where a client's record was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     PartnerApi,
@@ -36,6 +37,7 @@ pub enum Origin {
 
 /// A number that renders without a needless `.0`.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Measure(pub f64);
 
@@ -88,34 +90,79 @@ pub struct Phase {
 
 /// A client in a list.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientListItem {
     pub client_id: ClientId,
     pub full_name: String,
+    /// What the client signs in with. Null where the application has handed over none.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub email: Option<Email>,
+    /// Whether the client is on the active roster.
     pub is_active: bool,
+    /// The phase of the programme; null when there is none.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub current_phase: Option<String>,
     pub created_at: Timestamp,
 }
 
-/// The answer to a change of a client.
+/// A page of a coach's clients.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ClientList {
+    /// How many clients this answer holds.
+    pub count: usize,
+    /// Newest first.
+    pub clients: Vec<ClientListItem>,
+    /// Leads to the next page; null on the last.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub next_cursor: Option<String>,
+}
+
+/// A client as it is after a change.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientProfile {
     #[serde(flatten)]
     pub item: ClientListItem,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub goals: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub health_notes: Option<String>,
-    /// Inches.
+    /// Inches; null when unknown.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub height_in: Option<Measure>,
-    /// Pounds.
+    /// Pounds; null when unknown.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub weight_lbs: Option<Measure>,
 }
 
 /// One client, whole.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientDetail {
     #[serde(flatten)]
     pub profile: ClientProfile,
+    /// When the client last checked in. Never what it answered.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub latest_check_in_at: Option<Timestamp>,
+}
+
+/// What creating a client has brought about.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CreateClientResult {
+    pub client_id: ClientId,
+    pub email: Email,
+    pub full_name: String,
+    /// Whether the service has mailed the credentials and the intake link.
+    pub welcome_email_sent: bool,
+    /// The intake form, for the caller to send on. Null when the client has it by mail.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub intake_url: Option<String>,
+    /// What the client signs in with the first time. There only when the service has not mailed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub temp_password: Option<String>,
 }
 
 impl Client {

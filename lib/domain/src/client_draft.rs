@@ -8,6 +8,8 @@ use crate::client::{
 };
 use crate::email::Email;
 use crate::fields::{Fields, Invalid};
+#[cfg(feature = "openapi")]
+use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 
 /// Fields that would choose the tenant. No body may name them.
@@ -48,6 +50,34 @@ impl ClientDraft {
         };
         Ok(Self { email, profile, send_welcome: fields.boolean("send_welcome")?.unwrap_or(true) })
     }
+
+    /// What [`ClientDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        Body::new([
+            ("email", Field::email(MAX_CLIENT_EMAIL_CHARS).required().about("What the client signs in with.")),
+            (
+                "full_name",
+                Field::text(MAX_NAME_CHARS).about("Left out: what stands before the @ of the e-mail address."),
+            ),
+            (
+                "phone",
+                Field::text(MAX_PHONE_CHARS).about("Kept as given. Matched with CRM contacts as E.164, in the coach's country where it names none."),
+            ),
+            ("goals", Field::text(MAX_GOALS_CHARS)),
+            ("health_notes", Field::text(MAX_HEALTH_NOTES_CHARS)),
+            ("height_in", Field::positive_number(MAX_HEIGHT_IN).about("Inches.")),
+            ("weight_lbs", Field::positive_number(MAX_WEIGHT_LBS).about("Pounds.")),
+            ("external_id", Field::text(MAX_EXTERNAL_ID_CHARS).about("The caller's own id for the client.")),
+            (
+                "send_welcome",
+                Field::boolean().default_value(true).about(
+                    "True: the service mails the credentials and the intake link. False: they are in the answer, for the caller to deliver.",
+                ),
+            ),
+        ])
+        .forbidding(&TENANT_FIELDS)
+    }
 }
 
 /// Reads the body of `PATCH /v1/clients/{clientId}`: the active flag.
@@ -55,6 +85,13 @@ pub fn parse_activation(body: &Value) -> Result<bool, Invalid> {
     let fields = Fields::body(body)?;
     fields.forbid(&TENANT_FIELDS)?;
     fields.required_boolean("is_active")
+}
+
+/// What [`parse_activation`] takes.
+#[cfg(feature = "openapi")]
+pub fn activation_schema() -> Body {
+    let is_active = Field::boolean().required().about("Whether the client is on the active roster.");
+    Body::new([("is_active", is_active)]).forbidding(&TENANT_FIELDS)
 }
 
 #[cfg(test)]
@@ -67,6 +104,12 @@ mod tests {
         let mut body = json!({"email": "ada@example.com"});
         body[name] = value;
         ClientDraft::parse(&body)
+    }
+
+    #[test]
+    fn an_empty_email_is_not_to_be_left_out() {
+        let message = ClientDraft::parse(&json!({"email": ""})).unwrap_err().message;
+        assert_eq!(message, "email must not be empty");
     }
 
     #[test]
@@ -111,6 +154,7 @@ mod tests {
     fn a_measure_is_a_number_above_0_and_within_its_limit(#[case] field: &str, #[case] max: f64) {
         assert!(with(field, json!(max)).is_ok());
         assert!(with(field, json!(0.1)).is_ok());
+        assert!(with(field, json!(f64::MIN_POSITIVE)).is_ok());
         for bad in [json!(0), json!(-1), json!(max + 0.1), json!("70"), json!(true), json!([70])] {
             let error = with(field, bad.clone()).unwrap_err();
             assert!(error.message.starts_with(&format!("{field} must be a number")), "{bad}: {error}");

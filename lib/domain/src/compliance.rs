@@ -40,6 +40,7 @@ impl Window {
 
 /// A client's compliance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Compliance {
     pub client_id: ClientId,
     /// How many dates the window has.
@@ -47,11 +48,13 @@ pub struct Compliance {
     /// The window's first date.
     pub since: NaiveDate,
     /// Null when there is no signal: nothing was logged, or nothing was to be.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub compliance_pct: Option<u8>,
     /// Logs of scheduled doses in the window.
     pub doses_logged: u64,
     pub doses_expected: u64,
     /// Date of the last dose log ever; null when there is none.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub last_logged_on: Option<NaiveDate>,
 }
 

@@ -10,12 +10,14 @@ use crate::id::ClientId;
 
 /// A client's daily-log dates, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DailyLogDates {
     pub client_id: ClientId,
     pub dates: Vec<NaiveDate>,
     /// How many are in this answer.
     pub count: usize,
     /// The first of `dates`.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub last_logged_on: Option<NaiveDate>,
 }
 

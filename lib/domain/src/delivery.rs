@@ -16,6 +16,7 @@ pub const EXCERPT_BYTES: usize = 1024;
 
 /// Where a delivery stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DeliveryStatus {
     Pending,
@@ -46,6 +47,7 @@ impl DeliveryStatus {
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptResult {
     /// The receiver answered.
@@ -63,12 +65,14 @@ impl AttemptResult {
 
 /// One line of the delivery log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Attempt {
     pub at: Timestamp,
     #[serde(flatten)]
     pub result: AttemptResult,
     pub duration_ms: u32,
     /// The first bytes of the answer's body, as text.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub response_excerpt: Option<String>,
 }
 
@@ -139,16 +143,31 @@ pub fn after_attempt(result: &AttemptResult, made: u32, now: Timestamp, jitter: 
     }
 }
 
-/// A delivery as the settings API shows it.
+/// One event on its way to one endpoint.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Delivery))]
 pub struct DeliveryView {
     pub id: DeliveryId,
+    /// The event's id, as its receiver gets it in `webhook-id`.
     pub webhook_id: EventId,
+    /// The event's name.
     #[serde(rename = "type")]
     pub event_type: String,
     pub status: DeliveryStatus,
     pub attempts: Vec<Attempt>,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub next_attempt_at: Option<Timestamp>,
+}
+
+/// A page of the delivery log.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DeliveryPage {
+    /// Newest first.
+    pub data: Vec<DeliveryView>,
+    /// Leads to the next page; null on the last.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub next_cursor: Option<DeliveryId>,
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ pub const MAX_EMAIL_CHARS: usize = 254;
 
 /// An e-mail address, as given.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Email(String);
 

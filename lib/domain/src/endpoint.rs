@@ -5,6 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::event::{EventType, PayloadMode};
 use crate::fields::{Fields, Invalid};
 use crate::id::EndpointId;
+#[cfg(feature = "openapi")]
+use crate::openapi::{Body, Field};
 use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
 use crate::signature::SigningSecret;
 use crate::time::Timestamp;
@@ -18,6 +20,7 @@ const DISABLED_BY_HAND: &str = "by hand";
 
 /// Whether an endpoint gets events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EndpointStatus {
     Enabled,
@@ -52,18 +55,40 @@ pub struct SignedEndpoint {
     pub secrets: Vec<SigningSecret>,
 }
 
-/// An endpoint as the settings API shows it.
+/// A registered webhook endpoint, without its secret.
 #[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Endpoint))]
 pub struct EndpointView {
     pub id: EndpointId,
     pub url: String,
     pub events: Vec<EventType>,
     pub payload_mode: PayloadMode,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub description: Option<String>,
     pub status: EndpointStatus,
+    /// Why the endpoint gets nothing at present.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_reason: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_at: Option<Timestamp>,
     pub created_at: Timestamp,
+}
+
+/// An endpoint that was registered a moment ago.
+#[derive(Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewEndpoint {
+    #[serde(flatten)]
+    pub endpoint: EndpointView,
+    /// What the receiver verifies signatures with. Shown this once.
+    pub secret: String,
+}
+
+/// All endpoints of a workspace.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct EndpointList {
+    pub endpoints: Vec<EndpointView>,
 }
 
 impl Endpoint {
@@ -142,6 +167,24 @@ impl EndpointDraft {
             description: fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned),
         })
     }
+
+    /// What [`EndpointDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        let modes = [PayloadMode::Identifiers.as_str(), PayloadMode::ContactDetails.as_str()];
+        Body::new([
+            ("url", url_schema().required()),
+            ("events", events_schema().required()),
+            (
+                "payload_mode",
+                Field::one_of(&modes).required().about(
+                    "Ids, figures and dates alone, or also the client's name, e-mail address and phone number. For good.",
+                ),
+            ),
+            ("description", Field::text(MAX_DESCRIPTION_CHARS)),
+        ])
+        .closed()
+    }
 }
 
 /// A change of an endpoint; what is `None` stays as it is.
@@ -181,6 +224,30 @@ impl EndpointChange {
             enabled: fields.boolean("enabled")?,
         })
     }
+
+    /// What [`EndpointChange::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        Body::change([
+            ("url", url_schema()),
+            ("events", events_schema()),
+            ("description", Field::text(MAX_DESCRIPTION_CHARS).about("Null clears it.")),
+            ("enabled", Field::boolean().about("Switched on again, an endpoint forgets why it was off.")),
+        ])
+        .clearing(&["description"])
+        .forbidding(&["payload_mode"])
+    }
+}
+
+#[cfg(feature = "openapi")]
+fn url_schema() -> Field {
+    Field::receiver_url(MAX_URL_CHARS)
+        .about("Where deliveries go: https, and a public host. No user name, password or fragment.")
+}
+
+#[cfg(feature = "openapi")]
+fn events_schema() -> Field {
+    Field::list_of(&EventType::ALL.map(EventType::as_str), 1).about("What is delivered.")
 }
 
 fn events(fields: Fields<'_>) -> Result<Option<Vec<EventType>>, Invalid> {

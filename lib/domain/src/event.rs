@@ -7,12 +7,14 @@ use serde_json::{Map, Value, json};
 
 use crate::client::{Client, Origin};
 use crate::email::Email;
-use crate::id::{ClientId, CoachId, EventId};
+use crate::fact::PhaseAdvance;
+use crate::id::{CheckInId, ClientId, CoachId, EventId, MessageId};
 use crate::phone::Phone;
 use crate::time::Timestamp;
 
 /// Events that happen at a definite instant and can be subscribed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum EventType {
     NewClient,
@@ -57,6 +59,7 @@ impl EventType {
 
 /// How much of a person a receiver is told. Fixed when an endpoint is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PayloadMode {
     /// Ids, figures, dates, automation context.
@@ -74,13 +77,24 @@ impl PayloadMode {
             _ => Err("must be identifiers or contact_details"),
         }
     }
+
+    /// The mode's name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Identifiers => "identifiers",
+            Self::ContactDetails => "contact_details",
+        }
+    }
 }
 
 /// What `Include contact details` adds to `data.client`. A null is kept: it says that there is none.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ContactDetails {
     pub name: String,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub email: Option<Email>,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub phone: Option<Phone>,
 }
 
@@ -97,22 +111,57 @@ impl ContactDetails {
 #[serde(untagged)]
 pub enum EventData {
     NewClient(NewClient),
+    PhaseAdvanced(PhaseAdvanced),
+    MessageReceived(MessageReceived),
+    CheckIn(CheckInEvent),
 }
 
 /// `new_client`: a client was created by anyone.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewClient {
     pub created_at: Timestamp,
     pub source: Origin,
 }
 
-impl EventData {
-    /// Which event this is the data of.
-    pub fn event_type(&self) -> EventType {
-        match self {
-            Self::NewClient(_) => EventType::NewClient,
-        }
-    }
+/// `phase_advanced`: a client moved to a new phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PhaseAdvanced {
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub from_phase: Option<String>,
+    pub to_phase: String,
+    pub advanced_at: Timestamp,
+}
+
+/// `message_received`: a client sent a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MessageReceived {
+    pub message: MessageRef,
+}
+
+/// A message, without a word of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MessageRef {
+    pub id: MessageId,
+    pub received_at: Timestamp,
+}
+
+/// `check_in_submitted` and `system_grade_drop`: neither answers nor score, neither the system nor its grade.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckInEvent {
+    pub check_in: CheckInRef,
+}
+
+/// A check-in, without its answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckInRef {
+    pub id: CheckInId,
+    pub submitted_at: Timestamp,
 }
 
 /// Something that happened to a client of a coach.
@@ -123,25 +172,49 @@ pub struct Event {
     pub client_id: ClientId,
     pub contact: ContactDetails,
     pub occurred_at: Timestamp,
+    #[serde(rename = "type")]
+    pub event_type: EventType,
     pub data: EventData,
 }
 
 impl Event {
     /// `new_client`. A client is created once, so the client tells the event.
     pub fn new_client(client: &Client, occurred_at: Timestamp) -> Self {
+        let data = EventData::NewClient(NewClient { created_at: client.created_at, source: client.origin });
+        Self::of(client, EventType::NewClient, client.id.as_str(), occurred_at, data)
+    }
+
+    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in.
+    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, submitted_at: Timestamp) -> Self {
+        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
+        Self::of(client, event_type, check_in.as_str(), submitted_at, EventData::CheckIn(data))
+    }
+
+    /// `phase_advanced`, once per phase that was come to and time.
+    pub fn phase_advanced(client: &Client, advance: &PhaseAdvance) -> Self {
+        let PhaseAdvance { from_phase, to_phase, advanced_at } = advance.clone();
+        let cause = to_phase.clone();
+        let data = EventData::PhaseAdvanced(PhaseAdvanced { from_phase, to_phase, advanced_at });
+        Self::of(client, EventType::PhaseAdvanced, &cause, advanced_at, data)
+    }
+
+    /// `message_received`, once per message.
+    pub fn message_received(client: &Client, message: &MessageId, received_at: Timestamp) -> Self {
+        let data = MessageReceived { message: MessageRef { id: message.clone(), received_at } };
+        Self::of(client, EventType::MessageReceived, message.as_str(), received_at, EventData::MessageReceived(data))
+    }
+
+    /// The event that `cause`, something in the client's life, stands for.
+    fn of(client: &Client, event_type: EventType, cause: &str, occurred_at: Timestamp, data: EventData) -> Self {
         Self {
-            id: EventId::derive(occurred_at.ms(), &[EventType::NewClient.as_str(), client.id.as_str()]),
+            id: EventId::derive(occurred_at.ms(), &[event_type.as_str(), client.id.as_str(), cause]),
             coach_id: client.coach_id.clone(),
             client_id: client.id.clone(),
             contact: ContactDetails::of(client),
             occurred_at,
-            data: EventData::NewClient(NewClient { created_at: client.created_at, source: client.origin }),
+            event_type,
+            data,
         }
-    }
-
-    /// Which event it is.
-    pub fn event_type(&self) -> EventType {
-        self.data.event_type()
     }
 
     /// The body that receivers of this mode get: the same bytes on each attempt.
@@ -157,7 +230,7 @@ impl Event {
         if let Value::Object(own) = json!(self.data) {
             data.extend(own);
         }
-        let body = json!({ "type": self.event_type().as_str(), "timestamp": self.occurred_at, "data": data });
+        let body = json!({ "type": self.event_type.as_str(), "timestamp": self.occurred_at, "data": data });
         body.to_string().into_bytes()
     }
 }
@@ -167,7 +240,7 @@ mod tests {
     use super::*;
     use crate::client::{Phase, Profile};
 
-    fn event() -> Event {
+    fn client() -> Client {
         let at = Timestamp::from_ms(1_790_000_000_000);
         let profile = Profile {
             email: Some(Email::parse("a@example.com").unwrap()),
@@ -179,7 +252,7 @@ mod tests {
             weight_lbs: None,
             external_id: None,
         };
-        let client = Client {
+        Client {
             id: ClientId::parse("c1").unwrap(),
             coach_id: CoachId::parse("coach_1").unwrap(),
             profile,
@@ -188,8 +261,12 @@ mod tests {
             created_at: at,
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
-        };
-        Event::new_client(&client, at)
+        }
+    }
+
+    fn event() -> Event {
+        let client = client();
+        Event::new_client(&client, client.created_at)
     }
 
     #[test]
@@ -206,6 +283,34 @@ mod tests {
     fn contact_details_mode_adds_name_email_and_phone_nulls_kept() {
         let body: Value = serde_json::from_slice(&event().render(PayloadMode::ContactDetails)).unwrap();
         assert_eq!(body["data"]["client"], json!({"id": "c1", "name": "Ada", "email": "a@example.com", "phone": null}));
+    }
+
+    #[test]
+    fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
+        let client = client();
+        let at = Timestamp::parse("2026-09-20T08:00:00Z").unwrap();
+        let check_in = CheckInId::parse("k1").unwrap();
+        let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
+        let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
+        for (event, data) in [
+            (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, at), of_check_in.clone()),
+            (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, at), of_check_in),
+            (
+                Event::phase_advanced(&client, &advance),
+                json!({"from_phase": null, "to_phase": "Build", "advanced_at": at}),
+            ),
+            (
+                Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),
+                json!({"message": {"id": "m1", "received_at": at}}),
+            ),
+        ] {
+            let mut expected = data;
+            expected["client"] = json!({"id": "c1"});
+            let body: Value = serde_json::from_slice(&event.render(PayloadMode::Identifiers)).unwrap();
+            assert_eq!(body, json!({"type": event.event_type, "timestamp": at, "data": expected}));
+            let stored = serde_json::to_string(&event).unwrap();
+            assert_eq!(serde_json::from_str::<Event>(&stored).unwrap(), event);
+        }
     }
 
     #[test]

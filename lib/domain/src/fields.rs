@@ -2,6 +2,8 @@
 //!
 //! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours might stop there.
 
+use std::collections::BTreeMap;
+
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
@@ -29,6 +31,12 @@ impl Invalid {
         Self { field: None, message: message.into() }
     }
 }
+
+/// What counts hold.
+const COUNT_RULE: &str = "must be an integer from 0 to 4294967295";
+
+/// Numbers above 0 that are kept go no closer to it: a nearer one becomes this.
+pub(crate) const LEAST_NUMBER: f64 = 1e-130;
 
 /// An object under reading.
 #[derive(Clone, Copy)]
@@ -92,10 +100,14 @@ impl<'a> Fields<'a> {
 
     /// A text of 1 to `max` characters; omitted or null is `None`, empty is an error.
     pub fn text(&self, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
+        self.text_of(name, max, "must not be empty; leave it out instead")
+    }
+
+    fn text_of(&self, name: &str, max: usize, if_empty: &str) -> Result<Option<&'a str>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| self.invalid(name, "must be a string"))?;
         if text.is_empty() {
-            return Err(self.invalid(name, "must not be empty; leave it out instead"));
+            return Err(self.invalid(name, if_empty));
         }
         if text.contains('\0') {
             return Err(self.invalid(name, "must not contain the NUL character"));
@@ -109,7 +121,7 @@ impl<'a> Fields<'a> {
 
     /// As [`Fields::text`], but has to be there.
     pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
-        self.text(name, max)?.ok_or_else(|| self.invalid(name, "is required"))
+        self.text_of(name, max, "must not be empty")?.ok_or_else(|| self.invalid(name, "is required"))
     }
 
     /// A text that parses to a type with rules of its own.
@@ -130,7 +142,7 @@ impl<'a> Fields<'a> {
         max: usize,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<T, Invalid> {
-        self.parsed(name, max, parse)?.ok_or_else(|| self.invalid(name, "is required"))
+        parse(self.required_text(name, max)?).map_err(|rule| self.invalid(name, rule))
     }
 
     /// A boolean; omitted or null is `None`.
@@ -143,12 +155,12 @@ impl<'a> Fields<'a> {
         self.boolean(name)?.ok_or_else(|| self.invalid(name, "is required and must be a boolean"))
     }
 
-    /// A number above 0 and at most `max`.
+    /// A number above 0 and at most `max`. What is closer to 0 than can be kept is kept as close as it can be.
     pub fn positive_number(&self, name: &str, max: f64) -> Result<Option<f64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let number = value.as_f64().ok_or_else(|| self.invalid(name, "must be a number"))?;
         if number > 0.0 && number <= max {
-            Ok(Some(number))
+            Ok(Some(number.max(LEAST_NUMBER)))
         } else {
             Err(self.invalid(name, format_args!("must be a number above 0 and at most {max}")))
         }
@@ -158,7 +170,21 @@ impl<'a> Fields<'a> {
     pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
-        count.map(Some).ok_or_else(|| self.invalid(name, "must be an integer of 0 or more"))
+        count.map(Some).ok_or_else(|| self.invalid(name, COUNT_RULE))
+    }
+
+    /// A whole number of 0 or more that has to be there.
+    pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
+        self.count(name)?.ok_or_else(|| self.invalid(name, format_args!("is required and {COUNT_RULE}")))
+    }
+
+    /// An object of at most `max` numbers by names, which has to be there.
+    pub fn required_numbers(&self, name: &str, max: usize) -> Result<BTreeMap<String, f64>, Invalid> {
+        let rule = || self.invalid(name, format_args!("is required and must be an object of at most {max} numbers"));
+        let object =
+            self.value(name).and_then(Value::as_object).filter(|object| object.len() <= max).ok_or_else(rule)?;
+        let numbers = object.iter().map(|(key, value)| value.as_f64().map(|number| (key.clone(), number)));
+        numbers.collect::<Option<_>>().ok_or_else(rule)
     }
 
     /// A point in time.
@@ -178,6 +204,19 @@ impl<'a> Fields<'a> {
     pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {
         const LENGTH: usize = 10;
         self.parsed(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))
+    }
+
+    /// A calendar date that has to be there.
+    pub fn required_date(&self, name: &str) -> Result<NaiveDate, Invalid> {
+        self.date(name)?.ok_or_else(|| self.invalid(name, "is required"))
+    }
+
+    /// A list of at most `max` objects, which has to be there. `path` is its own name with a dot.
+    pub fn required_objects(&self, name: &str, path: &'a str, max: usize) -> Result<Vec<Fields<'a>>, Invalid> {
+        let rule = || self.invalid(name, format_args!("is required and must be an array of at most {max} objects"));
+        let items = self.value(name).and_then(Value::as_array).filter(|items| items.len() <= max).ok_or_else(rule)?;
+        let objects = items.iter().map(|item| item.as_object().map(|object| Fields { object, path }));
+        objects.collect::<Option<_>>().ok_or_else(rule)
     }
 
     /// A nested object; omitted or null is `None`. `path` is its own name with a dot.

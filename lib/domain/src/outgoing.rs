@@ -49,8 +49,13 @@ impl OutgoingFact {
             "credential": { "scheme": "argon2id", "phc": credential.phc, "must_change": true },
             "intake": { "id": intake.id, "state": intake.state, "token_sha256": intake.token_sha256 },
         });
-        let cause = ["client.created", client.id.as_str()];
-        Self::new("client.created", &cause, &client.coach_id, client.created_at, detail)
+        let id = Self::client_created_id(client);
+        Self::with_id(id, "client.created", &client.coach_id, client.created_at, detail)
+    }
+
+    /// The id of [`OutgoingFact::client_created`].
+    pub fn client_created_id(client: &Client) -> FactId {
+        FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
     }
 
     /// `client.activation_changed`.
@@ -69,13 +74,11 @@ impl OutgoingFact {
     }
 
     fn new(detail_type: &str, cause: &[&str], coach: &CoachId, at: Timestamp, detail: Value) -> Self {
-        Self {
-            id: FactId::derive(at.ms(), cause),
-            detail_type: detail_type.to_owned(),
-            coach_id: coach.clone(),
-            occurred_at: at,
-            detail,
-        }
+        Self::with_id(FactId::derive(at.ms(), cause), detail_type, coach, at, detail)
+    }
+
+    fn with_id(id: FactId, detail_type: &str, coach: &CoachId, at: Timestamp, detail: Value) -> Self {
+        Self { id, detail_type: detail_type.to_owned(), coach_id: coach.clone(), occurred_at: at, detail }
     }
 
     /// The whole `Detail`.

@@ -41,6 +41,7 @@ impl From<Country> for String {
 
 /// A phone number, as given.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Phone(String);
 

@@ -1,12 +1,42 @@
-//! Requests per key and calendar minute (UTC). Windows that align with the minute make the count exact across any number of
-//! functions: each request adds one to its minute's counter under the condition that the counter is below the limit.
+//! What a key may do per calendar minute (UTC). Windows that align with the minute make the count exact across any number of
+//! functions: each request adds one to its minute's counters under the condition that all of them are below their limits.
 
 use crate::time::Timestamp;
 
-/// Requests that a key may make in a calendar minute.
-pub const REQUESTS_PER_MINUTE: u32 = 300;
 /// Length of a window, in seconds.
 pub const WINDOW_S: u32 = 60;
+
+/// A limit per key and calendar minute.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Requests of any kind.
+    Requests,
+    /// Requests for a login link.
+    LoginLinks,
+}
+
+/// What a request counts against.
+pub const REQUEST: &[Limit] = &[Limit::Requests];
+/// What a request for a login link counts against: both or, where one is used up, neither.
+pub const LOGIN_LINK_REQUEST: &[Limit] = &[Limit::Requests, Limit::LoginLinks];
+
+impl Limit {
+    /// Requests in a minute that it lets through.
+    pub const fn per_minute(self) -> u32 {
+        match self {
+            Self::Requests => 300,
+            Self::LoginLinks => 20,
+        }
+    }
+
+    /// Its name in `RateLimit-Policy` and `RateLimit`.
+    pub const fn policy(self) -> &'static str {
+        match self {
+            Self::Requests => "default",
+            Self::LoginLinks => "login-link",
+        }
+    }
+}
 
 /// A calendar minute, counted from the Unix epoch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,10 +49,10 @@ impl Minute {
     }
 }
 
-/// What a key has left of its current window.
+/// What a key has left of a limit in its current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
-    pub limit: u32,
+    pub limit: Limit,
     pub remaining: u32,
     /// Whole seconds until the window ends, at least 1. After that many the next window has begun.
     pub reset_s: u32,
@@ -30,11 +60,11 @@ pub struct Quota {
 
 impl Quota {
     /// The quota after `used` requests in the window that `now` falls in.
-    pub fn after(used: u32, now: Timestamp) -> Self {
+    pub fn after(limit: Limit, used: u32, now: Timestamp) -> Self {
         let into_window_ms = now.ms().rem_euclid(i64::from(WINDOW_S) * 1000);
         let left_ms = i64::from(WINDOW_S) * 1000 - into_window_ms;
         let reset_s = u32::try_from((left_ms + 999) / 1000).unwrap_or(WINDOW_S);
-        Self { limit: REQUESTS_PER_MINUTE, remaining: REQUESTS_PER_MINUTE.saturating_sub(used), reset_s }
+        Self { limit, remaining: limit.per_minute().saturating_sub(used), reset_s }
     }
 }
 
@@ -47,11 +77,14 @@ mod tests {
         #[test]
         fn waiting_reset_s_lands_in_a_later_minute_and_never_waits_a_minute_too_long(ms in 0i64..4_000_000_000_000) {
             let now = Timestamp::from_ms(ms);
-            let quota = Quota::after(300, now);
-            prop_assert!((1..=60).contains(&quota.reset_s));
-            let later = Timestamp::from_ms(ms + i64::from(quota.reset_s) * 1000);
-            prop_assert_eq!(Minute::of(later).0, Minute::of(now).0 + 1);
-            prop_assert_eq!(quota.remaining, 0);
+            for limit in [Limit::Requests, Limit::LoginLinks] {
+                let quota = Quota::after(limit, limit.per_minute(), now);
+                prop_assert!((1..=60).contains(&quota.reset_s));
+                let later = Timestamp::from_ms(ms + i64::from(quota.reset_s) * 1000);
+                prop_assert_eq!(Minute::of(later).0, Minute::of(now).0 + 1);
+                prop_assert_eq!(quota.remaining, 0);
+                prop_assert_eq!(Quota::after(limit, 1, now).remaining, limit.per_minute() - 1);
+            }
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::account::TempPassword;
 use crate::email::Email;
+use crate::html::escape;
 use crate::intake::IntakeToken;
 use crate::workspace::CanonicalHost;
 
@@ -35,7 +36,8 @@ impl Welcome<'_> {
              You will be asked to choose a password of your own when you first sign in.\n\n\
              Before you start, please fill in your intake form:\n{intake}\n\nIf you did not expect this mail, you can ignore it.\n"
         );
-        let [coach_html, client_html, email_html, password_html] = [&coach, &client, email, password].map(escape);
+        let [coach_html, client_html, email_html, password_html] =
+            [coach.as_str(), &client, email, password].map(escape);
         let html = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Your account with {coach_html}</title></head>\n\
              <body style=\"font-family:system-ui,sans-serif;line-height:1.5;color:#1c1c1c;max-width:36rem;margin:2rem auto;padding:0 1rem\">\n\
@@ -54,21 +56,6 @@ impl Welcome<'_> {
 /// Names are people's own texts: a line break in one must not become a mail header or a paragraph.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

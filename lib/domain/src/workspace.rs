@@ -38,13 +38,16 @@ impl CanonicalHost {
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
             None => false,
         };
+        // URLs take names that no host has, and the origin goes into headers.
+        let named =
+            url.host_str().is_some_and(|host| host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b)));
         let scheme_fits = url.scheme() == "https" || (url.scheme() == "http" && loopback);
         let bare = url.path() == "/"
             && url.query().is_none()
             && url.fragment().is_none()
             && url.username().is_empty()
             && url.password().is_none();
-        if scheme_fits && bare { Ok(Self(url.origin().ascii_serialization())) } else { Err(RULE) }
+        if scheme_fits && bare && named { Ok(Self(url.origin().ascii_serialization())) } else { Err(RULE) }
     }
 
     /// The origin, without a slash at its end.
@@ -91,6 +94,13 @@ mod tests {
     #[case("https://coach.example.com?x", None)]
     #[case("ftp://coach.example.com", None)]
     #[case("coach.example.com", None)]
+    #[case("https://*", None)]
+    #[case("https://*.example.com", None)]
+    #[case("https://coach.example.com;a", None)]
+    #[case("https://coach.example.com'", None)]
+    #[case("https://coach_1.example.com", None)]
+    #[case("https://[2001:db8::1]", Some("https://[2001:db8::1]"))]
+    #[case("https://bücher.example", Some("https://xn--bcher-kva.example"))]
     fn a_canonical_host_is_a_bare_origin(#[case] text: &str, #[case] origin: Option<&str>) {
         assert_eq!(CanonicalHost::parse(text).ok().as_ref().map(CanonicalHost::as_str), origin);
     }

@@ -1,0 +1,292 @@
+//! What tells the application that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), good for a
+//! minute and for one audience. The keys that verify it are published as a JWK set (RFC 7517); a key is named by its thumbprint (RFC 7638).
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::TimeDelta;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+use zeroize::Zeroizing;
+
+use crate::id::{ClientId, CoachId};
+use crate::key_ring::{InvalidSecret, KeyRing};
+use crate::time::Timestamp;
+use crate::workspace::CanonicalHost;
+
+/// How long the application has to exchange an assertion.
+pub const ASSERTION_LIFE: TimeDelta = TimeDelta::seconds(60);
+
+/// Goes before a key's text when the seed is derived: a text that also served another purpose would give another key there.
+const SEED_DOMAIN: &[u8] = b"partner-api login assertion Ed25519\0";
+
+/// Who has signed in, and to whom this is said.
+#[derive(Debug, Clone)]
+pub struct Assertion<'a> {
+    pub issuer: &'a str,
+    pub audience: &'a CanonicalHost,
+    pub client: &'a ClientId,
+    pub coach: &'a CoachId,
+    pub issued_at: Timestamp,
+    /// Names this one assertion, so that the application takes it once.
+    pub id: Uuid,
+}
+
+/// A signed assertion: a bearer credential.
+pub struct SignedAssertion(Zeroizing<String>);
+
+/// A public key as it is published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Jwk {
+    pub kty: &'static str,
+    pub crv: &'static str,
+    /// The public key, base64url.
+    pub x: String,
+    /// The key's thumbprint.
+    pub kid: String,
+    #[serde(rename = "use")]
+    pub usage: &'static str,
+    pub alg: &'static str,
+}
+
+/// The keys that verify assertions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct JwkSet {
+    pub keys: Vec<Jwk>,
+}
+
+/// The service's keys: one signs, all are published.
+pub struct AssertionSigner {
+    pair: Ed25519KeyPair,
+    kid: String,
+    published: JwkSet,
+}
+
+#[derive(Serialize)]
+struct Header<'a> {
+    alg: &'static str,
+    kid: &'a str,
+    typ: &'static str,
+}
+
+#[derive(Serialize)]
+struct Claims<'a> {
+    iss: &'a str,
+    aud: &'a str,
+    sub: &'a ClientId,
+    coach_id: &'a CoachId,
+    iat: i64,
+    exp: i64,
+    jti: Uuid,
+}
+
+impl AssertionSigner {
+    /// Keys from the secret's text.
+    pub fn from_secret(json: &str) -> Result<Self, InvalidSecret> {
+        let ring = KeyRing::parse(json)?;
+        let mut keys = Vec::new();
+        let mut signing = None;
+        for (id, text) in ring.texts() {
+            let pair = key_pair(text);
+            let jwk = Jwk::of(&pair);
+            keys.push(jwk.clone());
+            if id == ring.current() {
+                signing = Some((pair, jwk.kid));
+            }
+        }
+        let (pair, kid) = signing.expect("the current key is one of the keys");
+        Ok(Self { pair, kid, published: JwkSet { keys } })
+    }
+
+    /// The keys to verify with.
+    pub fn jwk_set(&self) -> &JwkSet {
+        &self.published
+    }
+
+    /// Signs an assertion with the current key.
+    pub fn sign(&self, assertion: &Assertion<'_>) -> SignedAssertion {
+        let header = Header { alg: ALGORITHM, kid: &self.kid, typ: "JWT" };
+        let claims = Claims {
+            iss: assertion.issuer,
+            aud: assertion.audience.as_str(),
+            sub: assertion.client,
+            coach_id: assertion.coach,
+            iat: assertion.issued_at.unix_s(),
+            exp: (assertion.issued_at + ASSERTION_LIFE).unix_s(),
+            jti: assertion.id,
+        };
+        let mut jws = Zeroizing::new(format!("{}.{}", encoded(&header), encoded(&claims)));
+        let signature = self.pair.sign(jws.as_bytes());
+        jws.push('.');
+        jws.push_str(&URL_SAFE_NO_PAD.encode(signature));
+        SignedAssertion(jws)
+    }
+}
+
+const ALGORITHM: &str = "EdDSA";
+
+fn encoded(part: &impl Serialize) -> String {
+    URL_SAFE_NO_PAD.encode(serde_json::to_vec(part).expect("texts and numbers convert to JSON"))
+}
+
+fn key_pair(text: &str) -> Ed25519KeyPair {
+    let seed = Sha256::new().chain_update(SEED_DOMAIN).chain_update(text.as_bytes()).finalize();
+    Ed25519KeyPair::from_seed_unchecked(&seed).expect("32 bytes make a seed")
+}
+
+impl Jwk {
+    fn of(pair: &Ed25519KeyPair) -> Self {
+        let x = URL_SAFE_NO_PAD.encode(pair.public_key());
+        let kid = thumbprint(&x);
+        Self { kty: "OKP", crv: "Ed25519", x, kid, usage: "sig", alg: ALGORITHM }
+    }
+}
+
+/// SHA-256 over the required members, in the order of their names and without white space.
+fn thumbprint(x: &str) -> String {
+    URL_SAFE_NO_PAD.encode(Sha256::digest(format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#)))
+}
+
+impl SignedAssertion {
+    /// Where a browser hands the assertion to the application. In the fragment: it reaches no server, and no log.
+    pub fn session_url(&self, host: &CanonicalHost) -> String {
+        format!("{}/session#token={}", host.as_str(), *self.0)
+    }
+}
+
+impl fmt::Debug for SignedAssertion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SignedAssertion(..)")
+    }
+}
+
+impl fmt::Debug for AssertionSigner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AssertionSigner(current: {})", self.kid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use ring::signature::{ED25519, UnparsedPublicKey};
+    use serde_json::{Value, json};
+
+    const NOW_S: i64 = 1_790_000_000;
+
+    fn signer(current: u8, keys: &[(u8, char)]) -> AssertionSigner {
+        let mut secret = json!({ "current": current.to_string() });
+        for (id, letter) in keys {
+            secret[id.to_string()] = letter.to_string().repeat(64).into();
+        }
+        AssertionSigner::from_secret(&secret.to_string()).unwrap()
+    }
+
+    fn sign(signer: &AssertionSigner, client: &str, coach: &str) -> String {
+        let signed = signer.sign(&Assertion {
+            issuer: "https://api.example.com",
+            audience: &CanonicalHost::parse("https://coach.example.com").unwrap(),
+            client: &ClientId::parse(client).unwrap(),
+            coach: &CoachId::parse(coach).unwrap(),
+            issued_at: Timestamp::from_ms(NOW_S * 1000 + 999),
+            id: Uuid::from_u128(7),
+        });
+        assert_eq!(format!("{signed:?}"), "SignedAssertion(..)");
+        signed.0.to_string()
+    }
+
+    /// Header and claims, if one of the keys that the set publishes has signed them.
+    fn verified(token: &str, keys: &JwkSet) -> Option<(Value, Value)> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (header, claims) = signed.split_once('.')?;
+        let decoded = |part: &str| URL_SAFE_NO_PAD.decode(part).unwrap();
+        let header: Value = serde_json::from_slice(&decoded(header)).unwrap();
+        let key = keys.keys.iter().find(|key| header["kid"] == *key.kid)?;
+        let key = UnparsedPublicKey::new(&ED25519, decoded(&key.x));
+        key.verify(signed.as_bytes(), &decoded(signature)).ok()?;
+        Some((header, serde_json::from_slice(&decoded(claims)).unwrap()))
+    }
+
+    #[test]
+    fn an_assertion_says_who_signed_in_where_and_for_how_long() {
+        let signer = signer(1, &[(1, 'a')]);
+        let (header, claims) = verified(&sign(&signer, "client_1", "coach_1"), signer.jwk_set()).unwrap();
+        assert_eq!(header, json!({ "alg": "EdDSA", "kid": signer.jwk_set().keys[0].kid, "typ": "JWT" }));
+        let expected = json!({
+            "iss": "https://api.example.com", "aud": "https://coach.example.com", "sub": "client_1", "coach_id": "coach_1",
+            "iat": NOW_S, "exp": NOW_S + 60, "jti": "00000000-0000-0000-0000-000000000007",
+        });
+        assert_eq!(claims, expected);
+    }
+
+    #[test]
+    fn a_key_is_published_before_it_signs_and_after() {
+        let [before, between, after] =
+            [signer(1, &[(1, 'a')]), signer(1, &[(1, 'a'), (2, 'b')]), signer(2, &[(1, 'a'), (2, 'b')])];
+        let sets = [&before, &between, &after].map(|signer| signer.jwk_set().keys.len());
+        assert_eq!(sets, [1, 2, 2]);
+        let (old, new) = (sign(&between, "c", "o"), sign(&after, "c", "o"));
+        assert_ne!(old, new);
+        for keys in [between.jwk_set(), after.jwk_set()] {
+            assert!(verified(&old, keys).is_some() && verified(&new, keys).is_some());
+        }
+        assert!(verified(&old, before.jwk_set()).is_some() && verified(&new, before.jwk_set()).is_none());
+    }
+
+    #[test]
+    fn the_same_text_elsewhere_is_another_key() {
+        let text = "a".repeat(64);
+        let plain = Ed25519KeyPair::from_seed_unchecked(&Sha256::digest(&text)).unwrap();
+        assert_ne!(plain.public_key().as_ref(), key_pair(&text).public_key().as_ref());
+    }
+
+    #[test]
+    fn key_thumbprint_and_signature_are_those_of_rfc_8037() {
+        let decoded = |text| URL_SAFE_NO_PAD.decode(text).unwrap();
+        let pair =
+            Ed25519KeyPair::from_seed_unchecked(&decoded("nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A")).unwrap();
+        let jwk = Jwk::of(&pair);
+        assert_eq!(jwk.x, "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
+        assert_eq!(jwk.kid, "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k");
+        let signature = pair.sign(b"eyJhbGciOiJFZERTQSJ9.RXhhbXBsZSBvZiBFZDI1NTE5IHNpZ25pbmc");
+        assert_eq!(
+            URL_SAFE_NO_PAD.encode(signature),
+            "hgyY0il_MGCjP0JzlnLWG1PPOt7-09PGcvMg3AIbQR6dWbhijcNR4ki4iylGjg5BhVsPt9g7sVvpAr_MuM0KAg"
+        );
+    }
+
+    #[test]
+    fn a_published_key_has_the_members_that_verifiers_look_for() {
+        let published = serde_json::to_value(signer(1, &[(1, 'a')]).jwk_set()).unwrap();
+        let key = &published["keys"][0];
+        for (name, value) in [("kty", "OKP"), ("crv", "Ed25519"), ("use", "sig"), ("alg", "EdDSA")] {
+            assert_eq!(key[name], value);
+        }
+        assert_eq!(key.as_object().unwrap().len(), 6, "no private member");
+    }
+
+    proptest! {
+        #[test]
+        fn a_changed_assertion_does_not_verify(at in 0usize..400, to in "[A-Za-z0-9_-]") {
+            let signer = signer(1, &[(1, 'a')]);
+            let token = sign(&signer, "client_1", "coach_1");
+            let signed_until = token.rfind('.').unwrap();
+            let claims_from = token.find('.').unwrap() + 1;
+            let at = claims_from + at % (signed_until - claims_from);
+            let mut changed = token.clone();
+            changed.replace_range(at..=at, &to);
+            prop_assume!(changed != token);
+            let (signed, signature) = changed.rsplit_once('.').unwrap();
+            let key = URL_SAFE_NO_PAD.decode(&signer.jwk_set().keys[0].x).unwrap();
+            let verdict = UnparsedPublicKey::new(&ED25519, key)
+                .verify(signed.as_bytes(), &URL_SAFE_NO_PAD.decode(signature).unwrap());
+            prop_assert!(verdict.is_err());
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What happens in a client's life: check-ins, logs, doses, phases, messages.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use super::{MAX_NAME_CHARS, nullable, present};
+use crate::dose::{DoseSchedule, MAX_SCHEDULED_DOSES, ScheduledDose};
+use crate::fields::{Fields, Invalid};
+use crate::id::{CheckInId, ClientId, DoseId, DoseLogId, InvalidId, MAX_ID_CHARS, MessageId};
+use crate::time::Timestamp;
+
+/// Most scores or grades of a check-in.
+const MAX_JUDGED: usize = 500;
+
+/// Something that happened to a client that is stored.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ClientHappening {
+    CheckInSubmitted(CheckInSubmitted),
+    CheckInReviewed { check_in: CheckInId, reviewed_at: Timestamp },
+    CheckInDeleted(CheckInId),
+    DailyLogSaved(NaiveDate),
+    DailyLogDeleted(NaiveDate),
+    DoseScheduleSaved(DoseSchedule),
+    DoseLogged(DoseLogged),
+    DoseLogDeleted(DoseLogId),
+    PhaseAdvanced(PhaseAdvance),
+    MessageReceived { message: MessageId, received_at: Timestamp },
+    Erased,
+}
+
+/// A check-in with what is judged when it comes in, and then dropped.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckInSubmitted {
+    pub check_in: CheckInId,
+    pub submitted_at: Timestamp,
+    /// By question.
+    pub scores: BTreeMap<String, f64>,
+    /// By wellness system. Higher is better.
+    pub grades: BTreeMap<String, f64>,
+}
+
+/// A log of a dose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DoseLogged {
+    pub dose_log: DoseLogId,
+    pub dose: DoseId,
+    pub date: NaiveDate,
+}
+
+/// A client's step to a new phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseAdvance {
+    pub from_phase: Option<String>,
+    pub to_phase: String,
+    pub advanced_at: Timestamp,
+}
+
+/// The client and what happened, if a fact of that name is about a client's life.
+pub(super) fn happening(detail_type: &str, fields: Fields<'_>) -> Option<Result<(ClientId, ClientHappening), Invalid>> {
+    let read = match detail_type {
+        "check_in.submitted" => check_in_submitted(fields),
+        "check_in.reviewed" => check_in_reviewed(fields),
+        "check_in.deleted" => id(fields, "check_in_id", CheckInId::parse).map(ClientHappening::CheckInDeleted),
+        "daily_log.saved" => date(fields).map(ClientHappening::DailyLogSaved),
+        "daily_log.deleted" => date(fields).map(ClientHappening::DailyLogDeleted),
+        "dose_schedule.saved" => dose_schedule(fields).map(ClientHappening::DoseScheduleSaved),
+        "dose.logged" => dose_logged(fields).map(ClientHappening::DoseLogged),
+        "dose_log.deleted" => id(fields, "dose_log_id", DoseLogId::parse).map(ClientHappening::DoseLogDeleted),
+        "phase.advanced" => phase_advanced(fields).map(ClientHappening::PhaseAdvanced),
+        "message.received" => message_received(fields),
+        "client.erased" => Ok(ClientHappening::Erased),
+        _ => return None,
+    };
+    Some(read.and_then(|happening| Ok((id(fields, "client_id", ClientId::parse)?, happening))))
+}
+
+fn id<T>(fields: Fields<'_>, name: &str, parse: impl FnOnce(&str) -> Result<T, InvalidId>) -> Result<T, Invalid> {
+    fields.required(name, MAX_ID_CHARS, parse)
+}
+
+fn date(fields: Fields<'_>) -> Result<NaiveDate, Invalid> {
+    fields.required_date("date")
+}
+
+fn check_in_submitted(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
+    Ok(ClientHappening::CheckInSubmitted(CheckInSubmitted {
+        check_in: id(fields, "check_in_id", CheckInId::parse)?,
+        submitted_at: fields.required_timestamp("submitted_at")?,
+        scores: fields.required_numbers("scores", MAX_JUDGED)?,
+        grades: fields.required_numbers("grades", MAX_JUDGED)?,
+    }))
+}
+
+fn check_in_reviewed(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
+    Ok(ClientHappening::CheckInReviewed {
+        check_in: id(fields, "check_in_id", CheckInId::parse)?,
+        reviewed_at: fields.required_timestamp("reviewed_at")?,
+    })
+}
+
+fn dose_schedule(fields: Fields<'_>) -> Result<DoseSchedule, Invalid> {
+    let doses = fields.required_objects("doses", "doses.", MAX_SCHEDULED_DOSES)?.into_iter().map(|dose| {
+        present(dose, "until")?;
+        Ok(ScheduledDose {
+            dose_id: id(dose, "dose_id", DoseId::parse)?,
+            per_day: dose.required_count("per_day")?,
+            from: dose.required_date("from")?,
+            until: dose.date("until")?,
+        })
+    });
+    doses.collect::<Result<_, Invalid>>().map(DoseSchedule)
+}
+
+fn dose_logged(fields: Fields<'_>) -> Result<DoseLogged, Invalid> {
+    Ok(DoseLogged {
+        dose_log: id(fields, "dose_log_id", DoseLogId::parse)?,
+        dose: id(fields, "dose_id", DoseId::parse)?,
+        date: date(fields)?,
+    })
+}
+
+fn phase_advanced(fields: Fields<'_>) -> Result<PhaseAdvance, Invalid> {
+    Ok(PhaseAdvance {
+        from_phase: nullable(fields, "from_phase", MAX_NAME_CHARS)?.map(str::to_owned),
+        to_phase: fields.required_text("to_phase", MAX_NAME_CHARS)?.to_owned(),
+        advanced_at: fields.required_timestamp("advanced_at")?,
+    })
+}
+
+fn message_received(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
+    Ok(ClientHappening::MessageReceived {
+        message: id(fields, "message_id", MessageId::parse)?,
+        received_at: fields.required_timestamp("received_at")?,
+    })
+}

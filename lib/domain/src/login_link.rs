@@ -1,0 +1,204 @@
+//! A link that signs a client in once. It is a bearer credential: whoever opens it is taken for the client, for 15 minutes at most.
+//!
+//! A link is made for a client as it is at that moment, which its `login_epoch` stands for. Deactivation, hand-over and a changed e-mail
+//! begin another epoch, and the links of earlier ones are dead for good.
+
+use std::fmt;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::TimeDelta;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
+
+use crate::client::Client;
+use crate::id::{ClientId, CoachId};
+use crate::time::Timestamp;
+use crate::workspace::CanonicalHost;
+
+/// Bytes of randomness in a link's token.
+pub const LOGIN_TOKEN_BYTES: usize = 32;
+/// How long a link can be used.
+pub const LOGIN_LINK_LIFE: TimeDelta = TimeDelta::minutes(15);
+/// What the caller is told of that.
+pub const EXPIRES_NOTE: &str = "Single use: the link works once, within 15 minutes of being made.";
+
+/// What opens a login page: 256 random bits. Only its SHA-256 is kept.
+#[derive(Clone)]
+pub struct LoginToken(Zeroizing<String>);
+
+impl LoginToken {
+    /// The token of these random bytes.
+    pub fn new(bytes: &[u8; LOGIN_TOKEN_BYTES]) -> Self {
+        Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The token that a path names, in its form at least.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes = Zeroizing::new(URL_SAFE_NO_PAD.decode(text).ok()?);
+        (bytes.len() == LOGIN_TOKEN_BYTES).then(|| Self(Zeroizing::new(text.to_owned())))
+    }
+
+    /// The link.
+    pub fn url(&self, host: &CanonicalHost) -> String {
+        format!("{}/login/{}", host.as_str(), *self.0)
+    }
+
+    /// Lower-case hex of the SHA-256 of the token's text.
+    pub fn sha256(&self) -> String {
+        hex::encode(Sha256::digest(self.0.as_bytes()))
+    }
+}
+
+impl fmt::Debug for LoginToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LoginToken(..)")
+    }
+}
+
+/// The answer to a request for a link. `login_url` is the credential: there is no `Debug`.
+#[derive(Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LoginLink {
+    pub client_id: ClientId,
+    pub login_url: String,
+    /// How often and how long the link works, in words.
+    pub expires_note: String,
+}
+
+impl LoginLink {
+    /// The link of a token, through the coach's host.
+    pub fn new(client_id: ClientId, token: &LoginToken, host: &CanonicalHost) -> Self {
+        Self { client_id, login_url: token.url(host), expires_note: EXPIRES_NOTE.to_owned() }
+    }
+}
+
+/// Whom a link signs in, and until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginGrant {
+    pub client_id: ClientId,
+    pub coach_id: CoachId,
+    /// The client's epoch when the link was made.
+    pub login_epoch: u64,
+    /// The first moment at which the link is dead.
+    pub valid_until: Timestamp,
+}
+
+/// Why a client is given no link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoLoginLink {
+    /// Where both hold, this one is told: whoever asks can change it.
+    Inactive,
+    NoEmail,
+}
+
+impl LoginGrant {
+    /// What a link that is made now grants the client.
+    pub fn new(client: &Client, login_epoch: u64, now: Timestamp) -> Result<Self, NoLoginLink> {
+        if !client.is_active {
+            return Err(NoLoginLink::Inactive);
+        }
+        if client.profile.email.is_none() {
+            return Err(NoLoginLink::NoEmail);
+        }
+        Ok(Self {
+            client_id: client.id.clone(),
+            coach_id: client.coach_id.clone(),
+            login_epoch,
+            valid_until: now + LOGIN_LINK_LIFE,
+        })
+    }
+
+    /// Whether the link could be used now, as far as its client is as it was.
+    pub fn holds(&self, client: &Client, login_epoch: u64, now: Timestamp) -> bool {
+        let same_client = client.id == self.client_id && client.coach_id == self.coach_id;
+        same_client && client.is_active && login_epoch == self.login_epoch && now < self.valid_until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::{Origin, Phase, Profile};
+    use crate::email::Email;
+    use proptest::prelude::*;
+
+    const NOW: i64 = 1_790_000_000_000;
+
+    fn client() -> Client {
+        Client {
+            id: ClientId::parse("client_1").unwrap(),
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            profile: Profile {
+                email: Some(Email::parse("ada@example.com").unwrap()),
+                full_name: "Ada".to_owned(),
+                phone: None,
+                goals: None,
+                health_notes: None,
+                height_in: None,
+                weight_lbs: None,
+                external_id: None,
+            },
+            is_active: true,
+            phase: Phase::default(),
+            created_at: Timestamp::from_ms(0),
+            origin: Origin::Application,
+            latest_check_in_at: None,
+        }
+    }
+
+    fn at(ms: i64) -> Timestamp {
+        Timestamp::from_ms(NOW + ms)
+    }
+
+    #[test]
+    fn an_inactive_client_and_one_without_an_address_get_no_link() {
+        let mut client = client();
+        assert!(LoginGrant::new(&client, 0, at(0)).is_ok());
+        client.profile.email = None;
+        assert_eq!(LoginGrant::new(&client, 0, at(0)), Err(NoLoginLink::NoEmail));
+        client.is_active = false;
+        assert_eq!(LoginGrant::new(&client, 0, at(0)), Err(NoLoginLink::Inactive));
+    }
+
+    #[test]
+    fn a_link_holds_for_15_minutes_and_for_its_client_as_it_was() {
+        const LIFE_MS: i64 = 15 * 60 * 1000;
+        let client = client();
+        let grant = LoginGrant::new(&client, 3, at(0)).unwrap();
+        assert!(grant.holds(&client, 3, at(0)) && grant.holds(&client, 3, at(LIFE_MS - 1)));
+        assert!(!grant.holds(&client, 3, at(LIFE_MS)));
+        assert!(!grant.holds(&client, 4, at(0)));
+        assert!(!grant.holds(&Client { is_active: false, ..client.clone() }, 3, at(0)));
+        assert!(!grant.holds(&Client { coach_id: CoachId::parse("coach_2").unwrap(), ..client.clone() }, 3, at(0)));
+        assert!(!grant.holds(&Client { id: ClientId::parse("client_2").unwrap(), ..client }, 3, at(0)));
+    }
+
+    #[test]
+    fn a_link_leads_through_the_coachs_host_and_its_token_is_not_printed() {
+        let host = CanonicalHost::parse("https://coach.example.com").unwrap();
+        let token = LoginToken::new(&[255; 32]);
+        let link = LoginLink::new(ClientId::parse("client_1").unwrap(), &token, &host);
+        let secret = link.login_url.strip_prefix("https://coach.example.com/login/").unwrap();
+        assert_eq!(LoginToken::parse(secret).unwrap().sha256(), token.sha256());
+        assert_eq!(format!("{token:?}"), "LoginToken(..)");
+    }
+
+    proptest! {
+        #[test]
+        fn a_token_reads_back_and_nothing_else_does(bytes: [u8; LOGIN_TOKEN_BYTES], at in 0usize..43, other in "[ -~]") {
+            let token = LoginToken::new(&bytes);
+            let text = token.0.to_string();
+            prop_assert_eq!(text.len(), 43);
+            prop_assert_eq!(LoginToken::parse(&text).unwrap().sha256(), token.sha256());
+            for bad in [&text[1..], &format!("{text}A"), &format!("{text}="), &format!(" {text}"), ""] {
+                prop_assert!(LoginToken::parse(bad).is_none());
+            }
+            let mut changed = text.clone();
+            changed.replace_range(at..=at, &other);
+            let read = LoginToken::parse(&changed).map(|read| read.sha256());
+            prop_assert!(changed == text || read != Some(token.sha256()));
+        }
+    }
+}

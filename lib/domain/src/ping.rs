@@ -1,0 +1,28 @@
+//! What a key's holder is told about the key.
+
+use serde::Serialize;
+
+use crate::api_key::Scope;
+use crate::id::CoachId;
+
+/// The key counts, and whose it is.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PingResult {
+    /// Always true: whatever is wrong with a key has a status of its own.
+    pub ok: bool,
+    pub coach: PingCoach,
+    /// Clients on the active roster.
+    pub active_clients: u32,
+    /// What the key opens.
+    pub scope: Scope,
+}
+
+/// The coach that a key belongs to.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PingCoach {
+    pub id: CoachId,
+    pub email: String,
+    pub name: String,
+}
