@@ -15,10 +15,13 @@ use domain::fact::Fact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
+use store::claim::ClaimEraser;
 use store::client::Clients;
 use store::contact::Contacts;
+use store::delivery::Deliveries;
 use store::key::Keys;
 use store::outbox::Outbox;
+use store::record::Records;
 use store::vault::Vault;
 use store::workspace::Workspaces;
 
@@ -32,6 +35,9 @@ pub struct App {
     workspaces: Workspaces,
     clients: Clients,
     contacts: Contacts,
+    records: Records,
+    claims: ClaimEraser,
+    deliveries: Deliveries,
     queues: Queues,
     clock: Arc<dyn Clock>,
 }
@@ -44,9 +50,13 @@ impl App {
         let workspaces = Workspaces::new(env, &db)?;
         let contacts = Contacts::new(env, &db)?;
         let outbox = Outbox::new(env, &db, &vault)?;
+        let clients = Clients::new(env, &db, &workspaces, &contacts, &outbox)?;
         Ok(Self {
             keys: Keys::new(env, &db)?,
-            clients: Clients::new(env, &db, &workspaces, &contacts, &outbox)?,
+            records: Records::new(env, &db, &vault, &clients, &outbox)?,
+            claims: ClaimEraser::new(env, &db)?,
+            deliveries: Deliveries::new(env, &db, &vault)?,
+            clients,
             workspaces,
             contacts,
             queues: Queues::new(env)?,
@@ -108,6 +118,7 @@ impl App {
         };
         match store(self, &fact, now).await? {
             Stored::Done => Ok(()),
+            Stored::Erased => self.queues.send_erasure_again(&envelope, now).await,
             Stored::Unknown(reference) => {
                 let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
                 if patience::waits_on(since, now) {

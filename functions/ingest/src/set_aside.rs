@@ -1,6 +1,7 @@
 //! Where facts go that cannot be stored: round again, or to the dead letters.
 
 use aws_sdk_sqs::Client;
+use domain::fact::without_judged;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde_json::json;
@@ -9,6 +10,9 @@ use crate::envelope::Envelope;
 
 /// Waits between a fact's rounds, in seconds; the last one repeats.
 const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
+
+/// Waits before an erasure is gone over again: for attempts and claims that were under way, and for what the relay's schedule sends.
+const ERASURE_DELAYS_S: [i32; 2] = [120, 900];
 
 /// The feed queue and its dead letters.
 pub(crate) struct Queues {
@@ -29,9 +33,20 @@ impl Queues {
     /// Sends a fact round again, later each time.
     pub(crate) async fn send_round(&self, envelope: &Envelope, first_seen: Timestamp) -> Result<(), BoxError> {
         let index = usize::try_from(envelope.rounds)?.min(ROUND_DELAYS_S.len() - 1);
-        let message =
-            self.client.send_message().queue_url(&self.feed_url).message_body(envelope.next_round(first_seen));
-        message.delay_seconds(ROUND_DELAYS_S[index]).send().await?;
+        self.send(envelope, first_seen, ROUND_DELAYS_S[index]).await
+    }
+
+    /// Sends an erasure round to be gone over again when what it met on its way has come to an end, a few times.
+    pub(crate) async fn send_erasure_again(&self, envelope: &Envelope, now: Timestamp) -> Result<(), BoxError> {
+        match ERASURE_DELAYS_S.get(usize::try_from(envelope.rounds)?) {
+            Some(delay_s) => self.send(envelope, now, *delay_s).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn send(&self, envelope: &Envelope, first_seen: Timestamp, delay_s: i32) -> Result<(), BoxError> {
+        let body = envelope.next_round(first_seen);
+        self.client.send_message().queue_url(&self.feed_url).message_body(body).delay_seconds(delay_s).send().await?;
         Ok(())
     }
 
@@ -40,7 +55,7 @@ impl Queues {
         let fact_id = envelope.detail.get("id").and_then(|id| id.as_str()).unwrap_or_default();
         let body = json!({
             "detail-type": envelope.detail_type,
-            "detail": envelope.detail,
+            "detail": without_judged(&envelope.detail_type, &envelope.detail),
             "reason": reason,
             "set_aside_at": now,
         });

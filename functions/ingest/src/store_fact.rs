@@ -1,9 +1,12 @@
 //! Takes each kind of fact to its place.
 
-use domain::fact::{Fact, FactBody};
+use domain::fact::{ClientHappening, Fact, FactBody};
+use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::BoxError;
+use store::StoreError;
 use store::client::FeedOutcome;
+use store::record::Recorded;
 use store::workspace::Saved;
 
 use crate::App;
@@ -12,6 +15,8 @@ use crate::App;
 pub(crate) enum Stored {
     /// It is stored, or what is stored is newer.
     Done,
+    /// A client is erased, but for what is on its way.
+    Erased,
     /// It refers to this, which has not been seen yet.
     Unknown(String),
 }
@@ -35,6 +40,18 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
+        FactBody::ProgrammeSaved(programme) => {
+            if app.workspaces.get(&programme.coach_id).await?.is_none() {
+                return Ok(unknown("coach_id", programme.coach_id.as_str()));
+            }
+            app.workspaces.save_programme(programme, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
+        FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, now).await,
+        FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
+            Recorded::Done => Ok(Stored::Done),
+            Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
+        },
         FactBody::ContactSaved(saved) => {
             let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
                 return Ok(unknown("coach_id", saved.coach_id.as_str()));
@@ -43,6 +60,47 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             Ok(Stored::Done)
         }
     }
+}
+
+/// Everything that happens to a client but its erasure.
+async fn record(
+    app: &App,
+    fact: &Fact,
+    client: &ClientId,
+    happening: &ClientHappening,
+    now: Timestamp,
+) -> Result<Recorded, StoreError> {
+    let (records, said_at, backfill) = (&app.records, fact.occurred_at, fact.backfill);
+    match happening {
+        ClientHappening::CheckInSubmitted(check_in) => {
+            records.submit_check_in(client, check_in, said_at, backfill, now).await
+        }
+        ClientHappening::CheckInReviewed { check_in, reviewed_at } => {
+            records.review_check_in(client, check_in, *reviewed_at, said_at).await
+        }
+        ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in).await,
+        ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, said_at).await,
+        ClientHappening::DailyLogDeleted(date) => records.delete_daily_log(client, *date, said_at).await,
+        ClientHappening::DoseScheduleSaved(schedule) => records.save_dose_schedule(client, schedule, said_at).await,
+        ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, said_at).await,
+        ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log).await,
+        ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, said_at, backfill, now).await,
+        ClientHappening::MessageReceived { message, received_at } => {
+            records.receive_message(client, message, *received_at, backfill, now).await
+        }
+        ClientHappening::Erased => Ok(Recorded::Done),
+    }
+}
+
+/// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.
+async fn erase(app: &App, client: &ClientId, now: Timestamp) -> Result<Stored, BoxError> {
+    let erased = app.clients.erase(client, now).await?;
+    if let Some(claim) = &erased.claim {
+        app.claims.forget(claim).await?;
+        app.clients.forget_claim(client).await?;
+    }
+    futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;
+    Ok(Stored::Erased)
 }
 
 fn unknown(field: &str, id: &str) -> Stored {

@@ -74,7 +74,7 @@ impl App {
     }
 
     async fn deliver_to(&self, endpoint: &Endpoint, event: &Event, now: Timestamp) -> Result<(), BoxError> {
-        let (wants, misses) = (endpoint.wants(event.event_type()), endpoint.misses(event.event_type()));
+        let (wants, misses) = (endpoint.wants(event.event_type), endpoint.misses(event.event_type));
         if !wants && !misses {
             return Ok(());
         }
@@ -83,7 +83,8 @@ impl App {
             endpoint_id: &endpoint.id,
             id: &id,
             event_id: &event.id,
-            event_type: event.event_type().as_str(),
+            event_type: event.event_type.as_str(),
+            client_id: &event.client_id,
             body: &event.render(endpoint.payload_mode),
         };
         if misses {

@@ -9,6 +9,7 @@
 //! 3. `stage`, `answer`  Parts of the work's transaction.
 //! 4. `finish`   UpdateItem to the answer.
 //! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
+//! 6. `forget`   DeleteItem: the person whom the answer names is erased.
 
 use aws_sdk_dynamodb::types::{
     ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
@@ -31,12 +32,24 @@ pub struct Claim {
     owner: String,
 }
 
+/// Names a claim's record, whoever owns the lease.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ClaimKey(String);
+
 /// An answer as it was given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
     /// JSON.
     pub body: Vec<u8>,
+}
+
+impl Claim {
+    /// The record that the lease is on.
+    pub(crate) fn key(&self) -> ClaimKey {
+        ClaimKey(self.pk.clone())
+    }
 }
 
 /// What stands under a key when a request arrives with it.
@@ -154,6 +167,7 @@ impl Claims {
     ) -> Result<Begun<S>, StoreError> {
         // What was committed under the old payload stays what it is; a claim without a stage is as good as new.
         let fingerprint = if lapsed.stage.is_some() { lapsed.fingerprint.clone() } else { fingerprint.to_vec() };
+        // An update whose answer was lost is repeated by the SDK and finds its own token.
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
             update
@@ -161,7 +175,8 @@ impl Claims {
                     "SET #owner = :owner, lease_until = :until, fingerprint = :print, expires_at = :expires",
                 )
                 .condition_expression(
-                    "#owner = :lapsed_owner AND lease_until = :lapsed_until AND attribute_not_exists(#status)",
+                    "(#owner = :owner OR (#owner = :lapsed_owner AND lease_until = :lapsed_until)) \
+                     AND attribute_not_exists(#status)",
                 )
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_names("#status", "status")
@@ -218,14 +233,14 @@ impl Claims {
             .expression_attribute_values(":owner", s(&claim.owner))
     }
 
-    /// Records an answer. A claim that was taken over in the meantime keeps what its new owner makes of it.
+    /// Records an answer. False: the claim was taken over in the meantime, and keeps what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
         answer: &Answer,
         keep: TimeDelta,
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
@@ -241,9 +256,7 @@ impl Claims {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });
-        match written.await? {
-            Written::Done(_) | Written::Refused(_) => Ok(()),
-        }
+        Ok(matches!(written.await?, Written::Done(_)))
     }
 
     /// Ends the lease without an answer.
@@ -263,6 +276,30 @@ impl Claims {
         match written.await? {
             Written::Done(_) | Written::Refused(_) => Ok(()),
         }
+    }
+}
+
+/// Claims for those who only remove them.
+#[derive(Clone)]
+pub struct ClaimEraser {
+    db: Db,
+    table: String,
+}
+
+impl ClaimEraser {
+    /// The table that `IDEMPOTENCY_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned() })
+    }
+
+    /// Removes a record, its answer and its stage with it.
+    pub async fn forget(&self, key: &ClaimKey) -> Result<(), StoreError> {
+        write("DeleteItem", || {
+            let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(&key.0));
+            delete.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+        })
+        .await?;
+        Ok(())
     }
 }
 

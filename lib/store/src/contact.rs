@@ -3,9 +3,10 @@
 //!
 //! 1. `find_lead` BatchGetItem of the addresses, then BatchGetItem of the contact: who a new client has been so far.
 //! 2. `link`      Part of a client's creation: the contact becomes that client.
-//! 3. `save`      Read, then a transaction on the version read: the record and its addresses.
+//! 3. `erasure`   Read, then parts of a client's erasure: the contact that the client was.
+//! 4. `save`      Read, then a transaction on the version read: the record and its addresses.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem, Update};
 use domain::contact::Contact;
 use domain::email::{Email, EmailKey};
 use domain::fact::ContactSaved;
@@ -15,7 +16,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, putting, s, to_item, updating};
+use crate::db::{Db, Item, StoreError, Transacted, deleting, from_item, n, putting, s, stand_back, to_item, updating};
 use crate::held_by::{Address, Holders};
 use crate::workspace::partition;
 
@@ -33,6 +34,28 @@ struct Record {
     merged_into: Option<ContactId>,
     saved_at: i64,
     version: u64,
+}
+
+impl Record {
+    /// Sort keys of its e-mail's and its phone's items.
+    fn addresses(&self) -> [Option<String>; 2] {
+        let email = self.contact.email.as_ref().map(|email| email_sk(email.key().as_str()));
+        [email, self.phone_key.as_deref().map(phone_sk)]
+    }
+}
+
+/// A contact as stored.
+#[derive(Debug, Clone)]
+pub struct StoredContact {
+    pub contact: Contact,
+    version: u64,
+}
+
+/// The contact that a client was before.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lead {
+    pub coach_id: CoachId,
+    pub contact_id: ContactId,
 }
 
 /// The contacts in the CRM table.
@@ -55,7 +78,7 @@ impl Contacts {
         coach: &CoachId,
         email: &EmailKey,
         phone: Option<&PhoneKey>,
-    ) -> Result<Option<Contact>, StoreError> {
+    ) -> Result<Option<StoredContact>, StoreError> {
         let email_sk = email_sk(email.as_str());
         let phone_sk = phone.map(|phone| phone_sk(phone.as_str()));
         let wanted = std::iter::once(email_sk.clone()).chain(phone_sk).collect();
@@ -69,27 +92,46 @@ impl Contacts {
         records.sort_by_key(|record| record.contact.id);
         let free =
             records.into_iter().find(|record| record.merged_into.is_none() && record.contact.client_id.is_none());
-        Ok(free.map(|record| record.contact))
+        Ok(free.map(|record| StoredContact { version: record.version, contact: record.contact }))
     }
 
-    /// The contact becomes the client. Nothing else of it changes.
+    /// The contact as it was read becomes the client. Nothing else of it changes.
     pub(crate) fn link(
         &self,
         coach: &CoachId,
-        contact: ContactId,
+        found: &StoredContact,
         client: &ClientId,
         now: Timestamp,
     ) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key(coach, &format!("CONTACT#{contact}"))))
+            .set_key(Some(key(coach, &format!("CONTACT#{}", found.contact.id))))
             .update_expression("SET clientId = :client, updatedAt = :now ADD version :one")
-            .condition_expression("attribute_exists(pk) AND attribute_not_exists(merged_into) AND (attribute_not_exists(clientId) OR clientId = :null)")
+            .condition_expression("version = :version")
             .expression_attribute_values(":client", s(client.as_str()))
+            .expression_attribute_values(":version", n(found.version))
             .expression_attribute_values(":now", s(now.to_string()))
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":null", aws_sdk_dynamodb::types::AttributeValue::Null(true));
+            .expression_attribute_values(":one", n(1));
         updating(update)
+    }
+
+    /// Parts of a client's erasure: the contact that the client was goes, with its addresses. One that is no longer this client's stays.
+    pub(crate) async fn erasure(&self, lead: &Lead, client: &ClientId) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let own_sk = format!("CONTACT#{}", lead.contact_id);
+        let Some(item) = self.read(&lead.coach_id, vec![own_sk.clone()]).await?.pop() else { return Ok(Vec::new()) };
+        let record: Record = from_item("contact", item)?;
+        if record.contact.client_id.as_ref() != Some(client) {
+            return Ok(Vec::new());
+        }
+        let delete = Delete::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&lead.coach_id, &own_sk)))
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", n(record.version));
+        let addresses = record.addresses().map(|address| (address, None));
+        let mut writes = vec![deleting(delete)];
+        writes.extend(self.move_addresses(&lead.coach_id, &lead.contact_id.to_string(), &addresses).await?);
+        Ok(writes)
     }
 
     /// Stores a contact as the application has it, unless a newer state is stored.
@@ -102,7 +144,8 @@ impl Contacts {
     ) -> Result<(), StoreError> {
         let new_email = saved.email.as_ref().map(Email::key);
         let new_phone = saved.phone.as_ref().and_then(|phone| phone.key(country));
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
             let own_sk = format!("CONTACT#{}", saved.contact_id);
             let found = self.read(&saved.coach_id, vec![own_sk.clone()]).await?.pop();
             let found: Option<Record> = found.map(|item| from_item("contact", item)).transpose()?;
@@ -130,11 +173,7 @@ impl Contacts {
                 version: found.as_ref().map_or(1, |found| found.version + 1),
             };
             let mut writes = vec![self.put(&record, found.as_ref().map(|found| found.version))];
-            let old_email = found
-                .as_ref()
-                .and_then(|found| found.contact.email.as_ref())
-                .map(|email| email_sk(email.key().as_str()));
-            let old_phone = found.as_ref().and_then(|found| found.phone_key.as_deref()).map(phone_sk);
+            let [old_email, old_phone] = found.as_ref().map(Record::addresses).unwrap_or_default();
             let moves = [
                 (old_email, new_email.as_ref().map(|key| email_sk(key.as_str()))),
                 (old_phone, new_phone.as_ref().map(|key| phone_sk(key.as_str()))),

@@ -251,6 +251,14 @@ where
     unreachable!("the loop ends by returning")
 }
 
+/// Waits before a change that lost a race is decided anew: not at all before the first round, longer before each later one.
+pub(crate) async fn stand_back(round: u32) {
+    if round > 0 {
+        let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(LONGEST_BACKOFF);
+        tokio::time::sleep(jittered(longest)).await;
+    }
+}
+
 /// Between nothing and the whole of `longest`: transactions that met must not meet again.
 fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(f64::from(u16::from_be_bytes(random_bytes())) / f64::from(u16::MAX))

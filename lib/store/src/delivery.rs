@@ -1,6 +1,6 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, so that a partition is in that order.
-//! The body is rendered once and sealed: each attempt sends the same bytes. `chain` and `next_attempt` say which order counts;
+//! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too. `chain` and `next_attempt` say which order counts;
 //! `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
 //!
 //! 1. `create`, `create_unsent` PutItem, unless it exists.
@@ -8,9 +8,12 @@
 //! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
 //! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows.
 //! 5. `page`     Query, newest first: in the module `log`.
+//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
 //!
 //! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
 
+mod attempt;
+mod erase;
 mod log;
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
@@ -18,7 +21,7 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
 };
 use domain::delivery::{ATTEMPT_LEASE, Attempt, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, Next};
-use domain::id::{DeliveryId, EndpointId, EventId};
+use domain::id::{ClientId, DeliveryId, EndpointId, EventId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
@@ -29,6 +32,8 @@ use crate::vault::Vault;
 
 pub use log::Page;
 
+use attempt::StoredAttempt;
+
 /// A delivery to be stored.
 #[derive(Debug, Clone, Copy)]
 pub struct NewDelivery<'a> {
@@ -36,6 +41,8 @@ pub struct NewDelivery<'a> {
     pub id: &'a DeliveryId,
     pub event_id: &'a EventId,
     pub event_type: &'a str,
+    /// Whom the event is about.
+    pub client_id: &'a ClientId,
     pub body: &'a [u8],
 }
 
@@ -99,8 +106,9 @@ struct Record {
     id: DeliveryId,
     webhook_id: EventId,
     event_type: String,
+    client_id: ClientId,
     status: DeliveryStatus,
-    attempts: Vec<Attempt>,
+    attempts: Vec<StoredAttempt>,
     chain: u32,
     next_attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,6 +123,7 @@ struct Record {
     lease_until: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     recorded_by: Option<String>,
+    /// The body. Empty once the client is erased.
     #[serde(with = "serde_bytes_attribute")]
     sealed: Vec<u8>,
     expires_at: i64,
@@ -147,7 +156,7 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<Created, StoreError> {
         let pending = self.record_of(delivery, now);
-        let attempts = vec![Attempt::unsent(now, reason)];
+        let attempts = vec![StoredAttempt::unsent(now, reason)];
         self.put(Record { status: DeliveryStatus::Failed, attempts, next_attempt_at: None, ..pending }).await
     }
 
@@ -207,12 +216,13 @@ impl Deliveries {
         const LINE: &str = "attempts = list_append(attempts, :line), recorded_by = :owner";
         const LEASE: &str = "lease_owner, lease_until, hop, hop_owner";
         let order = &taken.order;
+        let line = self.seal_attempt(&order.endpoint_id, &order.delivery_id, line);
         let written = write("UpdateItem", || {
             let update = self
                 .update(&order.endpoint_id, &order.delivery_id)
                 .condition_expression("lease_owner = :owner")
                 .expression_attribute_values(":owner", s(&taken.owner))
-                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(line)]));
+                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]));
             let ended = |update: UpdateItemFluentBuilder, status: DeliveryStatus| {
                 update
                     .update_expression(format!("SET {LINE}, #status = :status REMOVE {LEASE}, next_attempt_at"))
@@ -242,13 +252,14 @@ impl Deliveries {
     }
 
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
-        let NewDelivery { endpoint_id, id, event_id, event_type, body } = delivery;
+        let NewDelivery { endpoint_id, id, event_id, event_type, client_id, body } = delivery;
         Record {
             pk: partition(endpoint_id),
             sk: sort_key(id),
             id: id.clone(),
             webhook_id: event_id.clone(),
             event_type: event_type.to_owned(),
+            client_id: client_id.clone(),
             status: DeliveryStatus::Pending,
             attempts: Vec::new(),
             chain: 1,

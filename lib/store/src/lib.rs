@@ -11,7 +11,10 @@ pub mod delivery;
 pub mod endpoint;
 pub mod held_by;
 pub mod key;
+pub mod login_link;
 pub mod outbox;
+mod programme;
+pub mod record;
 pub mod vault;
 pub mod workspace;
 

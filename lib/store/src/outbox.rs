@@ -9,15 +9,16 @@
 //! 4. `get`        GetItem, for an entry that `unsent` named.
 //! 5. `release`    Part of a transaction: an entry that was held back is to be sent, with its final content.
 //! 6. `delete`     DeleteItem, once sent.
+//! 7. `remove`     Part of a client's erasure.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::event::Event;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, b, from_item, n, putting, read_failed, s, to_item, updating, write};
+use crate::db::{Db, Item, StoreError, b, deleting, from_item, n, putting, read_failed, s, to_item, updating, write};
 use crate::vault::Vault;
 
 /// Partitions of the `unsent` index.
@@ -101,6 +102,11 @@ impl Outbox {
             .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(content.id()), content)))
             .expression_attribute_values(":now", n(now.ms()));
         updating(update)
+    }
+
+    /// Takes an entry back, sent or not: whom it names is erased.
+    pub(crate) fn remove(&self, id: &str) -> TransactWriteItem {
+        deleting(Delete::builder().table_name(&self.table).key("pk", s(id)))
     }
 
     /// The entry that a stream record's new image holds.

@@ -1,13 +1,19 @@
-//! The service's encryption keys, read once when a function starts, and the sealing of what the tables hold.
+//! The service's own keys, read once when a function starts, and the sealing of what the tables hold.
 
 use std::sync::Arc;
 
+use domain::assertion::AssertionSigner;
 use domain::seal::{CannotOpen, Sealer};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::db::StoreError;
+
+/// What signs assertions, from the secret that `SIGNING_SECRET_ARN` names.
+pub async fn assertion_signer(env: &Environment) -> Result<Arc<AssertionSigner>, BoxError> {
+    Ok(Arc::new(AssertionSigner::from_secret(&read_secret(env, "SIGNING_SECRET_ARN").await?)?))
+}
 
 /// Seals and opens stored values.
 #[derive(Clone)]
@@ -16,11 +22,7 @@ pub struct Vault(Arc<Sealer>);
 impl Vault {
     /// Reads the secret that `ENCRYPTION_SECRET_ARN` names.
     pub async fn open(env: &Environment) -> Result<Self, BoxError> {
-        let arn = env.config().get("ENCRYPTION_SECRET_ARN")?;
-        let secrets = aws_sdk_secretsmanager::Client::new(env.sdk());
-        let secret = secrets.get_secret_value().secret_id(arn).send().await?;
-        let text = secret.secret_string().ok_or("the encryption secret has no text")?;
-        Ok(Self(Arc::new(Sealer::from_secret(text)?)))
+        Ok(Self(Arc::new(Sealer::from_secret(&read_secret(env, "ENCRYPTION_SECRET_ARN").await?)?)))
     }
 
     /// Seals bytes for the record and field that `context` names.
@@ -48,4 +50,12 @@ impl Vault {
         let plain = self.unseal(entity, context, sealed)?;
         serde_json::from_slice(&plain).map_err(|error| StoreError::corrupt(entity, error))
     }
+}
+
+/// The text of the secret whose ARN the variable holds.
+async fn read_secret(env: &Environment, variable: &str) -> Result<String, BoxError> {
+    let arn = env.config().get(variable)?;
+    let secrets = aws_sdk_secretsmanager::Client::new(env.sdk());
+    let secret = secrets.get_secret_value().secret_id(arn).send().await?;
+    secret.secret_string.ok_or_else(|| format!("the secret of {variable} has no text").into())
 }

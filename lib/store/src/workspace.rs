@@ -18,7 +18,8 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, to_attribute, updating, write,
+    Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, stand_back, to_attribute,
+    updating, write,
 };
 
 /// How often a save that lost a race is decided anew.
@@ -88,6 +89,10 @@ impl Workspaces {
         &self.table
     }
 
+    pub(crate) fn db(&self) -> &Db {
+        &self.db
+    }
+
     /// The workspace of a coach.
     pub async fn get(&self, coach: &CoachId) -> Result<Option<StoredWorkspace>, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach))).consistent_read(true);
@@ -97,7 +102,8 @@ impl Workspaces {
 
     /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.
     pub async fn save(&self, workspace: &Workspace, occurred_at: Timestamp) -> Result<Saved, StoreError> {
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
             let found = self.get(&workspace.coach_id).await?;
             if found.as_ref().is_some_and(|found| found.saved_at > occurred_at.ms()) {
                 return Ok(Saved::Stale);

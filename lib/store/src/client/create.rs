@@ -14,8 +14,9 @@ use domain::time::Timestamp;
 use serde::Serialize;
 
 use crate::claim::{Answer, Claim, Claims};
-use crate::client::record::{Record, Versions};
+use crate::client::record::{Kept, Record, Traces, Versions};
 use crate::client::{Clients, email_pk, key};
+use crate::contact::{Lead, StoredContact};
 use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
 use crate::held_by::Address;
 use crate::outbox::Content;
@@ -34,7 +35,7 @@ pub struct NewClientWrite<'a, S> {
     /// Not to be told before: the welcome mail may still decide what the fact says.
     pub fact_after: Timestamp,
     /// The contact that becomes this client.
-    pub lead: Option<&'a Contact>,
+    pub lead: Option<&'a StoredContact>,
     pub claim: (&'a Claims, &'a Claim, ClaimStep<'a, S>),
 }
 
@@ -110,19 +111,22 @@ impl Clients {
         let email = Address { table: &self.table, key: key(&email_pk(new.email.key().as_str())) };
         let event = Content::Event(Box::new(new.event.clone()));
         let fact = Content::Fact(Box::new(new.fact.clone()));
+        let lead = new.lead.map(|lead| Lead { coach_id: coach.clone(), contact_id: lead.contact.id });
+        let traces = Traces { lead, claim: new.claim.1.key() };
+        let kept = Kept { traces: Some(traces), ..Kept::default() };
         let mut writes = vec![
             (Part::Email, email.take(id)),
             (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
-            (Part::Other, self.put_if_new(&Record::new(new.client, now, None, Versions::FIRST))),
+            (Part::Other, self.put_if_new(&Record::new(new.client, now, kept, Versions::FIRST))),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
             (Part::Other, self.outbox.put(&event, now)),
             (Part::Other, self.outbox.put(&fact, new.fact_after)),
         ];
         writes.extend(new.team.map(|team| (Part::Team, self.workspaces.take_team_seat(team))));
         if let Some(lead) = new.lead {
-            let linked = Contact { client_id: Some(new.client.id.clone()), updated_at: now, ..lead.clone() };
+            let linked = Contact { client_id: Some(new.client.id.clone()), updated_at: now, ..lead.contact.clone() };
             let updated = Content::Fact(Box::new(OutgoingFact::contact_updated(coach, &linked)));
-            writes.push((Part::Lead, self.contacts.link(coach, lead.id, &new.client.id, now)));
+            writes.push((Part::Lead, self.contacts.link(coach, lead, &new.client.id, now)));
             writes.push((Part::Other, self.outbox.put(&updated, now)));
         }
         let (claims, claim, step) = &new.claim;
@@ -136,7 +140,8 @@ impl Clients {
 
     /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
     ///
-    /// A fact that was sent meanwhile (its creation died, and the schedule sent it) is left as it was sent.
+    /// A fact that was sent meanwhile (its creation died, and the schedule sent it) is left as it was sent. False: the claim was taken
+    /// over, and its answer is another's.
     pub async fn finish_welcome(
         &self,
         client: &ClientId,
@@ -144,7 +149,7 @@ impl Clients {
         fact: &OutgoingFact,
         (claims, claim, answer, keep): (&Claims, &Claim, &Answer, TimeDelta),
         now: Timestamp,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let intake = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&format!("INTAKE#{client}"))))
@@ -152,17 +157,24 @@ impl Clients {
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":state", to_attribute(&state));
+        const INTAKE: usize = 0;
         let mut writes = vec![updating(intake), claims.answer(claim, answer, keep, now)];
         let release = self.outbox.release(&Content::Fact(Box::new(fact.clone())), now);
         let fact_index = writes.len();
         writes.push(release);
-        if let Transacted::Refused(reasons) = self.db.transact(&writes).await?
-            && refused_at(&reasons, fact_index)
-        {
+        let mut reasons = match self.db.transact(&writes).await? {
+            Transacted::Done => return Ok(true),
+            Transacted::Refused(reasons) => reasons,
+        };
+        if refused_at(&reasons, fact_index) {
             writes.pop();
-            self.db.transact(&writes).await?;
+            reasons = match self.db.transact(&writes).await? {
+                Transacted::Done => return Ok(true),
+                Transacted::Refused(reasons) => reasons,
+            };
         }
-        Ok(())
+        // Without an intake the client has been erased, and the claim with it: there is nobody else to answer.
+        Ok(refused_at(&reasons, INTAKE))
     }
 
     fn put_if_new<R: Serialize>(&self, record: &R) -> TransactWriteItem {

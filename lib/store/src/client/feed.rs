@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
-use domain::client::{Client, Profile};
+use domain::client::{Client, Phase, Profile};
 use domain::email::Email;
 use domain::event::Event;
 use domain::fact::ClientSaved;
@@ -11,8 +11,8 @@ use domain::id::{CoachId, TeamId};
 use domain::time::Timestamp;
 
 use crate::client::record::{Record, Versions};
-use crate::client::{Clients, MAX_ROUNDS, email_pk, key};
-use crate::db::{StoreError, Transacted, n, putting, to_item};
+use crate::client::{Clients, MAX_ROUNDS, Standing, email_pk, key};
+use crate::db::{StoreError, Transacted, n, putting, stand_back, to_item};
 use crate::held_by::Address;
 use crate::outbox::Content;
 use crate::workspace::StoredWorkspace;
@@ -29,13 +29,13 @@ pub enum FeedOutcome {
 
 /// Seats that a change moves: clients and active clients by workspace, clients by team. Nothing is named twice, as a transaction demands.
 #[derive(Default)]
-struct Seats<'a> {
+pub(super) struct Seats<'a> {
     workspaces: BTreeMap<&'a CoachId, (Option<&'a TeamId>, i64, i64)>,
     teams: BTreeMap<&'a TeamId, i64>,
 }
 
 impl<'a> Seats<'a> {
-    fn add(&mut self, workspace: &'a StoredWorkspace, clients: i64, active: i64) {
+    pub(super) fn add(&mut self, workspace: &'a StoredWorkspace, clients: i64, active: i64) {
         let team = workspace.workspace.team_id.as_ref();
         let entry = self.workspaces.entry(&workspace.workspace.coach_id).or_insert((team, 0, 0));
         entry.1 += clients;
@@ -55,8 +55,13 @@ impl Clients {
         backfill: bool,
         now: Timestamp,
     ) -> Result<FeedOutcome, StoreError> {
-        for _ in 0..MAX_ROUNDS {
-            let found = self.record(&saved.client_id).await?;
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let found = match self.lookup.find(&saved.client_id).await? {
+                Standing::Erased => return Ok(FeedOutcome::Stale),
+                Standing::Unknown => None,
+                Standing::Known(found) => Some(found),
+            };
             if found.as_ref().is_some_and(|found| found.saved_at > at.ms()) {
                 return Ok(FeedOutcome::Stale);
             }
@@ -67,7 +72,7 @@ impl Clients {
                 Some(found) if found.owner != saved.coach_id => self.workspaces.get(&found.owner).await?,
                 _ => None,
             };
-            let client = merged(saved, found.as_ref(), at);
+            let client = merged(saved, found.as_deref(), at);
             let mut seats = Seats::default();
             let active = |client: bool| i64::from(client);
             match &found {
@@ -82,9 +87,9 @@ impl Clients {
                     }
                 }
             }
-            let mut writes = vec![self.put_version(&client, found.as_ref(), at)];
+            let mut writes = vec![self.put_version(&client, found.as_deref(), at)];
             writes.extend(self.seat_writes(&seats));
-            writes.extend(self.address_writes(&client, found.as_ref()).await?);
+            writes.extend(self.address_writes(&client, found.as_deref()).await?);
             if found.is_none() && !backfill {
                 let event = Event::new_client(&client, at);
                 writes.push(self.outbox.put(&Content::Event(Box::new(event)), now));
@@ -97,12 +102,12 @@ impl Clients {
     }
 
     fn put_version(&self, client: &Client, found: Option<&Record>, at: Timestamp) -> TransactWriteItem {
-        let activation_set_at = found.and_then(|found| found.activation_set_at);
+        let kept = found.map(Record::kept).unwrap_or_default();
         let versions = found.map_or(Versions::FIRST, |found| Versions {
             version: found.version + 1,
             login_epoch: found.login_epoch + u64::from(ends_login_links(found, client)),
         });
-        let record = Record::new(client, at, activation_set_at, versions);
+        let record = Record::new(client, at, kept, versions);
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
         let put = match found {
             None => put.condition_expression("attribute_not_exists(pk)"),
@@ -113,7 +118,7 @@ impl Clients {
         putting(put)
     }
 
-    fn seat_writes(&self, seats: &Seats<'_>) -> Vec<TransactWriteItem> {
+    pub(super) fn seat_writes(&self, seats: &Seats<'_>) -> Vec<TransactWriteItem> {
         let mut writes = Vec::new();
         for (coach, (team, clients, active)) in &seats.workspaces {
             if (*clients, *active) != (0, 0) {
@@ -156,15 +161,21 @@ fn ends_login_links(found: &Record, client: &Client) -> bool {
     (found.is_active && !client.is_active) || found.owner != client.coach_id || addresses[0] != addresses[1]
 }
 
-/// The record as the fact has it, but for what the application does not know and for a flag that the API has set since.
+/// The record as the fact has it, but for what the application does not know, for a flag that the API has set since, and for a phase
+/// that was told since.
 fn merged(saved: &ClientSaved, found: Option<&Record>, at: Timestamp) -> Client {
+    let told_since = found.filter(|found| found.phase_set_at.is_some_and(|set_at| set_at > at.ms()));
+    let phase = match told_since {
+        Some(found) => Phase { programme_id: saved.phase.programme_id.clone(), ..found.phase() },
+        None => saved.phase.clone(),
+    };
     let flag_is_newer = found.and_then(|found| found.activation_set_at).is_some_and(|set_at| set_at > at.ms());
     Client {
         id: saved.client_id.clone(),
         coach_id: saved.coach_id.clone(),
         profile: Profile { external_id: found.and_then(|found| found.external_id.clone()), ..saved.profile.clone() },
         is_active: if flag_is_newer { found.is_some_and(|found| found.is_active) } else { saved.is_active },
-        phase: saved.phase.clone(),
+        phase,
         created_at: saved.created_at,
         origin: found.map_or(saved.origin, |found| found.origin),
         latest_check_in_at: found.and_then(|found| found.latest_check_in_at),

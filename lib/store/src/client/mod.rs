@@ -8,31 +8,39 @@
 //! 4. `create`     Transaction: address, record, intake, seats under both caps, lead, outbox, claim.
 //! 5. `set_active` Transaction on the version read: record, counts, outbox.
 //! 6. `save`       Read, then transaction on the version read: record, address, seats and counts, outbox.
+//! 7. `erase`      Read, then transaction: everything goes but a tombstone, which later facts find.
 
 mod create;
+mod erase;
 mod feed;
+mod lookup;
 mod record;
+mod standing;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::client::{Client, ClientListItem};
 use domain::email::EmailKey;
-use domain::id::{ClientId, CoachId};
+use domain::id::CoachId;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
+pub use erase::Erased;
 pub use feed::FeedOutcome;
+pub use lookup::ClientLookup;
+pub(crate) use standing::Standing;
+pub use standing::StoredClient;
 
 use crate::contact::Contacts;
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, updating};
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, stand_back, updating};
 use crate::held_by::Holders;
 use crate::outbox::{Content, Outbox};
 use crate::workspace::Workspaces;
 use record::Record;
 
 /// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 10;
+const MAX_ROUNDS: u32 = 16;
 
 /// One page of a list.
 #[derive(Debug)]
@@ -42,19 +50,11 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// A client as stored.
-#[derive(Debug, Clone)]
-pub struct StoredClient {
-    pub client: Client,
-    /// Links to sign in with are of an epoch, and die with it.
-    pub login_epoch: u64,
-    version: u64,
-}
-
 /// The clients table, and what a client's life touches beside it.
 #[derive(Clone)]
 pub struct Clients {
     db: Db,
+    lookup: ClientLookup,
     table: String,
     workspaces: Workspaces,
     contacts: Contacts,
@@ -72,21 +72,12 @@ impl Clients {
     ) -> Result<Self, BoxError> {
         Ok(Self {
             db: db.clone(),
+            lookup: ClientLookup::new(env, db)?,
             table: env.config().get("CLIENTS_TABLE")?.to_owned(),
             workspaces: workspaces.clone(),
             contacts: contacts.clone(),
             outbox: outbox.clone(),
         })
-    }
-
-    /// The client with that id, whoever owns it.
-    pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
-        let record = self.record(id).await?;
-        Ok(record.map(|record| StoredClient {
-            version: record.version,
-            login_epoch: record.login_epoch,
-            client: record.into_client(),
-        }))
     }
 
     /// A page of a coach's clients, newest first. `after` is an earlier page's `next`.
@@ -140,7 +131,8 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing.
+    /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
+    /// when it was said: what the application said before is older.
     pub async fn set_active(
         &self,
         coach: &CoachId,
@@ -149,27 +141,40 @@ impl Clients {
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
         let mut found = found;
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
             let Some(StoredClient { mut client, version, .. }) = found.filter(|found| found.client.coach_id == *coach)
             else {
                 return Ok(None);
             };
+            let mut writes = Vec::new();
             if client.is_active == is_active {
-                return Ok(Some(client));
+                writes.push(self.confirmation(&client, version, now));
+            } else {
+                client.is_active = is_active;
+                let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, now)));
+                writes.push(self.activation(&client, version, now));
+                writes.push(self.workspaces.count_active(coach, if is_active { 1 } else { -1 }));
+                writes.push(self.outbox.put(&fact, now));
             }
-            client.is_active = is_active;
-            let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, now)));
-            let writes = [
-                self.activation(&client, version, now),
-                self.workspaces.count_active(coach, if is_active { 1 } else { -1 }),
-                self.outbox.put(&fact, now),
-            ];
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Some(client));
             }
             found = self.get(&client.id).await?;
         }
         Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+    }
+
+    fn confirmation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .key("pk", s(format!("CLIENT#{}", client.id)))
+            .update_expression("SET activation_set_at = :now ADD version :one")
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", n(version))
+            .expression_attribute_values(":now", n(now.ms()))
+            .expression_attribute_values(":one", n(1));
+        updating(update)
     }
 
     fn activation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {
@@ -192,19 +197,8 @@ impl Clients {
         updating(update)
     }
 
-    async fn record(&self, id: &ClientId) -> Result<Option<Record>, StoreError> {
-        let item = self.item(&format!("CLIENT#{id}")).await?;
-        item.map(|item| from_item("client", item)).transpose()
-    }
-
     async fn holders(&self, email: &str) -> Result<Option<Holders>, StoreError> {
-        self.item(&email_pk(email)).await?.map(Holders::from_item).transpose()
-    }
-
-    async fn item(&self, pk: &str) -> Result<Option<Item>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).key("pk", s(pk)).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
+        self.lookup.item(&email_pk(email)).await?.map(Holders::from_item).transpose()
     }
 }
 

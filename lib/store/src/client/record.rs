@@ -8,6 +8,8 @@ use domain::phone::Phone;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use crate::claim::ClaimKey;
+use crate::contact::Lead;
 use crate::db::{Item, StoreError, from_item};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -49,9 +51,31 @@ pub(super) struct Record {
     /// When the API last set the active flag. Milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) activation_set_at: Option<i64>,
+    /// When a step to another phase was last told. Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) phase_set_at: Option<i64>,
+    /// What the creation through the API left elsewhere: the contact that the client was, and the claim that holds the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) traces: Option<Traces>,
     /// Goes up with whatever ends the client's login links. Links of an earlier epoch are dead.
     pub(super) login_epoch: u64,
     pub(super) version: u64,
+}
+
+/// Where a creation through the API has left something of the client beside the record.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Traces {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lead: Option<Lead>,
+    pub(super) claim: ClaimKey,
+}
+
+/// What the application's whole record does not hold, and what therefore outlives it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Kept {
+    pub(super) activation_set_at: Option<i64>,
+    pub(super) phase_set_at: Option<i64>,
+    pub(super) traces: Option<Traces>,
 }
 
 /// What counts a record's changes.
@@ -66,12 +90,7 @@ impl Versions {
 }
 
 impl Record {
-    pub(super) fn new(
-        client: &Client,
-        saved_at: Timestamp,
-        activation_set_at: Option<i64>,
-        versions: Versions,
-    ) -> Self {
+    pub(super) fn new(client: &Client, saved_at: Timestamp, kept: Kept, versions: Versions) -> Self {
         let profile = client.profile.clone();
         Self {
             pk: format!("CLIENT#{}", client.id),
@@ -95,13 +114,28 @@ impl Record {
             origin: client.origin,
             latest_check_in_at: client.latest_check_in_at,
             saved_at: saved_at.ms(),
-            activation_set_at,
+            activation_set_at: kept.activation_set_at,
+            phase_set_at: kept.phase_set_at,
+            traces: kept.traces,
             login_epoch: versions.login_epoch,
             version: versions.version,
         }
     }
 
+    pub(super) fn kept(&self) -> Kept {
+        Kept { activation_set_at: self.activation_set_at, phase_set_at: self.phase_set_at, traces: self.traces.clone() }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        Phase {
+            current: self.current_phase.clone(),
+            started_on: self.phase_started_on,
+            programme_id: self.programme_id.clone(),
+        }
+    }
+
     pub(super) fn into_client(self) -> Client {
+        let phase = self.phase();
         Client {
             id: self.client_id,
             coach_id: self.owner,
@@ -116,11 +150,7 @@ impl Record {
                 external_id: self.external_id,
             },
             is_active: self.is_active,
-            phase: Phase {
-                current: self.current_phase,
-                started_on: self.phase_started_on,
-                programme_id: self.programme_id,
-            },
+            phase,
             created_at: self.created_at,
             origin: self.origin,
             latest_check_in_at: self.latest_check_in_at,

@@ -1,11 +1,12 @@
 //! The delivery log: an endpoint's deliveries, newest first. The bodies are left out.
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-use domain::delivery::{Attempt, DeliveryStatus, DeliveryView};
+use domain::delivery::{DeliveryStatus, DeliveryView};
 use domain::id::{DeliveryId, EndpointId, EventId};
 use domain::time::Timestamp;
 use serde::Deserialize;
 
+use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
 use crate::db::{Item, StoreError, from_item, n, read_failed, s};
 
@@ -29,7 +30,7 @@ struct Line {
     webhook_id: EventId,
     event_type: String,
     status: DeliveryStatus,
-    attempts: Vec<Attempt>,
+    attempts: Vec<StoredAttempt>,
     #[serde(default)]
     next_attempt_at: Option<Timestamp>,
 }
@@ -50,7 +51,7 @@ impl Deliveries {
             let items = if status.is_some() { FILTERED_QUERY_ITEMS.max(limit + 1) } else { limit + 1 };
             let found = self.query(endpoint, status, start, items, now).await?;
             for item in found.0 {
-                deliveries.push(from_item::<Line>(ENTITY, item)?.view());
+                deliveries.push(self.view(endpoint, from_item(ENTITY, item)?)?);
             }
             if deliveries.len() > limit {
                 deliveries.truncate(limit);
@@ -63,6 +64,18 @@ impl Deliveries {
             }
         }
         Ok(Page { deliveries, next_cursor: start.as_ref().map(id_of).transpose()? })
+    }
+
+    fn view(&self, endpoint: &EndpointId, line: Line) -> Result<DeliveryView, StoreError> {
+        let attempts = line.attempts.into_iter().map(|attempt| self.open_attempt(endpoint, &line.id, attempt));
+        Ok(DeliveryView {
+            attempts: attempts.collect::<Result<_, _>>()?,
+            id: line.id,
+            webhook_id: line.webhook_id,
+            event_type: line.event_type,
+            status: line.status,
+            next_attempt_at: line.next_attempt_at,
+        })
     }
 
     async fn query(
@@ -95,19 +108,6 @@ impl Deliveries {
         }
         let found = query.send().await.map_err(|error| read_failed("Query", error))?;
         Ok((found.items.unwrap_or_default(), found.last_evaluated_key))
-    }
-}
-
-impl Line {
-    fn view(self) -> DeliveryView {
-        DeliveryView {
-            id: self.id,
-            webhook_id: self.webhook_id,
-            event_type: self.event_type,
-            status: self.status,
-            attempts: self.attempts,
-            next_attempt_at: self.next_attempt_at,
-        }
     }
 }
 

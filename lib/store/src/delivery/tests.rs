@@ -18,6 +18,7 @@ fn record() -> Record {
         id: DeliveryId::parse("dlv_1").unwrap(),
         webhook_id: EventId::parse("evt_1").unwrap(),
         event_type: "new_client".to_owned(),
+        client_id: ClientId::parse("c1").unwrap(),
         status: DeliveryStatus::Pending,
         attempts: Vec::new(),
         chain: 1,
@@ -39,13 +40,11 @@ fn claim(order: &DeliveryOrder, record: &Record) -> Result<Claim, StoreError> {
 
 #[test]
 fn a_record_and_its_attempts_read_back_from_the_item() {
-    let line = |result| Attempt {
-        at: Timestamp::from_ms(1),
-        result,
-        duration_ms: 5,
-        response_excerpt: Some("busy".to_owned()),
-    };
-    let attempts = vec![line(AttemptResult::StatusCode(503)), Attempt::unsent(Timestamp::from_ms(2), "not sent")];
+    let answered = AttemptResult::StatusCode(503);
+    let attempts = vec![
+        StoredAttempt::sealed(Timestamp::from_ms(1), answered, vec![9, 9]),
+        StoredAttempt::unsent(Timestamp::from_ms(2), "not sent"),
+    ];
     let item = to_item(&Record { attempts: attempts.clone(), ..record() });
     assert!(!item.contains_key("lease_until"), "a condition tells an absent attribute from a null one");
     let read: Record = from_item(ENTITY, item).unwrap();

@@ -1,9 +1,9 @@
 //! How keys come and go, and how they keep up with their workspace.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
-use chrono::TimeDelta;
-use domain::api_key::{ApiKey, Permission, Scope};
+use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
+use domain::key::{KeyDraft, MAX_LIVE_KEYS, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 
 use super::{KeyRecord, Keys, Stored, coach_key, item_key};
@@ -11,20 +11,7 @@ use crate::audit;
 use crate::db::{StoreError, Transacted, checking, n, putting, refused_at, s, to_attribute, to_item, updating, write};
 use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
 
-/// Most keys of a workspace that are neither revoked nor expired.
-pub const MAX_LIVE_KEYS: usize = 50;
-/// How long a rotated key lives on.
-pub const ROTATION_OVERLAP: TimeDelta = TimeDelta::hours(24);
 const MAX_ROUNDS: u32 = 10;
-
-/// A key to be made.
-#[derive(Debug, Clone)]
-pub struct KeyDraft {
-    pub name: String,
-    pub scope: Scope,
-    pub permissions: Vec<Permission>,
-    pub expires_at: Option<Timestamp>,
-}
 
 /// What came of making a key.
 #[derive(Debug)]

@@ -1,10 +1,11 @@
 //! Table `keys`: API keys.
-//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and a counter `w<minute>` per calendar minute of use.
+//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of use: `w<minute>` of
+//! requests, `l<minute>` of those for a login link.
 //! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: how many live keys there are, and a
 //! version that each change of them moves.
 //!
-//! 1. `authenticate` UpdateItem: checks the key and counts the request at once. The refused update returns what tells unknown, revoked,
-//!    expired and limited apart.
+//! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
+//!    returns what tells unknown, revoked, expired and limited apart.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `list`         Query of the coach's partition, then BatchGetItem.
 //! 4. `create`, `rotate` Transaction on the count and the workspace's version: at most 50 live keys, entitlements never missed.
@@ -26,7 +27,7 @@ use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-pub use make::{KeyDraft, MAX_LIVE_KEYS, Made, ROTATION_OVERLAP};
+pub use make::Made;
 pub use present::Presented;
 
 use crate::db::{Db, Item, StoreError, from_item, read_failed, s};

@@ -1,0 +1,67 @@
+//! `/v1/clients/{clientId}/...`: what happens in a client's life, as dates and figures alone. One file per operation.
+//!
+//! The client and the records are read beside the check of the key, so that a request waits for one round trip. What was read is looked at
+//! only if the key's coach owns the client.
+
+mod check_ins;
+mod compliance;
+mod daily_logs;
+
+use std::future::Future;
+
+use axum::Router;
+use axum::routing::get;
+use domain::client::Client;
+use domain::id::ClientId;
+use edge::{Gate, Partner, Problem};
+use runtime::{BoxError, Clock, Environment};
+use std::sync::Arc;
+use store::client::{ClientLookup, StoredClient};
+use store::record::RecordReader;
+use store::{Db, StoreError};
+
+#[derive(Clone)]
+struct App {
+    gate: Gate,
+    clients: ClientLookup,
+    records: RecordReader,
+    clock: Arc<dyn Clock>,
+}
+
+/// The function's routes.
+pub async fn router(env: &Environment) -> Result<Router, BoxError> {
+    let db = Db::new(env);
+    let app = App {
+        gate: Gate::new(env, &db)?,
+        clients: ClientLookup::new(env, &db)?,
+        records: RecordReader::new(env, &db)?,
+        clock: env.clock(),
+    };
+    let router = Router::new()
+        .route("/v1/clients/{clientId}/compliance", get(compliance::compliance))
+        .route("/v1/clients/{clientId}/check-ins", get(check_ins::check_ins))
+        .route("/v1/clients/{clientId}/daily-logs", get(daily_logs::daily_logs));
+    Ok(router.with_state(app))
+}
+
+/// A client and something of its records, as they were found.
+type Found<T> = (Result<Option<StoredClient>, StoreError>, Result<T, StoreError>);
+
+impl App {
+    /// Reads the client that a path names and, beside it, what `read` reads of its records. What is no id names nobody.
+    async fn find<T, F>(&self, id: &str, read: impl FnOnce(ClientId) -> F) -> Option<Found<T>>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
+        let id = ClientId::parse(id).ok()?;
+        Some(futures::future::join(self.clients.get(&id), read(id.clone())).await)
+    }
+}
+
+/// What was found, if the caller's coach owns the client.
+fn owned<T>(partner: &Partner, found: Option<Found<T>>) -> Result<(Client, T), Problem> {
+    const CLIENT: &str = "client";
+    let (client, read) = found.ok_or(Problem::NotFound(CLIENT))?;
+    let client = client?.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach);
+    Ok((client.ok_or(Problem::NotFound(CLIENT))?, read?))
+}

@@ -1,0 +1,129 @@
+//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and what was still to be told go at once. A
+//! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
+
+use aws_sdk_dynamodb::types::{Delete, Put, ReturnConsumedCapacity, TransactWriteItem};
+use domain::client::{Client, Origin};
+use domain::email::Email;
+use domain::event::Event;
+use domain::id::ClientId;
+use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::feed::Seats;
+use super::record::{Record, Traces};
+use super::standing::client_pk;
+use super::{Clients, MAX_ROUNDS, Standing, email_pk, key};
+use crate::audit;
+use crate::claim::ClaimKey;
+use crate::db::{StoreError, Transacted, deleting, from_item, n, putting, stand_back, to_item, write};
+use crate::held_by::Address;
+
+/// What is left to erase elsewhere.
+#[derive(Debug)]
+pub struct Erased {
+    /// The claim that holds the creation's answer.
+    pub claim: Option<ClaimKey>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Tombstone {
+    pk: String,
+    erased_at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    claim: Option<ClaimKey>,
+}
+
+impl Clients {
+    /// Erases a client, whether or not it has been seen. To do it again finds it done.
+    pub async fn erase(&self, id: &ClientId, now: Timestamp) -> Result<Erased, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let (writes, claim) = match self.lookup.find(id).await? {
+                Standing::Erased => return self.erased(id).await,
+                Standing::Unknown => (vec![self.put_tombstone(id, None, None, now)], None),
+                Standing::Known(record) => {
+                    let claim = record.traces.as_ref().map(|traces| traces.claim.clone());
+                    (self.erasure(*record, now).await?, claim)
+                }
+            };
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Erased { claim });
+            }
+        }
+        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+    }
+
+    async fn erased(&self, id: &ClientId) -> Result<Erased, StoreError> {
+        let Some(item) = self.lookup.item(&client_pk(id)).await? else { return Ok(Erased { claim: None }) };
+        Ok(Erased { claim: from_item::<Tombstone>("tombstone", item)?.claim })
+    }
+
+    /// The claim is gone as well: its key, which was made of an address, goes from the tombstone.
+    pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(&client_pk(id))));
+            update
+                .update_expression("REMOVE claim")
+                .condition_expression("attribute_exists(erased_at)")
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        written.await?;
+        Ok(())
+    }
+
+    async fn erasure(&self, record: Record, now: Timestamp) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let traces = record.traces.clone();
+        let version = record.version;
+        let client = record.into_client();
+        let claim = traces.as_ref().map(|traces| traces.claim.clone());
+        let mut writes = vec![self.put_tombstone(&client.id, claim, Some(version), now)];
+        let workspace = self.workspaces.get(&client.coach_id).await?;
+        if let Some(workspace) = &workspace {
+            let mut seats = Seats::default();
+            seats.add(workspace, -1, -i64::from(client.is_active));
+            writes.extend(self.seat_writes(&seats));
+        }
+        if let Some(email) = client.profile.email.as_ref().map(Email::key) {
+            let address = Address { table: &self.table, key: key(&email_pk(email.as_str())) };
+            writes.extend(address.leave(self.holders(email.as_str()).await?.as_ref(), client.id.as_str()));
+        }
+        writes.extend(self.untold(&client));
+        let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&format!("INTAKE#{}", client.id))));
+        writes.push(deleting(intake));
+        if let Some(Traces { lead: Some(lead), .. }) = &traces {
+            writes.extend(self.contacts.erasure(lead, &client.id).await?);
+        }
+        let trail = audit::record(self.workspaces.table(), &client.coach_id, "client.erased", client.id.as_str(), now);
+        writes.push(trail);
+        Ok(writes)
+    }
+
+    /// What a creation through the API may not have told yet.
+    fn untold(&self, client: &Client) -> Vec<TransactWriteItem> {
+        if client.origin != Origin::PartnerApi {
+            return Vec::new();
+        }
+        let event = Event::new_client(client, client.created_at).id;
+        let fact = OutgoingFact::client_created_id(client);
+        [event.as_str(), fact.as_str()].map(|id| self.outbox.remove(id)).into()
+    }
+
+    fn put_tombstone(
+        &self,
+        id: &ClientId,
+        claim: Option<ClaimKey>,
+        version: Option<u64>,
+        now: Timestamp,
+    ) -> TransactWriteItem {
+        let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim };
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&tombstone)));
+        putting(match version {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(version) => {
+                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
+            }
+        })
+    }
+}

@@ -1,0 +1,68 @@
+//! A client for those who change nothing of it: looked up by id, and held to what it was.
+
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
+use domain::id::ClientId;
+use domain::login_link::LoginGrant;
+use runtime::{BoxError, Environment};
+
+use super::standing::client_pk;
+use super::{Record, Standing, StoredClient, key};
+use crate::db::{Db, Item, StoreError, checking, from_item, n, read_failed, s};
+
+/// The clients table, to read in.
+#[derive(Clone)]
+pub struct ClientLookup {
+    db: Db,
+    table: String,
+}
+
+impl ClientLookup {
+    /// The table that `CLIENTS_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("CLIENTS_TABLE")?.to_owned() })
+    }
+
+    /// The client with that id, whoever owns it. One that was erased is none.
+    pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
+        Ok(match self.standing(id).await? {
+            Standing::Known(client) => Some(client),
+            Standing::Unknown | Standing::Erased => None,
+        })
+    }
+
+    /// Where the client stands.
+    pub(crate) async fn standing(&self, id: &ClientId) -> Result<Standing, StoreError> {
+        Ok(match self.find(id).await? {
+            Standing::Unknown => Standing::Unknown,
+            Standing::Erased => Standing::Erased,
+            Standing::Known(record) => Standing::Known(StoredClient::new(*record)),
+        })
+    }
+
+    pub(super) async fn find(&self, id: &ClientId) -> Result<Standing<Box<Record>>, StoreError> {
+        match self.item(&client_pk(id)).await? {
+            None => Ok(Standing::Unknown),
+            Some(item) if item.contains_key("erased_at") => Ok(Standing::Erased),
+            Some(item) => Ok(Standing::Known(Box::new(from_item("client", item)?))),
+        }
+    }
+
+    pub(super) async fn item(&self, pk: &str) -> Result<Option<Item>, StoreError> {
+        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(pk))).consistent_read(true);
+        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
+    }
+
+    /// Part of a transaction: the client is active, the same coach's, and in the epoch in which the link was made.
+    pub(crate) fn still_grants(&self, grant: &LoginGrant) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&client_pk(&grant.client_id))))
+            .condition_expression("is_active = :true AND #owner = :coach AND login_epoch = :epoch")
+            .expression_attribute_names("#owner", "owner")
+            .expression_attribute_values(":true", AttributeValue::Bool(true))
+            .expression_attribute_values(":coach", s(grant.coach_id.as_str()))
+            .expression_attribute_values(":epoch", n(grant.login_epoch));
+        checking(check)
+    }
+}

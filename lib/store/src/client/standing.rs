@@ -1,0 +1,132 @@
+//! Where a client stands: not seen yet, known, or erased for good. What happens to a client is written on condition that it still stands
+//! as it was read.
+
+use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use domain::client::Client;
+use domain::id::ClientId;
+use domain::time::Timestamp;
+
+use super::record::Record;
+use super::{Clients, key};
+use crate::db::{StoreError, checking, n, s, updating};
+
+/// A client as stored.
+#[derive(Debug, Clone)]
+pub struct StoredClient {
+    pub client: Client,
+    /// Links to sign in with are of an epoch, and die with it.
+    pub login_epoch: u64,
+    /// Until when what is stored of the phase is known to be true, in ms.
+    pub(crate) phase_said_at: i64,
+    pub(super) version: u64,
+}
+
+impl StoredClient {
+    pub(super) fn new(record: Record) -> Self {
+        Self {
+            login_epoch: record.login_epoch,
+            phase_said_at: record.saved_at.max(record.phase_set_at.unwrap_or(i64::MIN)),
+            version: record.version,
+            client: record.into_client(),
+        }
+    }
+}
+
+/// What is known of a client.
+#[derive(Debug)]
+pub(crate) enum Standing<T = StoredClient> {
+    Unknown,
+    /// Nothing comes back.
+    Erased,
+    Known(T),
+}
+
+impl Clients {
+    /// The client with that id, whoever owns it.
+    pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
+        self.lookup.get(id).await
+    }
+
+    /// Where the client stands.
+    pub(crate) async fn standing(&self, id: &ClientId) -> Result<Standing, StoreError> {
+        self.lookup.standing(id).await
+    }
+
+    /// Where the days of the client's coach begin and end.
+    pub(crate) async fn time_zone_of(&self, client: &Client) -> Result<Tz, StoreError> {
+        let workspace = self.workspaces.get(&client.coach_id).await?;
+        let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
+        Ok(workspace.workspace.time_zone)
+    }
+
+    /// Part of a transaction: the client has not been erased.
+    pub(crate) fn still_there(&self, id: &ClientId) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&client_pk(id))))
+            .condition_expression("attribute_exists(#owner)")
+            .expression_attribute_names("#owner", "owner");
+        checking(check)
+    }
+
+    /// Part of a transaction: the client is as it was read.
+    fn unchanged(&self, found: &StoredClient) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&client_pk(&found.client.id))))
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", n(found.version));
+        checking(check)
+    }
+
+    /// Part of a transaction: the client as it was read has its latest check-in at that time.
+    pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> TransactWriteItem {
+        if latest == found.client.latest_check_in_at {
+            return self.unchanged(found);
+        }
+        let update = self.update_of(found);
+        updating(match latest {
+            Some(latest) => update
+                .update_expression("SET latest_check_in_at = :latest ADD version :one")
+                .expression_attribute_values(":latest", s(latest.to_string())),
+            None => update.update_expression("REMOVE latest_check_in_at ADD version :one"),
+        })
+    }
+
+    /// Part of a transaction: the client as it was read has come to a phase, as was said at `said_at`. What is stored may be newer.
+    pub(crate) fn set_phase(
+        &self,
+        found: &StoredClient,
+        phase: &str,
+        started_on: NaiveDate,
+        said_at: Timestamp,
+    ) -> TransactWriteItem {
+        if found.phase_said_at > said_at.ms() {
+            return self.unchanged(found);
+        }
+        let set =
+            "SET current_phase = :phase, phase_started_on = :started_on, phase_set_at = :said_at ADD version :one";
+        let update = self
+            .update_of(found)
+            .update_expression(set)
+            .expression_attribute_values(":phase", s(phase))
+            .expression_attribute_values(":started_on", s(started_on.to_string()))
+            .expression_attribute_values(":said_at", n(said_at.ms()));
+        updating(update)
+    }
+
+    fn update_of(&self, found: &StoredClient) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
+        Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&client_pk(&found.client.id))))
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", n(found.version))
+            .expression_attribute_values(":one", n(1))
+    }
+}
+
+pub(super) fn client_pk(id: &ClientId) -> String {
+    format!("CLIENT#{id}")
+}

@@ -1,0 +1,77 @@
+//! A line of the delivery log at rest: what the receiver answered is sealed, since it may repeat what it was sent.
+
+use domain::delivery::{Attempt, AttemptResult};
+use domain::id::{DeliveryId, EndpointId};
+use domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{Deliveries, ENTITY};
+use crate::db::StoreError;
+use crate::outbox::serde_bytes_attribute;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct StoredAttempt {
+    at: Timestamp,
+    #[serde(flatten)]
+    result: AttemptResult,
+    duration_ms: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    excerpt: Option<SealedText>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct SealedText(#[serde(with = "serde_bytes_attribute")] Vec<u8>);
+
+impl StoredAttempt {
+    /// A line that says why nothing was sent.
+    pub(super) fn unsent(at: Timestamp, reason: &str) -> Self {
+        let Attempt { at, result, duration_ms, .. } = Attempt::unsent(at, reason);
+        Self { at, result, duration_ms, excerpt: None }
+    }
+
+    #[cfg(test)]
+    pub(super) fn sealed(at: Timestamp, result: AttemptResult, excerpt: Vec<u8>) -> Self {
+        Self { at, result, duration_ms: 5, excerpt: Some(SealedText(excerpt)) }
+    }
+
+    /// Whether it says nothing of what the receiver answered.
+    pub(super) fn is_silent(&self) -> bool {
+        self.excerpt.is_none()
+    }
+
+    /// The line without what the receiver answered.
+    pub(super) fn silenced(&self) -> Self {
+        Self { excerpt: None, ..self.clone() }
+    }
+}
+
+impl Deliveries {
+    pub(super) fn seal_attempt(&self, endpoint: &EndpointId, id: &DeliveryId, line: &Attempt) -> StoredAttempt {
+        let seal = |text: &String| SealedText(self.vault.seal(&context(endpoint, id), text.as_bytes()));
+        StoredAttempt {
+            at: line.at,
+            result: line.result.clone(),
+            duration_ms: line.duration_ms,
+            excerpt: line.response_excerpt.as_ref().map(seal),
+        }
+    }
+
+    pub(super) fn open_attempt(
+        &self,
+        endpoint: &EndpointId,
+        id: &DeliveryId,
+        line: StoredAttempt,
+    ) -> Result<Attempt, StoreError> {
+        let open = |sealed: SealedText| {
+            let text = self.vault.unseal(ENTITY, &context(endpoint, id), &sealed.0)?;
+            String::from_utf8(text).map_err(|error| StoreError::corrupt(ENTITY, error))
+        };
+        let StoredAttempt { at, result, duration_ms, excerpt } = line;
+        Ok(Attempt { at, result, duration_ms, response_excerpt: excerpt.map(open).transpose()? })
+    }
+}
+
+fn context(endpoint: &EndpointId, id: &DeliveryId) -> String {
+    format!("delivery/{endpoint}/{id}/excerpt")
+}

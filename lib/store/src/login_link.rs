@@ -1,0 +1,103 @@
+//! Table `login-links`: one item per link, used or not, until it expires. pk `LINK#<sha256>`, of the token.
+//!
+//! 1. `put`    PutItem of a new link.
+//! 2. `get`    GetItem, consistent. A used link is none.
+//! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is as it was when the
+//!    link was made. Of any number of attempts one succeeds.
+
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, Update};
+use domain::id::{ClientId, CoachId};
+use domain::login_link::{LoginGrant, LoginToken};
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::{Deserialize, Serialize};
+
+use crate::client::ClientLookup;
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, to_item, updating, write};
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    client_id: ClientId,
+    coach_id: CoachId,
+    login_epoch: u64,
+    /// Milliseconds.
+    valid_until: i64,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    used_at: Option<i64>,
+    /// Seconds: the TTL attribute.
+    expires_at: i64,
+}
+
+/// The table of login links.
+#[derive(Clone)]
+pub struct LoginLinks {
+    db: Db,
+    table: String,
+    clients: ClientLookup,
+}
+
+impl LoginLinks {
+    /// The table that `LOGIN_LINKS_TABLE` names.
+    pub fn new(env: &Environment, db: &Db, clients: &ClientLookup) -> Result<Self, BoxError> {
+        let table = env.config().get("LOGIN_LINKS_TABLE")?.to_owned();
+        Ok(Self { db: db.clone(), table, clients: clients.clone() })
+    }
+
+    /// Keeps a new link.
+    pub async fn put(&self, token: &LoginToken, grant: &LoginGrant) -> Result<(), StoreError> {
+        let item = to_item(&Record {
+            pk: pk(token),
+            client_id: grant.client_id.clone(),
+            coach_id: grant.coach_id.clone(),
+            login_epoch: grant.login_epoch,
+            valid_until: grant.valid_until.ms(),
+            used_at: None,
+            expires_at: grant.valid_until.unix_s() + 1,
+        });
+        // Nobody else draws the same 256 bits: a refused put is the SDK's repeat of one whose answer was lost.
+        write("PutItem", || {
+            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
+            put.condition_expression("attribute_not_exists(pk)")
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// What an unused link grants. It may have expired, and its client may have changed.
+    pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
+        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(token))).consistent_read(true);
+        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        let Some(item) = got.map_err(|error| read_failed("GetItem", error))?.item else { return Ok(None) };
+        let record: Record = from_item("login link", item)?;
+        Ok(record.used_at.is_none().then(|| LoginGrant {
+            client_id: record.client_id,
+            coach_id: record.coach_id,
+            login_epoch: record.login_epoch,
+            valid_until: Timestamp::from_ms(record.valid_until),
+        }))
+    }
+
+    /// Uses a link. False: somebody else was first, or it is dead.
+    pub async fn use_up(&self, token: &LoginToken, grant: &LoginGrant, now: Timestamp) -> Result<bool, StoreError> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(token)))
+            .update_expression("SET used_at = :now")
+            .condition_expression("attribute_exists(pk) AND attribute_not_exists(used_at) AND valid_until > :now")
+            .expression_attribute_values(":now", n(now.ms()));
+        let writes = [updating(update), self.clients.still_grants(grant)];
+        Ok(matches!(self.db.transact(&writes).await?, Transacted::Done))
+    }
+}
+
+fn pk(token: &LoginToken) -> String {
+    format!("LINK#{}", token.sha256())
+}
+
+fn key(token: &LoginToken) -> Item {
+    Item::from([("pk".to_owned(), s(pk(token)))])
+}

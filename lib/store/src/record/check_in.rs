@@ -1,0 +1,287 @@
+//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and waits in its item;
+//! a deletion is for good. The client's own item keeps the time of the latest one.
+
+use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use domain::check_in::{CheckIn, Grades};
+use domain::client::Client;
+use domain::event::{Event, EventType};
+use domain::fact::CheckInSubmitted;
+use domain::id::{CheckInId, ClientId};
+use domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, kept_changing, key, known, partition, take};
+use crate::client::Standing;
+use crate::db::{Item, StoreError, Transacted, b, from_item, n, putting, read_failed, s, stand_back, to_item};
+use crate::outbox::Content;
+
+const ENTITY: &str = "check-in";
+const GRADES: &str = "GRADES";
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    sk: String,
+    check_in_id: CheckInId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    listed_at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    submitted_at: Option<Timestamp>,
+    /// When the submission was said, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    submission_said_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    reviewed_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    review_said_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    deleted: bool,
+    version: u64,
+}
+
+impl Record {
+    fn new(client: &ClientId, check_in: &CheckInId) -> Self {
+        Self {
+            pk: partition(client),
+            sk: sk(check_in),
+            check_in_id: check_in.clone(),
+            listed_at: None,
+            submitted_at: None,
+            submission_said_at: None,
+            reviewed_at: None,
+            review_said_at: None,
+            deleted: false,
+            version: 0,
+        }
+    }
+
+    /// Nothing but that it was deleted.
+    fn tombstone(&self, client: &ClientId) -> Self {
+        Self { deleted: true, version: self.version, ..Self::new(client, &self.check_in_id) }
+    }
+}
+
+/// What a change of a check-in starts from.
+struct Found {
+    standing: Standing,
+    record: Record,
+    grades: Grades,
+    grades_version: u64,
+}
+
+impl RecordReader {
+    /// A client's check-ins, newest first, at most `limit`.
+    pub async fn check_ins(&self, client: &ClientId, limit: u32) -> Result<Vec<CheckIn>, StoreError> {
+        // The largest page is far from the megabyte at which a query would stop early.
+        let query = self.db.client().query().table_name(&self.table).index_name("by_time");
+        let page = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(partition(client)))
+            .scan_index_forward(false)
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        page.items.unwrap_or_default().into_iter().map(listed).collect()
+    }
+}
+
+/// A list item from what the index holds.
+fn listed(item: Item) -> Result<CheckIn, StoreError> {
+    #[derive(Deserialize)]
+    struct Projected {
+        check_in_id: CheckInId,
+        submitted_at: Timestamp,
+        reviewed_at: Option<Timestamp>,
+    }
+    let Projected { check_in_id: id, submitted_at, reviewed_at } = from_item(ENTITY, item)?;
+    Ok(CheckIn { id, submitted_at, reviewed: reviewed_at.is_some(), reviewed_at })
+}
+
+impl Records {
+    /// Stores a check-in, and tells of it the first time, unless it is part of a backfill.
+    pub async fn submit_check_in(
+        &self,
+        client_id: &ClientId,
+        check_in: &CheckInSubmitted,
+        said_at: Timestamp,
+        backfill: bool,
+        now: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let found = self.find(client_id, &check_in.check_in).await?;
+            let Found { standing, record, mut grades, grades_version } = found;
+            let stored = match known(standing) {
+                Ok(stored) => stored,
+                Err(outcome) => return Ok(outcome),
+            };
+            let client = &stored.client;
+            if record.deleted || record.submission_said_at.is_some_and(|at| at > said_at.ms()) {
+                return Ok(Recorded::Done);
+            }
+            let first = record.submitted_at.is_none();
+            let latest = self.latest_with(client, &record, Some(check_in.submitted_at)).await?;
+            let fell = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades);
+            let mut writes = vec![self.put_check_in(Record {
+                listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
+                submitted_at: Some(check_in.submitted_at),
+                submission_said_at: Some(said_at.ms()),
+                ..record
+            })];
+            writes.push(self.clients.set_latest_check_in(&stored, latest));
+            if !check_in.grades.is_empty() {
+                writes.push(self.put_grades(client_id, &grades, grades_version));
+            }
+            if first && !backfill {
+                let told = events(client, check_in, fell).map(|event| Content::Event(Box::new(event)));
+                writes.extend(told.map(|event| self.outbox.put(&event, now)));
+            }
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Recorded::Done);
+            }
+        }
+        Err(kept_changing("the check-in kept changing"))
+    }
+
+    /// Notes that a check-in was reviewed, whether or not it has come yet.
+    pub async fn review_check_in(
+        &self,
+        client_id: &ClientId,
+        check_in: &CheckInId,
+        reviewed_at: Timestamp,
+        said_at: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let Found { standing, record, .. } = self.find(client_id, check_in).await?;
+            if let Err(outcome) = known(standing) {
+                return Ok(outcome);
+            }
+            if record.deleted || record.review_said_at.is_some_and(|at| at > said_at.ms()) {
+                return Ok(Recorded::Done);
+            }
+            let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at.ms()), ..record };
+            let writes = [self.put_check_in(reviewed), self.clients.still_there(client_id)];
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Recorded::Done);
+            }
+        }
+        Err(kept_changing("the check-in kept changing"))
+    }
+
+    /// Removes a check-in for good, whether or not it has come yet.
+    pub async fn delete_check_in(&self, client_id: &ClientId, check_in: &CheckInId) -> Result<Recorded, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let Found { standing, record, mut grades, grades_version } = self.find(client_id, check_in).await?;
+            let stored = match known(standing) {
+                Ok(_) if record.deleted => return Ok(Recorded::Done),
+                Ok(stored) => stored,
+                Err(outcome) => return Ok(outcome),
+            };
+            let latest = self.latest_with(&stored.client, &record, None).await?;
+            let mut writes = vec![self.put_check_in(record.tombstone(client_id))];
+            writes.push(self.clients.set_latest_check_in(&stored, latest));
+            if grades_version > 0 {
+                grades.forget(check_in);
+                writes.push(self.put_grades(client_id, &grades, grades_version));
+            }
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Recorded::Done);
+            }
+        }
+        Err(kept_changing("the check-in kept changing"))
+    }
+
+    async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {
+        let own = sk(check_in);
+        let keys = vec![key(client, &own), key(client, GRADES)];
+        let (standing, items) =
+            futures::future::try_join(self.clients.standing(client), self.db.read(&self.table, keys)).await?;
+        let mut items = items;
+        let record = match take(&mut items, &own) {
+            Some(item) => from_item(ENTITY, item)?,
+            None => Record::new(client, check_in),
+        };
+        let (grades, grades_version) = match take(&mut items, GRADES) {
+            Some(item) => self.open_grades(client, item)?,
+            None => (Grades::default(), 0),
+        };
+        Ok(Found { standing, record, grades, grades_version })
+    }
+
+    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one itself goes
+    /// back are the others looked at.
+    async fn latest_with(
+        &self,
+        client: &Client,
+        record: &Record,
+        submitted_at: Option<Timestamp>,
+    ) -> Result<Option<Timestamp>, StoreError> {
+        let was_latest = record.submitted_at.is_some() && record.submitted_at == client.latest_check_in_at;
+        if !was_latest || submitted_at >= record.submitted_at {
+            return Ok(client.latest_check_in_at.max(submitted_at));
+        }
+        let query = self.db.client().query().table_name(&self.table).index_name("by_time").consistent_read(true);
+        let newest = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(partition(&client.id)))
+            .scan_index_forward(false)
+            .limit(2)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        let newest = newest.items.unwrap_or_default().into_iter().map(listed).collect::<Result<Vec<_>, _>>()?;
+        let others = newest.into_iter().filter(|other| other.id != record.check_in_id);
+        Ok(others.map(|other| other.submitted_at).max().max(submitted_at))
+    }
+
+    fn put_check_in(&self, record: Record) -> TransactWriteItem {
+        let found = record.version;
+        self.put_version(to_item(&Record { version: found + 1, ..record }), found)
+    }
+
+    fn put_grades(&self, client: &ClientId, grades: &Grades, found: u64) -> TransactWriteItem {
+        let mut item = key(client, GRADES);
+        item.insert("sealed".to_owned(), b(self.vault.seal_json(&grades_context(client), grades)));
+        item.insert("version".to_owned(), n(found + 1));
+        self.put_version(item, found)
+    }
+
+    fn open_grades(&self, client: &ClientId, item: Item) -> Result<(Grades, u64), StoreError> {
+        #[derive(Deserialize)]
+        struct Stored {
+            #[serde(with = "crate::outbox::serde_bytes_attribute")]
+            sealed: Vec<u8>,
+            version: u64,
+        }
+        let stored: Stored = from_item("grades", item)?;
+        Ok((self.vault.unseal_json("grades", &grades_context(client), &stored.sealed)?, stored.version))
+    }
+
+    /// Puts an item on condition that it has the version that was found, 0 for none.
+    pub(super) fn put_version(&self, item: Item, found: u64) -> TransactWriteItem {
+        let put = Put::builder().table_name(&self.table).set_item(Some(item));
+        let put = match found {
+            0 => put.condition_expression("attribute_not_exists(pk)"),
+            found => put.condition_expression("version = :version").expression_attribute_values(":version", n(found)),
+        };
+        putting(put)
+    }
+}
+
+fn events<'a>(client: &'a Client, check_in: &'a CheckInSubmitted, fell: bool) -> impl Iterator<Item = Event> {
+    let types = std::iter::once(EventType::CheckInSubmitted).chain(fell.then_some(EventType::SystemGradeDrop));
+    types.map(move |kind| Event::of_check_in(client, kind, &check_in.check_in, check_in.submitted_at))
+}
+
+fn sk(check_in: &CheckInId) -> String {
+    format!("CHECKIN#{check_in}")
+}
+
+fn grades_context(client: &ClientId) -> String {
+    format!("grades/{client}")
+}

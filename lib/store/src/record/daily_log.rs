@@ -1,0 +1,138 @@
+//! The daily log's dates. Saving and deleting a date are one conditional update each: what was said last, by the time at which it was
+//! said, counts, in whatever order it comes.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use chrono::{Datelike, NaiveDate};
+use domain::daily_log::DateRange;
+use domain::id::ClientId;
+use domain::time::Timestamp;
+
+use super::{RecordReader, Recorded, Records, key, known, partition};
+use crate::db::{Item, StoreError, n, read_failed, s, write};
+
+/// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
+const FEW_DATES_A_YEAR: u32 = 183;
+
+impl RecordReader {
+    /// Dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log has long gaps.
+    pub async fn logged_dates(
+        &self,
+        client: &ClientId,
+        range: DateRange,
+        limit: u32,
+    ) -> Result<Vec<NaiveDate>, StoreError> {
+        let mut dates: Vec<NaiveDate> = Vec::new();
+        let mut start = None;
+        let mut years = Some(1 + limit.div_ceil(FEW_DATES_A_YEAR));
+        loop {
+            let (items, next) = self.years(client, range, years, start).await?;
+            for item in &items {
+                let mut of_year = dates_of(item)?;
+                of_year.retain(|date| range.contains(*date));
+                of_year.sort_unstable_by(|a, b| b.cmp(a));
+                dates.extend(of_year);
+            }
+            dates.truncate(limit as usize);
+            start = next;
+            if start.is_none() || dates.len() == limit as usize {
+                return Ok(dates);
+            }
+            years = None;
+        }
+    }
+
+    async fn years(
+        &self,
+        client: &ClientId,
+        range: DateRange,
+        limit: Option<u32>,
+        start: Option<Item>,
+    ) -> Result<(Vec<Item>, Option<Item>), StoreError> {
+        let years = range.years();
+        if years.is_empty() {
+            return Ok((Vec::new(), None));
+        }
+        let query = self.db.client().query().table_name(&self.table);
+        let page = query
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+            .expression_attribute_values(":pk", s(partition(client)))
+            .expression_attribute_values(":first", s(sk(*years.start())))
+            .expression_attribute_values(":last", s(sk(*years.end())))
+            .scan_index_forward(false)
+            .set_limit(limit.and_then(|limit| i32::try_from(limit).ok()))
+            .set_exclusive_start_key(start)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
+    }
+}
+
+impl Records {
+    /// Notes that the daily log was kept on a date.
+    pub async fn save_daily_log(
+        &self,
+        client: &ClientId,
+        date: NaiveDate,
+        said_at: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        self.say_of_date(client, date, said_at, true).await
+    }
+
+    /// Notes that a date's log was deleted.
+    pub async fn delete_daily_log(
+        &self,
+        client: &ClientId,
+        date: NaiveDate,
+        said_at: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        self.say_of_date(client, date, said_at, false).await
+    }
+
+    async fn say_of_date(
+        &self,
+        client: &ClientId,
+        date: NaiveDate,
+        said_at: Timestamp,
+        logged: bool,
+    ) -> Result<Recorded, StoreError> {
+        if let Err(outcome) = known(self.clients.standing(client).await?) {
+            return Ok(outcome);
+        }
+        // A time before 1970 has no sign to spare: it counts as the beginning of time.
+        let at = said_at.ms().max(1);
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table);
+            update
+                .set_key(Some(key(client, &sk(date.year()))))
+                .update_expression("SET #date = :said")
+                .condition_expression("attribute_not_exists(#date) OR #date BETWEEN :minus_at AND :at")
+                .expression_attribute_names("#date", date.format("d%m%d").to_string())
+                .expression_attribute_values(":said", n(if logged { at } else { -at }))
+                .expression_attribute_values(":at", n(at))
+                .expression_attribute_values(":minus_at", n(-at))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        // Refused: something later was said of the date.
+        written.await?;
+        Ok(Recorded::Done)
+    }
+}
+
+fn sk(year: i32) -> String {
+    format!("LOGS#{year:04}")
+}
+
+/// The dates of a year's item that are logged.
+fn dates_of(item: &HashMap<String, AttributeValue>) -> Result<Vec<NaiveDate>, StoreError> {
+    let corrupt = || StoreError::corrupt("year of daily logs", "its key has another form");
+    let year =
+        item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.strip_prefix("LOGS#")).ok_or_else(corrupt)?;
+    let date = |name: &str| NaiveDate::parse_from_str(&format!("{year}{}", name.strip_prefix('d')?), "%Y%m%d").ok();
+    let logged = item.iter().filter(|(_, said)| said.as_n().is_ok_and(|said| !said.starts_with('-')));
+    Ok(logged.filter_map(|(name, _)| date(name)).collect())
+}

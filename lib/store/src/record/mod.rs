@@ -1,0 +1,172 @@
+//! Table `records`: what happens in a client's life, as much of it as the service keeps. pk `CLIENT#<client_id>`:
+//! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once deleted.
+//! sk `GRADES`: the latest grade of each wellness system, sealed.
+//! sk `LOGS#<yyyy>`: the daily log's dates of a year, an attribute `d<mmdd>` each: when it was said, in ms, negative for a deletion.
+//! sk `DOSES#<yyyy-mm>`: how often each dose was logged on each day of a month. sk `DOSES#SCHEDULE`: what is to be taken.
+//! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
+//! sk `SEEN#<fact or message>`: something that was told once. Kept for 14 days.
+//!
+//! 1. `check_ins`   Query `by_time`, newest first.
+//! 2. `logged_dates` Query of the years, newest first.
+//! 3. `doses`       Query from the newest month back: schedule, the window's months, the last month with a log.
+//! 4. `submit_check_in`, `review_check_in`, `delete_check_in`  Reads, then a transaction on the versions read: module `check_in`.
+//! 5. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date: module `daily_log`.
+//! 6. `log_dose`, `delete_dose_log`, `save_dose_schedule`  Reads, then a transaction: module `dose`.
+//! 7. `advance_phase`, `receive_message`  Transaction: a mark, the event, and the client's phase: module `told`.
+//! 8. `erase`       Query and BatchWriteItem of the whole partition.
+
+mod check_in;
+mod daily_log;
+mod dose;
+mod told;
+
+use aws_sdk_dynamodb::types::{DeleteRequest, Put, ReturnConsumedCapacity, TransactWriteItem, WriteRequest};
+use chrono::TimeDelta;
+use domain::id::ClientId;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+
+pub use dose::Doses;
+
+use crate::client::{Clients, Standing, StoredClient};
+use crate::db::{Db, Item, StoreError, n, putting, read_failed, s};
+use crate::outbox::Outbox;
+use crate::vault::Vault;
+
+/// How often a change that lost a race is decided anew.
+const MAX_ROUNDS: u32 = 16;
+/// How long it is remembered that something was told.
+const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
+/// Items that one BatchWriteItem takes.
+const MAX_BATCH_WRITES: usize = 25;
+
+/// What came of something that happened to a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    /// It is stored, or what is stored is newer, or the client has been erased.
+    Done,
+    /// The client has not been seen yet.
+    UnknownClient,
+}
+
+/// The records table, and what a record touches beside it.
+#[derive(Clone)]
+pub struct Records {
+    db: Db,
+    table: String,
+    vault: Vault,
+    clients: Clients,
+    outbox: Outbox,
+}
+
+/// The records table for those who only read.
+#[derive(Clone)]
+pub struct RecordReader {
+    db: Db,
+    table: String,
+}
+
+impl RecordReader {
+    /// The table that `RECORDS_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("RECORDS_TABLE")?.to_owned() })
+    }
+}
+
+impl Records {
+    /// The table that `RECORDS_TABLE` names.
+    pub fn new(
+        env: &Environment,
+        db: &Db,
+        vault: &Vault,
+        clients: &Clients,
+        outbox: &Outbox,
+    ) -> Result<Self, BoxError> {
+        Ok(Self {
+            db: db.clone(),
+            table: env.config().get("RECORDS_TABLE")?.to_owned(),
+            vault: vault.clone(),
+            clients: clients.clone(),
+            outbox: outbox.clone(),
+        })
+    }
+
+    /// Part of a transaction: a mark that something was told, which it is once.
+    fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> TransactWriteItem {
+        let mut item = key(client, &format!("SEEN#{what}"));
+        item.insert("expires_at".to_owned(), n((now + SEEN_RETENTION).unix_s()));
+        let put = Put::builder().table_name(&self.table).set_item(Some(item));
+        // TTL deletes late.
+        let put = put
+            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
+            .expression_attribute_values(":now", n(now.unix_s()));
+        putting(put)
+    }
+
+    /// Removes all that there is of a client.
+    pub async fn erase(&self, client: &ClientId) -> Result<(), StoreError> {
+        loop {
+            let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+            let page = query
+                .key_condition_expression("pk = :pk")
+                .expression_attribute_values(":pk", s(partition(client)))
+                .projection_expression("pk, sk")
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            let more = page.last_evaluated_key.is_some();
+            let items = page.items.unwrap_or_default();
+            for chunk in items.chunks(MAX_BATCH_WRITES) {
+                self.delete_all(chunk).await?;
+            }
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn delete_all(&self, keys: &[Item]) -> Result<(), StoreError> {
+        let delete = |key: &Item| {
+            let request = DeleteRequest::builder().set_key(Some(key.clone())).build().expect("a key is given");
+            WriteRequest::builder().delete_request(request).build()
+        };
+        let mut wanted: Vec<WriteRequest> = keys.iter().map(delete).collect();
+        // What DynamoDB had no room for is asked for again.
+        while !wanted.is_empty() {
+            let request = self.db.client().batch_write_item().request_items(&self.table, wanted);
+            let written = request.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+            let written = written.map_err(|error| read_failed("BatchWriteItem", error))?;
+            wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table).unwrap_or_default();
+        }
+        Ok(())
+    }
+}
+
+/// The client, or what there is to say where it is not known.
+fn known(standing: Standing) -> Result<StoredClient, Recorded> {
+    match standing {
+        Standing::Known(stored) => Ok(stored),
+        Standing::Unknown => Err(Recorded::UnknownClient),
+        // Whatever is told of it, nothing comes back.
+        Standing::Erased => Err(Recorded::Done),
+    }
+}
+
+fn partition(client: &ClientId) -> String {
+    format!("CLIENT#{client}")
+}
+
+fn key(client: &ClientId, sk: &str) -> Item {
+    Item::from([("pk".to_owned(), s(partition(client))), ("sk".to_owned(), s(sk))])
+}
+
+/// The item with that sort key among those of one client that were read.
+fn take(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
+    let index = items.iter().position(|item| item.get("sk").and_then(|sk| sk.as_s().ok()).is_some_and(|own| own == sk));
+    index.map(|index| items.swap_remove(index))
+}
+
+fn kept_changing(what: &'static str) -> StoreError {
+    StoreError::Unavailable { operation: "TransactWriteItems", source: what.into() }
+}

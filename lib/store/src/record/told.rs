@@ -1,0 +1,69 @@
+//! What is told on and not kept: a client's step to another phase, and that a message came. A mark sees to it that each is told once.
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use domain::event::Event;
+use domain::fact::PhaseAdvance;
+use domain::id::{ClientId, MessageId};
+use domain::time::Timestamp;
+
+use super::{MAX_ROUNDS, Recorded, Records, kept_changing, known};
+use crate::db::{StoreError, Transacted, refused_at, stand_back};
+use crate::outbox::Content;
+
+impl Records {
+    /// Tells of a step to another phase, and notes the phase unless what is stored is newer.
+    pub async fn advance_phase(
+        &self,
+        client_id: &ClientId,
+        advance: &PhaseAdvance,
+        said_at: Timestamp,
+        backfill: bool,
+        now: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let stored = match known(self.clients.standing(client_id).await?) {
+                Ok(stored) => stored,
+                Err(outcome) => return Ok(outcome),
+            };
+            let zone = self.clients.time_zone_of(&stored.client).await?;
+            let started_on = advance.advanced_at.utc().with_timezone(&zone).date_naive();
+            let phase = self.clients.set_phase(&stored, &advance.to_phase, started_on, said_at);
+            let event = Event::phase_advanced(&stored.client, advance);
+            let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
+            writes.extend(self.told(backfill, event, now));
+            match self.db.transact(&writes).await? {
+                Transacted::Done => return Ok(Recorded::Done),
+                Transacted::Refused(reasons) if refused_at(&reasons, 0) => return Ok(Recorded::Done),
+                Transacted::Refused(_) => {}
+            }
+        }
+        Err(kept_changing("the client kept changing"))
+    }
+
+    /// Tells that a message came.
+    pub async fn receive_message(
+        &self,
+        client_id: &ClientId,
+        message: &MessageId,
+        received_at: Timestamp,
+        backfill: bool,
+        now: Timestamp,
+    ) -> Result<Recorded, StoreError> {
+        let stored = match known(self.clients.standing(client_id).await?) {
+            Ok(stored) => stored,
+            Err(outcome) => return Ok(outcome),
+        };
+        let event = Event::message_received(&stored.client, message, received_at);
+        let mut writes =
+            vec![self.mark(client_id, &format!("MESSAGE#{message}"), now), self.clients.still_there(client_id)];
+        writes.extend(self.told(backfill, event, now));
+        // Refused: it was told before, or the client has been erased.
+        self.db.transact(&writes).await?;
+        Ok(Recorded::Done)
+    }
+
+    fn told(&self, backfill: bool, event: Event, now: Timestamp) -> Option<TransactWriteItem> {
+        (!backfill).then(|| self.outbox.put(&Content::Event(Box::new(event)), now))
+    }
+}
