@@ -9,7 +9,6 @@ use domain::account::TempPassword;
 use domain::api_key::Scope;
 use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
-use domain::contact::Contact;
 use domain::event::Event;
 use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::intake::{IntakeState, IntakeToken};
@@ -20,6 +19,7 @@ use runtime::random_bytes;
 use serde_json::Value;
 use store::StoreError;
 use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
+use store::contact::StoredContact;
 use store::workspace::StoredWorkspace;
 
 use crate::App;
@@ -29,7 +29,7 @@ use crate::welcome::{FACT_HOLD, Stage, answer_of, password_result, welcome};
 const MAX_ROUNDS: u32 = 5;
 
 /// What a creation reads before it writes.
-type Surroundings = (Option<StoredWorkspace>, Option<Contact>);
+type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>);
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     let admission = app.gate.partner(&inbound).await;
@@ -44,6 +44,10 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
             }
         };
         let work = async |ticket: Option<Ticket<Stage>>, read: Result<Surroundings, StoreError>| {
+            // What has been committed is finished, whatever this request says.
+            if let Some(ticket) = ticket.as_ref().filter(|ticket| ticket.stage.is_some()) {
+                return go_on(&app, &partner, ticket).await;
+            }
             let draft = draft?;
             // A body that reads has an e-mail, and so a key.
             let ticket = ticket.ok_or_else(|| Problem::internal("create a client", "there is no claim"))?;
@@ -62,6 +66,13 @@ async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Resu
     futures::future::try_join(app.workspaces.get(&partner.coach), lead).await
 }
 
+/// Goes on where an earlier request got to.
+async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Outcome, Problem> {
+    let read = (app.workspaces.get(&partner.coach).await?, None);
+    let stage = ticket.stage.as_ref().ok_or_else(|| Problem::internal("create a client", "there is no stage"))?;
+    welcome(app, partner, &workspace_of(&read)?.workspace, ticket, stage).await
+}
+
 async fn settle(
     app: &App,
     partner: &Partner,
@@ -70,9 +81,6 @@ async fn settle(
     read: Surroundings,
 ) -> Result<Outcome, Problem> {
     let mut read = read;
-    if let Some(stage) = &ticket.stage {
-        return welcome(app, partner, &workspace_of(&read)?.workspace, &ticket, stage).await;
-    }
     let new = NewClient::make(partner, draft);
     for _ in 0..MAX_ROUNDS {
         let workspace = workspace_of(&read)?;
@@ -140,7 +148,7 @@ impl NewClient {
         app: &App,
         draft: &ClientDraft,
         workspace: &StoredWorkspace,
-        lead: Option<&Contact>,
+        lead: Option<&StoredContact>,
         (ticket, step): (&Ticket<Stage>, ClaimStep<'_, Stage>),
     ) -> Result<Created, StoreError> {
         let now = self.client.created_at;

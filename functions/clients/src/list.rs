@@ -1,29 +1,20 @@
 //! `GET /v1/clients`: a coach's clients, newest first.
 //!
-//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found. Beyond the API's own
-//! description, `next_cursor` and `cursor` lead through rosters of more than one page.
+//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found. `next_cursor` and `cursor`
+//! lead through rosters of more than one page.
 
 use axum::extract::State;
 use axum::response::Response;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use domain::client::{Client, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
+use domain::client::{Client, ClientList, ClientListItem, MAX_CLIENT_EMAIL_CHARS};
 use domain::email::Email;
 use domain::fields::Invalid;
 use domain::list::CLIENT_PAGE;
 use edge::{Inbound, Partner, Problem, Reply};
-use serde::Serialize;
 use store::StoreError;
 
 use crate::App;
-
-#[derive(Serialize)]
-struct ClientList {
-    count: usize,
-    clients: Vec<ClientListItem>,
-    /// Additive: absent from the API's description, null on the last page.
-    next_cursor: Option<String>,
-}
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let email = inbound.query("email");
@@ -35,9 +26,12 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
         }
     };
     let admission = app.gate.partner_beside(&inbound, read).await;
-    let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| match &email {
-        Some(email) => with_email(&inbound, &partner, email, found?),
-        None => page(&app, &inbound, &partner).await,
+    let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| {
+        let after = inbound.query("cursor").map(|cursor| read_cursor(&cursor)).transpose()?;
+        match &email {
+            Some(email) => with_email(&inbound, &partner, email, found?),
+            None => page(&app, &inbound, &partner, after).await,
+        }
     };
     app.gate.answer(&inbound, admission, work).await
 }
@@ -53,8 +47,7 @@ fn with_email(inbound: &Inbound, partner: &Partner, email: &str, found: Vec<Clie
     Reply::ok(&ClientList { count: clients.len(), clients, next_cursor: None })
 }
 
-async fn page(app: &App, inbound: &Inbound, partner: &Partner) -> Result<Reply, Problem> {
-    let after = inbound.query("cursor").map(|cursor| read_cursor(&cursor)).transpose()?;
+async fn page(app: &App, inbound: &Inbound, partner: &Partner, after: Option<String>) -> Result<Reply, Problem> {
     let page = app.clients.page(&partner.coach, active_only(inbound), after.as_deref(), limit(inbound)).await?;
     let next_cursor = page.next.map(|listed_at| URL_SAFE_NO_PAD.encode(listed_at));
     Reply::ok(&ClientList { count: page.items.len(), clients: page.items, next_cursor })

@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::account::TempPassword;
-use domain::client::Client;
+use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
 use domain::intake::{IntakeState, IntakeToken};
@@ -28,17 +28,6 @@ pub(crate) struct Stage {
     password: String,
     intake_token: String,
     fact: OutgoingFact,
-}
-
-#[derive(Serialize)]
-struct CreateClientResult<'a> {
-    client_id: &'a ClientId,
-    email: &'a Email,
-    full_name: &'a str,
-    welcome_email_sent: bool,
-    intake_url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    temp_password: Option<&'a str>,
 }
 
 impl Stage {
@@ -88,33 +77,34 @@ pub(crate) async fn welcome(
     let answer = answer_of(&reply);
     let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
     let claim = (&app.claims, &ticket.claim, &answer, keep);
-    app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
-    Ok(Outcome::Recorded(reply))
+    let ours = app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
+    if ours { Ok(Outcome::Recorded(reply)) } else { Err(Problem::IdempotencyInProgress) }
 }
 
 /// The credentials are on their way to the client.
 fn sent_result(stage: &Stage) -> Result<Reply, Problem> {
-    Reply::created(&CreateClientResult {
-        client_id: &stage.client_id,
-        email: &stage.email,
-        full_name: &stage.full_name,
-        welcome_email_sent: true,
-        intake_url: None,
-        temp_password: None,
-    })
+    Reply::created(&result(stage, true))
 }
 
 /// The caller is given the credentials, to deliver.
 pub(crate) fn password_result(stage: &Stage, workspace: &Workspace) -> Result<Reply, Problem> {
     let token = IntakeToken::restore(stage.intake_token.clone());
     Reply::created(&CreateClientResult {
-        client_id: &stage.client_id,
-        email: &stage.email,
-        full_name: &stage.full_name,
-        welcome_email_sent: false,
         intake_url: Some(token.url(&workspace.canonical_host)),
-        temp_password: Some(&stage.password),
+        temp_password: Some(stage.password.clone()),
+        ..result(stage, false)
     })
+}
+
+fn result(stage: &Stage, welcome_email_sent: bool) -> CreateClientResult {
+    CreateClientResult {
+        client_id: stage.client_id.clone(),
+        email: stage.email.clone(),
+        full_name: stage.full_name.clone(),
+        welcome_email_sent,
+        intake_url: None,
+        temp_password: None,
+    }
 }
 
 /// A reply as it is recorded.

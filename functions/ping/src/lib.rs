@@ -4,9 +4,10 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
+use domain::api_key::Scope;
+use domain::ping::{PingCoach, PingResult};
 use edge::{Gate, Inbound, Problem, Reply};
 use runtime::{BoxError, Environment};
-use serde_json::json;
 use store::Db;
 use store::workspace::Workspaces;
 
@@ -29,12 +30,12 @@ async fn ping(State(app): State<App>, inbound: Inbound) -> Response {
         let found = app.workspaces.get(&partner.coach).await?;
         let found = found.ok_or_else(|| Problem::internal("ping", "the key's workspace is missing"))?;
         let workspace = found.workspace;
-        Reply::ok(&json!({
-            "ok": true,
-            "coach": { "id": workspace.coach_id, "email": workspace.email, "name": workspace.name },
-            "active_clients": found.active_count,
-            "scope": "partner",
-        }))
+        Reply::ok(&PingResult {
+            ok: true,
+            coach: PingCoach { id: workspace.coach_id, email: workspace.email, name: workspace.name },
+            active_clients: found.active_count,
+            scope: Scope::Partner,
+        })
     };
     app.gate.answer(&inbound, admission, work).await
 }

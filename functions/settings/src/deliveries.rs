@@ -2,13 +2,12 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::delivery::DeliveryStatus;
+use domain::delivery::{DeliveryPage, DeliveryStatus};
 use domain::fields::Invalid;
 use domain::id::DeliveryId;
 use domain::list::DELIVERY_PAGE;
 use edge::inbound::PathParameter;
 use edge::{Inbound, Reply};
-use serde_json::json;
 
 use crate::App;
 use crate::session::Session;
@@ -24,7 +23,7 @@ pub(crate) async fn list(State(app): State<App>, PathParameter(id): PathParamete
             cursor.transpose().map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?;
         let endpoint = find(&app, &session, &id).await?;
         let page = app.deliveries.page(&endpoint.id, status, cursor.as_ref(), limit, session.now).await?;
-        Reply::ok(&json!({ "data": page.deliveries, "next_cursor": page.next_cursor }))
+        Reply::ok(&DeliveryPage { data: page.deliveries, next_cursor: page.next_cursor })
     };
     app.sessions.answer(&inbound, work).await
 }

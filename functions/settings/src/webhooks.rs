@@ -2,14 +2,13 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointView};
+use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, NewEndpoint};
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::random_bytes;
-use serde_json::json;
 use store::endpoint::{Changed, Created};
 
 use crate::App;
@@ -20,8 +19,7 @@ const ENDPOINT: &str = "webhook endpoint";
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let endpoints = app.endpoints.list(&session.coach).await?;
-        let views: Vec<EndpointView> = endpoints.iter().map(Endpoint::view).collect();
-        Reply::ok(&json!({ "endpoints": views }))
+        Reply::ok(&EndpointList { endpoints: endpoints.iter().map(Endpoint::view).collect() })
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -33,9 +31,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
             Created::Done(endpoint) => {
-                let mut reply = Reply::created(&endpoint.view())?;
-                reply.body["secret"] = json!(secret.reveal());
-                Ok(reply)
+                Reply::created(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() })
             }
             Created::TooMany => Err(Problem::EndpointLimit),
             Created::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),

@@ -8,7 +8,7 @@ use chrono_tz::Tz;
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
-use domain::rate_limit::Quota;
+use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
 use http::HeaderMap;
 use runtime::{BoxError, Clock, Environment};
@@ -35,15 +35,15 @@ pub struct Partner {
 pub struct Admitted {
     partner: Partner,
     key_id: KeyId,
-    quota: Quota,
+    quotas: Vec<Quota>,
     stale_windows: Vec<String>,
 }
 
 /// A caller that was not, and what it is told.
 pub struct Refused {
     problem: Problem,
-    /// `None` while nobody knows whose key it is.
-    quota: Option<Quota>,
+    /// None while nobody knows whose key it is.
+    quotas: Vec<Quota>,
 }
 
 /// What came of checking a caller, and of what was read beside.
@@ -70,31 +70,47 @@ impl Gate {
     /// Checks the caller of a partner route while `read` runs beside. What is read may belong to anybody: the work checks its owner. A
     /// key without the right form costs no call at all.
     pub async fn partner_beside<T>(&self, inbound: &Inbound, read: impl Future<Output = T>) -> Admission<T> {
+        self.partner_within(inbound, REQUEST, read).await
+    }
+
+    /// Like [`Gate::partner_beside`], for a route with limits of its own.
+    pub async fn partner_within<T>(
+        &self,
+        inbound: &Inbound,
+        limits: &[Limit],
+        read: impl Future<Output = T>,
+    ) -> Admission<T> {
         let now = arrival(&*self.clock);
-        let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quota: None })?;
-        let (admitted, read) = futures::future::join(self.check_partner(&key, now), read).await;
+        let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quotas: Vec::new() })?;
+        let (admitted, read) = futures::future::join(self.check_partner(&key, limits, now), read).await;
         Ok((admitted?, read))
     }
 
-    async fn check_partner(&self, key: &ApiKey, now: Timestamp) -> Result<Admitted, Refused> {
-        let (record, quota, stale_windows) = self.key(key, now).await?;
-        let refused = |problem| Refused { problem, quota: Some(quota) };
+    async fn check_partner(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Admitted, Refused> {
+        let (record, quotas, stale_windows) = self.key(key, limits, now).await?;
         if record.scope != Scope::Partner {
-            return Err(refused(Problem::WrongScope { needed: Scope::Partner.as_str() }));
+            return Err(Refused { problem: Problem::WrongScope { needed: Scope::Partner.as_str() }, quotas });
         }
         if !record.entitlements.partner_api {
-            return Err(refused(Problem::NotEntitled));
+            return Err(Refused { problem: Problem::NotEntitled, quotas });
         }
         let partner = Partner { coach: record.coach_id, country: record.country, time_zone: record.time_zone, now };
-        Ok(Admitted { partner, key_id: record.key_id, quota, stale_windows })
+        Ok(Admitted { partner, key_id: record.key_id, quotas, stale_windows })
     }
 
-    async fn key(&self, key: &ApiKey, now: Timestamp) -> Result<(KeyRecord, Quota, Vec<String>), Refused> {
-        let unknown = |problem| Refused { problem, quota: None };
-        match self.keys.authenticate(key, now).await {
-            Ok(Presented::Accepted { record, quota, stale_windows }) => Ok((*record, quota, stale_windows)),
+    async fn key(
+        &self,
+        key: &ApiKey,
+        limits: &[Limit],
+        now: Timestamp,
+    ) -> Result<(KeyRecord, Vec<Quota>, Vec<String>), Refused> {
+        let unknown = |problem| Refused { problem, quotas: Vec::new() };
+        match self.keys.authenticate(key, limits, now).await {
+            Ok(Presented::Accepted { record, quotas, stale_windows }) => Ok((*record, quotas, stale_windows)),
             Ok(Presented::Rejected) => Err(unknown(Problem::Unauthenticated(UNKNOWN))),
-            Ok(Presented::Limited(quota)) => Err(Refused { problem: Problem::RateLimited(quota), quota: Some(quota) }),
+            Ok(Presented::Limited { used_up, quotas }) => {
+                Err(Refused { problem: Problem::RateLimited(used_up), quotas })
+            }
             Err(error) => Err(unknown(error.into())),
         }
     }
@@ -105,20 +121,16 @@ impl Gate {
         F: FnOnce(Partner, T) -> Fut,
         Fut: Future<Output = Result<Reply, Problem>>,
     {
-        let (result, quota) = match admission {
-            Err(Refused { problem, quota }) => (Err(problem), quota),
+        let (result, quotas) = match admission {
+            Err(Refused { problem, quotas }) => (Err(problem), quotas),
             Ok((admitted, read)) => {
                 let tidy = self.tidy(&admitted.key_id, &admitted.stale_windows);
                 let (result, ()) = futures::future::join(work(admitted.partner, read), tidy).await;
-                (result, Some(admitted.quota))
+                (result, admitted.quotas)
             }
         };
         let reply = result.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
-        let reply = match quota {
-            Some(quota) => reply.with_quota(quota),
-            None => reply,
-        };
-        reply.into_response_for(inbound)
+        reply.with_quotas(&quotas).into_response_for(inbound)
     }
 
     /// Nothing depends on old counters going; a request does not fail over it.

@@ -98,7 +98,9 @@ where
     let answer = Answer { status: reply.status.as_u16(), body: reply.body.to_string().into_bytes() };
     match key.retention(answer.status, reply.body.get("temp_password").is_some()) {
         Some(keep) => match claims.finish(&claim, &answer, keep, now).await {
-            Ok(()) => Ok(reply),
+            Ok(true) => Ok(reply),
+            // Overtaken: the other's answer is the one that counts.
+            Ok(false) => Err(Problem::IdempotencyInProgress),
             Err(error) => {
                 release(claims, &claim).await;
                 Err(error.into())

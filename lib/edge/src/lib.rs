@@ -3,15 +3,19 @@
 //! Every route goes through the same checks in the same order: key (401), rate (429), scope and permission (403), entitlement (402),
 //! `Idempotency-Key` and body size, the claim where there is one, then the fields.
 
+pub mod code;
 pub mod gate;
 pub mod idempotency;
 pub mod inbound;
 pub mod lambda;
+pub mod page;
 pub mod problem;
 pub mod reply;
 pub mod routes;
 
+pub use code::Code;
 pub use gate::{Gate, Partner};
 pub use inbound::Inbound;
+pub use page::Page;
 pub use problem::Problem;
 pub use reply::Reply;

@@ -2,11 +2,15 @@
 
 use std::error::Error;
 
+use domain::endpoint::MAX_ENDPOINTS;
 use domain::fields::Invalid;
-use domain::rate_limit::Quota;
+use domain::idempotency::MAX_KEY_CHARS;
+use domain::key::MAX_LIVE_KEYS;
+use domain::rate_limit::{Limit, Quota};
 use http::StatusCode;
 use store::StoreError;
 
+use crate::code::Code;
 use crate::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
 
 /// The only error of a handler.
@@ -14,6 +18,7 @@ use crate::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
 pub enum Problem {
     /// Missing, malformed, unknown, revoked or expired key.
     Unauthenticated(&'static str),
+    /// The limit that is used up.
     RateLimited(Quota),
     WrongScope {
         needed: &'static str,
@@ -34,6 +39,9 @@ pub enum Problem {
     MethodNotAllowed(Vec<&'static str>),
     IdempotencyInProgress,
     EmailTaken,
+    /// A client that is switched off signs in with nothing.
+    ClientInactive,
+    NoLoginEmail,
     PlanFull,
     TeamFull,
     WorkspaceUnknown,
@@ -71,102 +79,87 @@ impl Problem {
     }
 
     pub(crate) fn tell(&self) -> Told {
-        let (status, code, message): (StatusCode, &'static str, String) = match self {
-            Self::Unauthenticated(why) => (StatusCode::UNAUTHORIZED, "unauthorized", (*why).to_owned()),
-            Self::RateLimited(quota) => (
-                StatusCode::TOO_MANY_REQUESTS,
-                "rate_limited",
-                format!("This key has made its {} requests of this minute. Try again in {} s.", quota.limit, quota.reset_s),
-            ),
-            Self::WrongScope { needed } => (
-                StatusCode::FORBIDDEN,
-                "wrong_scope",
-                format!("This key is real but has another scope. This operation needs a key of scope {needed}."),
-            ),
-            Self::NotEntitled => (
-                StatusCode::PAYMENT_REQUIRED,
-                "partner_api_not_entitled",
-                "This workspace is not entitled to the Partner API. The coach can add it to the plan.".to_owned(),
-            ),
-            Self::NoSession => (StatusCode::UNAUTHORIZED, "unauthorized", "Sign in as a coach to use the settings.".to_owned()),
-            Self::IdempotencyKeyInvalid => {
-                (StatusCode::BAD_REQUEST, "invalid_request", "Idempotency-Key must be 1 to 255 characters.".to_owned())
+        let code = self.code();
+        Told {
+            status: code.status(),
+            code: code.as_str(),
+            message: self.message(),
+            retry_after_s: self.retry_after_s(),
+            allow: self.allow(),
+            field: self.field(),
+        }
+    }
+
+    /// The stable name, which goes with one status.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Unauthenticated(_) | Self::NoSession => Code::Unauthorized,
+            Self::RateLimited(_) => Code::RateLimited,
+            Self::WrongScope { .. } => Code::WrongScope,
+            Self::NotEntitled => Code::PartnerApiNotEntitled,
+            Self::IdempotencyKeyInvalid | Self::Invalid(_) => Code::InvalidRequest,
+            Self::BodyTooLarge => Code::BodyTooLarge,
+            Self::UnsupportedMediaType => Code::UnsupportedMediaType,
+            Self::InvalidJson(_) | Self::TooDeep => Code::InvalidJson,
+            Self::NotFound(_) => Code::NotFound,
+            Self::UnknownPath => Code::UnknownPath,
+            Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
+            Self::IdempotencyInProgress => Code::IdempotencyInProgress,
+            Self::EmailTaken => Code::EmailTaken,
+            Self::ClientInactive => Code::ClientInactive,
+            Self::NoLoginEmail => Code::NoLoginEmail,
+            Self::PlanFull => Code::PlanLimitReached,
+            Self::TeamFull => Code::TeamLimitReached,
+            Self::WorkspaceUnknown => Code::WorkspaceUnknown,
+            Self::KeyLimit => Code::KeyLimitReached,
+            Self::KeyNotLive => Code::KeyNotLive,
+            Self::EndpointLimit => Code::EndpointLimitReached,
+            Self::EndpointGone => Code::EndpointGone,
+            Self::Internal(_) => Code::Internal,
+        }
+    }
+
+    /// What a person reads. Not stable.
+    pub fn message(&self) -> String {
+        let text = match self {
+            Self::Unauthenticated(why) => *why,
+            Self::RateLimited(quota) => return used_up(quota),
+            Self::WrongScope { needed } => {
+                return format!(
+                    "This key is real but has another scope. This operation needs a key of scope {needed}."
+                );
             }
-            Self::BodyTooLarge => (
-                StatusCode::PAYLOAD_TOO_LARGE,
-                "body_too_large",
-                format!("The body must be at most {MAX_BODY_BYTES} bytes."),
-            ),
-            Self::UnsupportedMediaType => (
-                StatusCode::UNSUPPORTED_MEDIA_TYPE,
-                "unsupported_media_type",
-                "The body must be JSON: Content-Type: application/json.".to_owned(),
-            ),
-            Self::InvalidJson(why) => {
-                (StatusCode::BAD_REQUEST, "invalid_json", format!("The body must be a JSON object: {why}."))
+            Self::NotEntitled => "This workspace is not entitled to the Partner API. The coach can add it to the plan.",
+            Self::NoSession => "Sign in as a coach to use the settings.",
+            Self::IdempotencyKeyInvalid => return format!("Idempotency-Key must be 1 to {MAX_KEY_CHARS} characters."),
+            Self::BodyTooLarge => return format!("The body must be at most {MAX_BODY_BYTES} bytes."),
+            Self::UnsupportedMediaType => "The body must be JSON: Content-Type: application/json.",
+            Self::InvalidJson(why) => return format!("The body must be a JSON object: {why}."),
+            Self::TooDeep => return format!("The body must not nest deeper than {MAX_JSON_DEPTH} levels."),
+            Self::Invalid(invalid) => return invalid.message.clone(),
+            Self::NotFound(what) => return format!("There is no such {what}."),
+            Self::UnknownPath => "There is nothing at this path. /docs names all paths.",
+            Self::MethodNotAllowed(methods) => return format!("This path takes {}.", methods.join(", ")),
+            Self::IdempotencyInProgress => "A request with the same idempotency key is in progress. Retry as it is.",
+            Self::EmailTaken => "An account already exists for this email.",
+            Self::ClientInactive => "This client is not active. PATCH it with is_active true first.",
+            Self::NoLoginEmail => "This client has no login email. The coach can add one in the application.",
+            Self::PlanFull => {
+                "The plan's client limit is reached. It counts every stored client, deactivated ones included."
             }
-            Self::TooDeep => (
-                StatusCode::BAD_REQUEST,
-                "invalid_json",
-                format!("The body must not nest deeper than {MAX_JSON_DEPTH} levels."),
-            ),
-            Self::Invalid(invalid) => (StatusCode::BAD_REQUEST, "invalid_request", invalid.message.clone()),
-            Self::NotFound(what) => (StatusCode::NOT_FOUND, "not_found", format!("There is no such {what}.")),
-            Self::UnknownPath => {
-                (StatusCode::NOT_FOUND, "unknown_path", "There is nothing at this path. Paths begin with /v1/ or /settings/.".to_owned())
+            Self::TeamFull => "The team's client limit is reached.",
+            Self::WorkspaceUnknown => "The application has not handed this workspace over yet. Try again in a minute.",
+            Self::KeyLimit => return format!("A workspace has at most {MAX_LIVE_KEYS} live keys. Revoke one first."),
+            Self::KeyNotLive => "A key that is revoked or has expired cannot be rotated.",
+            Self::EndpointLimit => {
+                return format!("A workspace has at most {MAX_ENDPOINTS} webhook endpoints. Delete one first.");
             }
-            Self::MethodNotAllowed(methods) => (
-                StatusCode::METHOD_NOT_ALLOWED,
-                "method_not_allowed",
-                format!("This path takes {}.", methods.join(", ")),
-            ),
-            Self::IdempotencyInProgress => (
-                StatusCode::CONFLICT,
-                "idempotency_in_progress",
-                "A request with the same idempotency key is in progress. Retry as it is.".to_owned(),
-            ),
-            Self::EmailTaken => {
-                (StatusCode::CONFLICT, "email_taken", "An account already exists for this email.".to_owned())
-            }
-            Self::PlanFull => (
-                StatusCode::CONFLICT,
-                "plan_limit_reached",
-                "The plan's client limit is reached. It counts every stored client, deactivated ones included.".to_owned(),
-            ),
-            Self::TeamFull => {
-                (StatusCode::CONFLICT, "team_limit_reached", "The team's client limit is reached.".to_owned())
-            }
-            Self::WorkspaceUnknown => (
-                StatusCode::CONFLICT,
-                "workspace_unknown",
-                "The application has not handed this workspace over yet. Try again in a minute.".to_owned(),
-            ),
-            Self::KeyLimit => (
-                StatusCode::CONFLICT,
-                "key_limit_reached",
-                "A workspace has at most 50 live keys. Revoke one first.".to_owned(),
-            ),
-            Self::KeyNotLive => {
-                (StatusCode::CONFLICT, "key_not_live", "A key that is revoked or has expired cannot be rotated.".to_owned())
-            }
-            Self::EndpointLimit => (
-                StatusCode::CONFLICT,
-                "endpoint_limit_reached",
-                "A workspace has at most 20 webhook endpoints. Delete one first.".to_owned(),
-            ),
-            Self::EndpointGone => (
-                StatusCode::CONFLICT,
-                "endpoint_gone",
-                "The receiver answered 410 Gone, which is for good. Register a new endpoint.".to_owned(),
-            ),
-            Self::Internal(_) => (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "internal",
+            Self::EndpointGone => "The receiver answered 410 Gone, which is for good. Register a new endpoint.",
+            Self::Internal(_) => {
                 "Something went wrong on our side. Retry with the same Idempotency-Key; if it stays, give support the event_id."
-                    .to_owned(),
-            ),
+            }
         };
-        Told { status, code, message, retry_after_s: self.retry_after_s(), allow: self.allow(), field: self.field() }
+        text.to_owned()
     }
 
     fn retry_after_s(&self) -> Option<u32> {
@@ -184,12 +177,25 @@ impl Problem {
         }
     }
 
-    fn field(&self) -> Option<String> {
+    /// The field or parameter that is at fault.
+    pub fn field(&self) -> Option<String> {
         match self {
             Self::Invalid(invalid) => invalid.field.clone(),
             _ => None,
         }
     }
+}
+
+fn used_up(quota: &Quota) -> String {
+    let requests = match quota.limit {
+        Limit::Requests => "requests",
+        Limit::LoginLinks => "requests for a login link",
+    };
+    format!(
+        "This key has made its {} {requests} of this minute. Try again in {} s.",
+        quota.limit.per_minute(),
+        quota.reset_s
+    )
 }
 
 impl From<Invalid> for Problem {

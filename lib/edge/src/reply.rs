@@ -2,7 +2,7 @@
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use domain::rate_limit::{Quota, REQUESTS_PER_MINUTE, WINDOW_S};
+use domain::rate_limit::{Quota, WINDOW_S};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -73,10 +73,16 @@ impl Reply {
         reply
     }
 
-    /// Adds what the caller has left of its minute.
-    pub fn with_quota(self, quota: Quota) -> Self {
-        self.header("ratelimit-policy", format!("\"default\";q={REQUESTS_PER_MINUTE};w={WINDOW_S}"))
-            .header("ratelimit", format!("\"default\";r={};t={}", quota.remaining, quota.reset_s))
+    /// Adds what the caller has left of its minute, limit by limit (IETF draft `ratelimit-headers`).
+    pub fn with_quotas(self, quotas: &[Quota]) -> Self {
+        if quotas.is_empty() {
+            return self;
+        }
+        let listed = |one: fn(&Quota) -> String| quotas.iter().map(one).collect::<Vec<_>>().join(", ");
+        let policies =
+            listed(|quota| format!("\"{}\";q={};w={WINDOW_S}", quota.limit.policy(), quota.limit.per_minute()));
+        let left = listed(|quota| format!("\"{}\";r={};t={}", quota.limit.policy(), quota.remaining, quota.reset_s));
+        self.header("ratelimit-policy", policies).header("ratelimit", left)
     }
 
     /// The response, in the form of error that the caller asked for.
@@ -116,7 +122,8 @@ fn problem_json(status: StatusCode, body: Value) -> Value {
     Value::Object(members)
 }
 
-fn log_fault(fault: &Fault, inbound: &Inbound) -> String {
+/// Logs a fault of ours; the `event_id` under which it is found.
+pub(crate) fn log_fault(fault: &Fault, inbound: &Inbound) -> String {
     let event_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
     let error = runtime::error_chain(&*fault.source);
     tracing::error!(event_id, request_id = inbound.request_id, doing = fault.doing, error, "unhandled fault");

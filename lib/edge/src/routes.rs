@@ -9,6 +9,14 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("POST", "/v1/clients"),
     ("GET", "/v1/clients/{clientId}"),
     ("PATCH", "/v1/clients/{clientId}"),
+    ("POST", "/v1/clients/{clientId}/login-link"),
+    ("GET", "/login/{token}"),
+    ("HEAD", "/login/{token}"),
+    ("POST", "/login/{token}"),
+    ("GET", "/.well-known/jwks.json"),
+    ("GET", "/v1/clients/{clientId}/compliance"),
+    ("GET", "/v1/clients/{clientId}/check-ins"),
+    ("GET", "/v1/clients/{clientId}/daily-logs"),
     ("GET", "/settings/keys"),
     ("POST", "/settings/keys"),
     ("POST", "/settings/keys/{id}/rotate"),
@@ -19,6 +27,22 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("PATCH", "/settings/webhooks/{id}"),
     ("DELETE", "/settings/webhooks/{id}"),
     ("GET", "/settings/webhooks/{id}/deliveries"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/docs/{file}"),
+    ("GET", "/docs/guides/{page}"),
+];
+
+/// Those of them that take neither a key nor a session.
+pub const PUBLIC: &[(&str, &str)] = &[
+    ("GET", "/login/{token}"),
+    ("HEAD", "/login/{token}"),
+    ("POST", "/login/{token}"),
+    ("GET", "/.well-known/jwks.json"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/docs/{file}"),
+    ("GET", "/docs/guides/{page}"),
 ];
 
 /// What the table says of a request.

@@ -1,0 +1,110 @@
+//! The stable names of problems. Callers branch on them: one that has been published stays, and keeps its status.
+
+use std::fmt;
+
+use http::StatusCode;
+
+macro_rules! codes {
+    ($($name:ident = $text:literal $status:ident $meaning:literal,)*) => {
+        /// What went wrong, as `code` tells it.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Code {
+            $($name,)*
+        }
+
+        impl Code {
+            /// All of them, by status.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// The name in answers.
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$name => $text,)*
+                }
+            }
+
+            /// The status that goes with it.
+            pub fn status(self) -> StatusCode {
+                match self {
+                    $(Self::$name => StatusCode::$status,)*
+                }
+            }
+
+            /// What it means, in a sentence or two of Markdown for the reference.
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$name => $meaning,)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    InvalidRequest = "invalid_request" BAD_REQUEST
+        "A header, parameter or field is missing or breaks its rule. The message says which, and what would be right.",
+    InvalidJson = "invalid_json" BAD_REQUEST
+        "The body is no JSON object, or nests too deep.",
+    NoLoginEmail = "no_login_email" BAD_REQUEST
+        "The client has no e-mail address to sign in with.",
+    Unauthorized = "unauthorized" UNAUTHORIZED
+        "No key or session, or one that is malformed, unknown, revoked or expired.",
+    PartnerApiNotEntitled = "partner_api_not_entitled" PAYMENT_REQUIRED
+        "The key is good, but its workspace is not entitled to the Partner API.",
+    WrongScope = "wrong_scope" FORBIDDEN
+        "The key is good, but has another scope.",
+    NotFound = "not_found" NOT_FOUND
+        "It does not exist, or not for this key's coach.",
+    UnknownPath = "unknown_path" NOT_FOUND
+        "Nothing is at this path.",
+    MethodNotAllowed = "method_not_allowed" METHOD_NOT_ALLOWED
+        "The path takes other methods, which `Allow` names.",
+    IdempotencyInProgress = "idempotency_in_progress" CONFLICT
+        "A request with the same idempotency key is running. The one conflict to retry as it is, after `Retry-After`.",
+    EmailTaken = "email_taken" CONFLICT
+        "An account with this e-mail address exists, with this coach or another.",
+    ClientInactive = "client_inactive" CONFLICT
+        "The client is not active.",
+    PlanLimitReached = "plan_limit_reached" CONFLICT
+        "The plan's client limit is reached. Every stored client counts, deactivated ones too.",
+    TeamLimitReached = "team_limit_reached" CONFLICT
+        "The team's client limit is reached.",
+    WorkspaceUnknown = "workspace_unknown" CONFLICT
+        "The application has not handed the coach's workspace over yet.",
+    KeyLimitReached = "key_limit_reached" CONFLICT
+        "The workspace has as many live keys as it may have.",
+    KeyNotLive = "key_not_live" CONFLICT
+        "The key is revoked or has expired.",
+    EndpointLimitReached = "endpoint_limit_reached" CONFLICT
+        "The workspace has as many webhook endpoints as it may have.",
+    EndpointGone = "endpoint_gone" CONFLICT
+        "The endpoint's receiver has answered 410, which is for good.",
+    BodyTooLarge = "body_too_large" PAYLOAD_TOO_LARGE
+        "The body is too large.",
+    UnsupportedMediaType = "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE
+        "`Content-Type` names something other than JSON.",
+    RateLimited = "rate_limited" TOO_MANY_REQUESTS
+        "The limit of this calendar minute is used up. `Retry-After` says when the next begins.",
+    Internal = "internal" INTERNAL_SERVER_ERROR
+        "A fault of the service. Retry as it is, with the same idempotency key; `event_id` is what support asks for.",
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_snake_case_stand_once_and_go_up_by_status() {
+        let names: std::collections::BTreeSet<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(names.len(), Code::ALL.len());
+        assert!(names.iter().all(|name| name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')));
+        assert!(Code::ALL.is_sorted_by_key(|code| code.status()));
+        assert!(Code::ALL.iter().all(|code| code.status().is_client_error() || code.status().is_server_error()));
+    }
+}

@@ -1,0 +1,158 @@
+//! Answers for people: whole HTML pages, plain and without scripts, with headers that keep them out of caches, frames, search engines
+//! and `Referer`.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use domain::html::escape;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+use crate::inbound::Inbound;
+use crate::problem::Problem;
+use crate::reply::log_fault;
+
+const STYLE: &str = include_str!("page.css");
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
+
+/// A page before it is put on the wire.
+#[derive(Debug, Clone)]
+pub struct Page {
+    status: StatusCode,
+    title: String,
+    main: String,
+    forms_go_to: Option<String>,
+    style: &'static str,
+}
+
+impl Page {
+    /// A page. `title` is text; `main` is HTML, the page's one `h1` included.
+    pub fn new(status: StatusCode, title: &str, main: impl Into<String>) -> Self {
+        Self { status, title: title.to_owned(), main: main.into(), forms_go_to: None, style: STYLE }
+    }
+
+    /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold redirects to the
+    /// policy of the page with the form. Without this a page sends no forms.
+    pub fn with_forms_to(mut self, origin: &str) -> Self {
+        self.forms_go_to = Some(origin.to_owned());
+        self
+    }
+
+    /// Gives the page another style sheet than the plain one.
+    pub fn with_style(mut self, style: &'static str) -> Self {
+        self.style = style;
+        self
+    }
+
+    /// A problem as a page. A fault is logged here, once, under an `event_id` that the page tells.
+    pub fn problem(problem: &Problem, inbound: &Inbound) -> Self {
+        let status = problem.code().status();
+        let (title, text) = match problem {
+            Problem::Internal(fault) => {
+                let event_id = log_fault(fault, inbound);
+                let text = format!(
+                    "Please try again in a moment. If it stays like this, give support this reference: <code>{event_id}</code>"
+                );
+                ("Something went wrong on our side", text)
+            }
+            other => ("This did not work", escape(&other.message())),
+        };
+        Self::new(status, title, format!("<h1>{title}</h1>\n<p>{text}</p>"))
+    }
+
+    /// The response.
+    pub fn into_response_for(self, inbound: &Inbound) -> Response {
+        let Self { status, title, main, forms_go_to, style } = self;
+        let title = escape(&title);
+        let html = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n\
+             <body>\n<main>\n{main}\n</main>\n</body>\n</html>\n"
+        );
+        let mut response = (status, Body::from(html)).into_response();
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+        keep_private(headers, &policy(style, forms_go_to.as_deref()), inbound);
+        response
+    }
+}
+
+/// Sends a browser that has posted a form on to a URL, by GET.
+pub fn see_other(url: &str, inbound: &Inbound) -> Result<Response, Problem> {
+    let location = HeaderValue::from_str(url).map_err(|error| Problem::internal("send a browser on", error))?;
+    let mut response = StatusCode::SEE_OTHER.into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, location);
+    keep_private(headers, &policy("", None), inbound);
+    Ok(response)
+}
+
+fn keep_private(headers: &mut HeaderMap, policy: &str, inbound: &Inbound) {
+    for (name, value) in [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::CONTENT_SECURITY_POLICY, policy),
+        (header::REFERRER_POLICY, "no-referrer"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (ROBOTS_TAG, "noindex"),
+        (REQUEST_ID, inbound.request_id.as_str()),
+    ] {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            headers.insert(name, value);
+        }
+    }
+}
+
+/// Nothing but the page's own style, which its hash names.
+fn policy(style: &str, forms_go_to: Option<&str>) -> String {
+    let style = match style {
+        "" => "'none'".to_owned(),
+        style => format!("'sha256-{}'", STANDARD.encode(Sha256::digest(style))),
+    };
+    let forms = forms_go_to.map_or("'none'".to_owned(), |origin| format!("'self' {origin}"));
+    format!("default-src 'none'; style-src {style}; form-action {forms}; base-uri 'none'; frame-ancestors 'none'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::extract::FromRequest;
+    use http_body_util::BodyExt;
+
+    async fn rendered(page: Page) -> (HeaderMap, String) {
+        let request = http::Request::new(Body::empty());
+        let inbound = Inbound::from_request(request, &()).await.unwrap();
+        let (parts, body) = page.into_response_for(&inbound).into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        (parts.headers, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_page_may_do_nothing_but_look_as_it_should_and_send_its_form() {
+        let page = Page::new(StatusCode::OK, "<Sign in>", "<h1>Sign in</h1>");
+        let (headers, html) = rendered(page.clone()).await;
+        assert!(html.contains("<title>&lt;Sign in&gt;</title>"), "{html}");
+        let style = html.split("<style>").nth(1).unwrap().split("</style>").next().unwrap();
+        let digest = STANDARD.encode(Sha256::digest(style));
+        let expected = format!(
+            "default-src 'none'; style-src 'sha256-{digest}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+        );
+        assert_eq!(headers[header::CONTENT_SECURITY_POLICY], expected);
+
+        let (headers, _) = rendered(page.with_forms_to("https://coach.example.com")).await;
+        let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
+        assert!(policy.contains("; form-action 'self' https://coach.example.com; "), "{policy}");
+    }
+
+    #[tokio::test]
+    async fn a_fault_is_told_by_its_event_id_alone() {
+        let request = http::Request::new(Body::empty());
+        let inbound = Inbound::from_request(request, &()).await.unwrap();
+        let page = Page::problem(&Problem::internal("test", "a secret reason"), &inbound);
+        assert_eq!(page.status, StatusCode::INTERNAL_SERVER_ERROR);
+        let (_, html) = rendered(page).await;
+        assert!(html.contains("<code>err_") && !html.contains("secret"), "{html}");
+    }
+}
