@@ -1,0 +1,45 @@
+//! What a link stands for when somebody opens it.
+
+use domain::login_link::{LoginGrant, LoginToken};
+use domain::time::Timestamp;
+use domain::workspace::Workspace;
+use edge::{Inbound, Page, Problem};
+use futures::future::try_join;
+use http::StatusCode;
+
+use crate::App;
+
+/// A link that could be used now.
+pub(crate) struct Opened {
+    pub(crate) token: LoginToken,
+    pub(crate) grant: LoginGrant,
+    pub(crate) workspace: Workspace,
+}
+
+impl App {
+    /// The link with that token. `None`: it is unknown, used, expired or killed, and nobody learns which.
+    pub(crate) async fn open(&self, token: &str, now: Timestamp) -> Result<Option<Opened>, Problem> {
+        let Some(token) = LoginToken::parse(token) else { return Ok(None) };
+        let Some(grant) = self.links.get(&token).await? else { return Ok(None) };
+        let reads = try_join(self.clients.get(&grant.client_id), self.workspaces.get(&grant.coach_id));
+        let (client, workspace) = reads.await?;
+        if !client.is_some_and(|found| grant.holds(&found.client, found.login_epoch, now)) {
+            return Ok(None);
+        }
+        let workspace =
+            workspace.ok_or_else(|| Problem::internal("open a login link", "the link's workspace is missing"))?;
+        Ok(Some(Opened { token, grant, workspace: workspace.workspace }))
+    }
+}
+
+/// What everybody sees whose link works no longer, or never did.
+pub(crate) fn dead_link() -> Page {
+    let main = "<h1>This link no longer works</h1>\n\
+                <p>A login link works once, and for 15 minutes. Please ask your coach for a new one.</p>";
+    Page::new(StatusCode::GONE, "This link no longer works", main)
+}
+
+/// The page for what came of a request that a person made.
+pub(crate) fn page_of(outcome: Result<Page, Problem>, inbound: &Inbound) -> Page {
+    outcome.unwrap_or_else(|problem| Page::problem(&problem, inbound))
+}

@@ -1,0 +1,32 @@
+//! `GET /login/{token}`, `HEAD` too: a page with a button. It changes nothing, however often it is opened: mail scanners and previews
+//! open links before people do.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::html::escape;
+use domain::workspace::Workspace;
+use edge::inbound::{PathParameter, arrival};
+use edge::{Inbound, Page, Problem};
+use http::StatusCode;
+
+use crate::App;
+use crate::open::{dead_link, page_of};
+
+pub(crate) async fn show(State(app): State<App>, PathParameter(token): PathParameter, inbound: Inbound) -> Response {
+    page_of(page(&app, &token).await, &inbound).into_response_for(&inbound)
+}
+
+async fn page(app: &App, token: &str) -> Result<Page, Problem> {
+    let opened = app.open(token, arrival(&*app.clock)).await?;
+    Ok(opened.map_or_else(dead_link, |opened| button(&opened.workspace)))
+}
+
+fn button(workspace: &Workspace) -> Page {
+    let coach = escape(&workspace.name);
+    let main = format!(
+        "<h1>Sign in to your account with <bdi>{coach}</bdi></h1>\n<p>This link works once.</p>\n\
+         <form method=\"post\"><button type=\"submit\">Sign in</button></form>"
+    );
+    let title = format!("Sign in to your account with {}", workspace.name);
+    Page::new(StatusCode::OK, &title, main).with_forms_to(workspace.canonical_host.as_str())
+}
