@@ -1,0 +1,229 @@
+//! What the examples show: values of the types that the handlers answer with, so that an example cannot differ from an answer.
+
+use chrono::NaiveDate;
+use domain::api_key::Scope;
+use domain::assertion::{Jwk, JwkSet};
+use domain::check_in::{CheckIn, CheckInList};
+use domain::client::{Client, ClientList, CreateClientResult, Measure, Origin, Phase, Profile};
+use domain::compliance::Compliance;
+use domain::daily_log::DailyLogDates;
+use domain::delivery::{Attempt, AttemptResult, DeliveryPage, DeliveryStatus, DeliveryView};
+use domain::email::Email;
+use domain::endpoint::{EndpointStatus, EndpointView, NewEndpoint};
+use domain::event::{EventType, PayloadMode};
+use domain::id::{CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
+use domain::key::{KeyView, NewKey};
+use domain::login_link::{EXPIRES_NOTE, LoginLink};
+use domain::phone::Phone;
+use domain::ping::{PingCoach, PingResult};
+use domain::rate_limit::{Limit, Quota};
+use domain::time::Timestamp;
+use edge::Problem;
+use serde::Serialize;
+use serde_json::Value;
+
+pub(super) const CLIENT_ID: &str = "client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70";
+pub(super) const KEY_ID: &str = "key_6f1ed002ab5595859014ebf0951522d9";
+pub(super) const ENDPOINT_ID: &str = "we_019a9f0c6d5e7b3c8f1a2b3c4d5e6f71";
+pub(super) const EVENT_ID: &str = "evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72";
+const COACH_ID: &str = "coach_7f3a";
+const CHECK_IN_ID: &str = "checkin_20261119";
+const HOST: &str = "https://coach.example";
+const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+
+/// A value as it is answered.
+pub(super) fn to_json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("what the service answers with is JSON")
+}
+
+/// A time on the day of the examples.
+pub(super) fn at(time: &str) -> Timestamp {
+    Timestamp::parse(&format!("2026-11-20T{time}Z")).expect("an example's time is a time")
+}
+
+pub(super) fn date(text: &str) -> NaiveDate {
+    text.parse().expect("an example's date is a date")
+}
+
+/// An id, which an example's constant is.
+macro_rules! id {
+    ($kind:ident, $text:expr) => {
+        $kind::parse($text).expect("an example's id is an id")
+    };
+}
+
+pub(super) fn check_in_id() -> CheckInId {
+    id!(CheckInId, CHECK_IN_ID)
+}
+
+pub(super) fn ping() -> PingResult {
+    PingResult {
+        ok: true,
+        coach: PingCoach {
+            id: id!(CoachId, COACH_ID),
+            email: "joan@coach.example".to_owned(),
+            name: "Joan Clarke".to_owned(),
+        },
+        active_clients: 41,
+        scope: Scope::Partner,
+    }
+}
+
+fn email(text: &str) -> Email {
+    Email::parse(text).expect("an example's address is an address")
+}
+
+pub(super) fn client() -> Client {
+    Client {
+        id: id!(ClientId, CLIENT_ID),
+        coach_id: id!(CoachId, COACH_ID),
+        profile: Profile {
+            email: Some(email("ada@example.com")),
+            full_name: "Ada Lovelace".to_owned(),
+            phone: Some(Phone::as_given("+1 415 555 0132")),
+            goals: Some("Sleep through the night.".to_owned()),
+            health_notes: None,
+            height_in: Some(Measure(65.5)),
+            weight_lbs: Some(Measure(140.0)),
+            external_id: Some("patient-1815".to_owned()),
+        },
+        is_active: true,
+        phase: Phase { current: Some("Foundation".to_owned()), started_on: None, programme_id: None },
+        created_at: at("09:30:00.000"),
+        origin: Origin::PartnerApi,
+        latest_check_in_at: Some(at("16:05:12.480")),
+    }
+}
+
+pub(super) fn client_list() -> ClientList {
+    ClientList { count: 1, clients: vec![client().list_item()], next_cursor: None }
+}
+
+pub(super) fn created() -> CreateClientResult {
+    CreateClientResult {
+        welcome_email_sent: false,
+        intake_url: Some(format!("{HOST}/intake/q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA")),
+        temp_password: Some("mRtd-7yKe-Wq3v-Hn5b".to_owned()),
+        ..created_and_mailed()
+    }
+}
+
+pub(super) fn created_and_mailed() -> CreateClientResult {
+    CreateClientResult {
+        client_id: id!(ClientId, CLIENT_ID),
+        email: email("ada@example.com"),
+        full_name: "Ada Lovelace".to_owned(),
+        welcome_email_sent: true,
+        intake_url: None,
+        temp_password: None,
+    }
+}
+
+pub(super) fn compliance() -> Compliance {
+    Compliance {
+        client_id: id!(ClientId, CLIENT_ID),
+        window_days: 7,
+        since: date("2026-11-14"),
+        compliance_pct: Some(86),
+        doses_logged: 12,
+        doses_expected: 14,
+        last_logged_on: Some(date("2026-11-20")),
+    }
+}
+
+pub(super) fn check_ins() -> CheckInList {
+    let check_in = CheckIn { id: check_in_id(), submitted_at: at("16:05:12.480"), reviewed: false, reviewed_at: None };
+    CheckInList::new(id!(ClientId, CLIENT_ID), vec![check_in])
+}
+
+pub(super) fn daily_logs() -> DailyLogDates {
+    let dates = ["2026-11-20", "2026-11-19", "2026-11-17"].map(date);
+    DailyLogDates::new(id!(ClientId, CLIENT_ID), dates.to_vec())
+}
+
+pub(super) fn login_link() -> LoginLink {
+    LoginLink {
+        client_id: id!(ClientId, CLIENT_ID),
+        login_url: format!("{HOST}/login/q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA"),
+        expires_note: EXPIRES_NOTE.to_owned(),
+    }
+}
+
+/// The key of RFC 8037, appendix A.
+pub(super) fn jwks() -> JwkSet {
+    let key = Jwk {
+        kty: "OKP",
+        crv: "Ed25519",
+        x: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo".to_owned(),
+        kid: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k".to_owned(),
+        usage: "sig",
+        alg: "EdDSA",
+    };
+    JwkSet { keys: vec![key] }
+}
+
+pub(super) fn key() -> KeyView {
+    KeyView {
+        id: id!(KeyId, KEY_ID),
+        name: "Booking desk".to_owned(),
+        scope: Scope::Partner,
+        permissions: Vec::new(),
+        display: "svc_live_…x7Qd".to_owned(),
+        created_at: at("08:00:00.000"),
+        expires_at: None,
+        last_used_at: Some(at("09:30:00.000")),
+        revoked_at: None,
+    }
+}
+
+pub(super) fn new_key() -> NewKey {
+    let record = KeyView { last_used_at: None, ..key() };
+    NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pS3x7Qd".to_owned() }
+}
+
+pub(super) fn endpoint() -> EndpointView {
+    EndpointView {
+        id: id!(EndpointId, ENDPOINT_ID),
+        url: "https://hooks.example.com/coaching".to_owned(),
+        events: vec![EventType::NewClient, EventType::CheckInSubmitted],
+        payload_mode: PayloadMode::Identifiers,
+        description: Some("Practice software".to_owned()),
+        status: EndpointStatus::Enabled,
+        disabled_reason: None,
+        disabled_at: None,
+        created_at: at("08:05:00.000"),
+    }
+}
+
+pub(super) fn new_endpoint() -> NewEndpoint {
+    NewEndpoint { endpoint: endpoint(), secret: SECRET.to_owned() }
+}
+
+pub(super) fn delivery_page() -> DeliveryPage {
+    let failed = Attempt {
+        at: at("09:30:01.120"),
+        result: AttemptResult::StatusCode(503),
+        duration_ms: 84,
+        response_excerpt: Some("back in a minute".to_owned()),
+    };
+    let taken = Attempt {
+        at: at("09:30:06.300"),
+        result: AttemptResult::StatusCode(204),
+        duration_ms: 61,
+        response_excerpt: None,
+    };
+    let delivery = DeliveryView {
+        id: id!(DeliveryId, "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73"),
+        webhook_id: id!(EventId, EVENT_ID),
+        event_type: EventType::NewClient.as_str().to_owned(),
+        status: DeliveryStatus::Delivered,
+        attempts: vec![failed, taken],
+        next_attempt_at: None,
+    };
+    DeliveryPage { data: vec![delivery], next_cursor: None }
+}
+
+/// A key that has made all its requests of a minute.
+pub(super) fn used_up() -> Problem {
+    Problem::RateLimited(Quota::after(Limit::Requests, Limit::Requests.per_minute(), at("09:30:18.000")))
+}

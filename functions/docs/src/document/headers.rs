@@ -1,0 +1,126 @@
+//! Headers of answers.
+
+use domain::idempotency::MAX_KEY_CHARS;
+use domain::rate_limit::{LOGIN_LINK_REQUEST, Limit, WINDOW_S};
+use serde_json::{Map, Value, json};
+
+pub(super) const REQUEST_ID: &str = "X-Request-Id";
+pub(super) const RATE_LIMIT: &str = "RateLimit";
+pub(super) const RATE_LIMIT_POLICY: &str = "RateLimit-Policy";
+pub(super) const RETRY_AFTER: &str = "Retry-After";
+pub(super) const REPLAY: &str = "Idempotent-Replay";
+pub(super) const PAYLOAD_MISMATCH: &str = "Idempotency-Payload-Mismatch";
+pub(super) const ALLOW: &str = "Allow";
+pub(super) const AUTHENTICATE: &str = "WWW-Authenticate";
+pub(super) const ETAG: &str = "ETag";
+pub(super) const CACHE_CONTROL: &str = "Cache-Control";
+pub(super) const LOCATION: &str = "Location";
+
+/// A header of an answer, which is always there or where it applies.
+#[derive(Clone, Copy)]
+pub(super) struct Sent {
+    name: &'static str,
+    always: bool,
+}
+
+/// A header that is always there.
+pub(super) const fn always(name: &'static str) -> Sent {
+    Sent { name, always: true }
+}
+
+/// A header that is there where it applies.
+pub(super) const fn at_times(name: &'static str) -> Sent {
+    Sent { name, always: false }
+}
+
+/// References to these headers.
+pub(super) fn references(sent: &[Sent]) -> Value {
+    let reference = |sent: &Sent| {
+        let name = if sent.always { sent.name.to_owned() } else { optional(sent.name) };
+        (sent.name.to_owned(), json!({ "$ref": format!("#/components/headers/{name}") }))
+    };
+    Value::Object(sent.iter().map(reference).collect())
+}
+
+fn optional(name: &str) -> String {
+    format!("{name}.optional")
+}
+
+/// All headers, each once as always there and once as not.
+pub(super) fn components() -> Value {
+    let mut components = Map::new();
+    for (name, about, schema, example) in all() {
+        let header = |required: bool| json!({ "description": about, "required": required, "schema": schema, "example": example });
+        components.insert(name.to_owned(), header(true));
+        components.insert(optional(name), header(false));
+    }
+    Value::Object(components)
+}
+
+type Header = (&'static str, String, Value, Value);
+
+fn all() -> Vec<Header> {
+    let listed = |one: fn(&Limit) -> String| LOGIN_LINK_REQUEST.iter().map(one).collect::<Vec<_>>().join(", ");
+    let policies = listed(|limit| format!("\"{}\";q={};w={WINDOW_S}", limit.policy(), limit.per_minute()));
+    let left = listed(|limit| format!("\"{}\";r={};t=42", limit.policy(), limit.per_minute() - 1));
+    let text = || json!({ "type": "string" });
+    let truth = || json!({ "type": "string", "const": "true" });
+    let header = |name, about: &str, schema, example: Value| (name, about.to_owned(), schema, example);
+    vec![
+        header(
+            REQUEST_ID,
+            "Names the request; `request_id` of an error is the same.",
+            text(),
+            json!("JKJaXmPLvHcESHA="),
+        ),
+        header(
+            RATE_LIMIT_POLICY,
+            "The limits that the request counts against: requests (`q`) in a calendar minute of `w` seconds.",
+            text(),
+            json!(policies),
+        ),
+        header(
+            RATE_LIMIT,
+            "What is left (`r`) of each, and the seconds (`t`) until the minute ends.",
+            text(),
+            json!(left),
+        ),
+        header(
+            RETRY_AFTER,
+            "Seconds to wait. Sent with every 429 and with the conflict that is worth retrying.",
+            json!({ "type": "integer", "minimum": 1 }),
+            json!(42),
+        ),
+        header(
+            REPLAY,
+            "There when the answer was given before, under the same idempotency key. It does not mean success.",
+            truth(),
+            json!("true"),
+        ),
+        header(
+            PAYLOAD_MISMATCH,
+            "There when this request's body is not the one that was answered.",
+            truth(),
+            json!("true"),
+        ),
+        header(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH")),
+        header(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\"")),
+        header(ETAG, "Names this version.", text(), json!("\"6f1ed002ab5595859014ebf0951522d9\"")),
+        header(CACHE_CONTROL, "How long it may be kept.", text(), json!("public, max-age=300")),
+        header(
+            LOCATION,
+            "Where to go on.",
+            json!({ "type": "string", "format": "uri" }),
+            json!("https://coach.example/session"),
+        ),
+    ]
+}
+
+/// `Idempotency-Key`, as a parameter.
+pub(super) fn idempotency_key(required: bool, about: &str) -> Value {
+    json!({
+        "name": "Idempotency-Key", "in": "header", "required": required, "description": about,
+        "schema": { "type": "string", "minLength": 1, "maxLength": MAX_KEY_CHARS },
+        "example": "order-20261120-0017",
+    })
+}

@@ -1,0 +1,87 @@
+//! The OpenAPI 3.1 document, built once at start: what is answered from the types that the handlers answer with, request bodies from
+//! what stands beside their parsers, refusals from the problems of `edge`.
+//!
+//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, for `false` as a schema, or for a
+//! header that is always there.
+
+mod events;
+mod examples;
+mod headers;
+mod operation;
+mod operations;
+mod problems;
+mod schemas;
+mod share;
+mod webhooks;
+
+use serde_json::{Map, Value, json};
+
+use operation::Operation;
+use schemas::Schemas;
+
+/// Version of the API's description.
+pub const VERSION: &str = "1.2.0";
+
+/// The document.
+pub fn document() -> Value {
+    let mut schemas = Schemas::default();
+    let operations = operations::all(&mut schemas);
+    let webhooks = webhooks::all(&mut schemas);
+    schemas.insert("Error", problems::error_schema());
+    schemas.insert("Problem", problems::problem_schema());
+    let mut document = json!({
+        "openapi": "3.1.0",
+        "info": { "title": "Partner API", "version": VERSION, "summary": SUMMARY, "description": DESCRIPTION },
+        "servers": [{ "url": "/" }],
+        "externalDocs": { "url": "/docs", "description": "Reference and guides" },
+        "tags": operations::TAGS.map(|(name, about)| json!({ "name": name, "description": about })),
+        "paths": paths(operations),
+        "webhooks": webhooks,
+        "components": { "securitySchemes": security_schemes(), "headers": headers::components() },
+    });
+    share::responses(&mut document);
+    schemas.finish(&mut document);
+    document
+}
+
+const SUMMARY: &str = "A coach's own systems create and manage clients, and learn what happens to them.";
+
+const DESCRIPTION: &str = "\
+The coach is taken from the key; no request names one. Additions to answers are not announced: ignore members that you do not know. \
+Branch on the status and on `code`, never on the text in `error`.
+
+A path that does not exist is 404 `unknown_path`, and another method on one that does is 405 `method_not_allowed` with `Allow`. Errors \
+come as `application/problem+json` (RFC 9457) where `Accept` names it.
+
+Guides: [getting started](/docs/guides/getting-started), [idempotency](/docs/guides/idempotency), [errors](/docs/guides/errors), \
+[limits](/docs/guides/limits), [events](/docs/guides/events).";
+
+fn paths(operations: Vec<Operation>) -> Value {
+    let mut paths = Map::new();
+    for operation in operations {
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        let method = operation.method.to_lowercase();
+        path[method] = operation.render();
+    }
+    Value::Object(paths)
+}
+
+fn security_schemes() -> Value {
+    json!({
+        operation::BEARER_KEY: {
+            "type": "http", "scheme": "bearer",
+            "description": "An API key, from the coach's settings (Private Integrations): `Authorization: Bearer svc_live_...`.",
+        },
+        operation::KEY_HEADER: {
+            "type": "apiKey", "in": "header", "name": "X-Api-Key",
+            "description": "The same key in a header of its own. Send one of the two.",
+        },
+        operation::COACH_SESSION: {
+            "type": "http", "scheme": "bearer", "bearerFormat": "JWT",
+            "description": "The application's token of a signed-in coach. API keys do not open the settings.",
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,268 @@
+//! One operation of the document.
+
+use edge::Problem;
+use serde_json::{Map, Value, json};
+
+use super::headers::{
+    self, AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, Sent, always,
+    at_times,
+};
+use super::problems;
+
+/// Names of the security schemes.
+pub(super) const BEARER_KEY: &str = "apiKey";
+pub(super) const KEY_HEADER: &str = "apiKeyHeader";
+pub(super) const COACH_SESSION: &str = "coachSession";
+
+/// Statuses of answers that are recorded and may be replayed.
+const RECORDED: [u16; 4] = [201, 400, 409, 415];
+
+/// Who may call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// Whoever has a partner key.
+    Partner,
+    /// A coach who is signed in to the settings.
+    Coach,
+    Anyone,
+}
+
+/// An operation.
+pub(super) struct Operation {
+    pub(super) method: &'static str,
+    pub(super) path: &'static str,
+    id: &'static str,
+    tag: &'static str,
+    summary: &'static str,
+    about: String,
+    caller: Caller,
+    parameters: Vec<Value>,
+    body: Option<Value>,
+    answers: Vec<Answer>,
+    refusals: Vec<Problem>,
+    replays: bool,
+}
+
+/// An answer that is no refusal.
+pub(super) struct Answer {
+    status: u16,
+    about: &'static str,
+    content: Map<String, Value>,
+    sent: Vec<Sent>,
+    links: Map<String, Value>,
+}
+
+impl Operation {
+    /// An operation that anyone may call.
+    pub(super) fn new(method: &'static str, path: &'static str, id: &'static str) -> Self {
+        Self {
+            method,
+            path,
+            id,
+            tag: "",
+            summary: "",
+            about: String::new(),
+            caller: Caller::Anyone,
+            parameters: Vec::new(),
+            body: None,
+            answers: Vec::new(),
+            refusals: Vec::new(),
+            replays: false,
+        }
+    }
+
+    /// Takes a partner key.
+    pub(super) fn partner(mut self) -> Self {
+        self.caller = Caller::Partner;
+        self.refuses(Problem::Unauthenticated("This API key is unknown, revoked or expired."))
+            .refuses(Problem::NotEntitled)
+            .refuses(Problem::WrongScope { needed: "partner" })
+            .refuses(super::examples::used_up())
+            .refuses(Problem::internal("", ""))
+    }
+
+    /// Takes the session of a coach.
+    pub(super) fn coach(mut self) -> Self {
+        self.caller = Caller::Coach;
+        self.refuses(Problem::NoSession)
+            .refuses(Problem::WorkspaceUnknown)
+            .refuses(Problem::BodyTooLarge)
+            .refuses(Problem::internal("", ""))
+    }
+
+    pub(super) fn tag(mut self, tag: &'static str) -> Self {
+        self.tag = tag;
+        self
+    }
+
+    /// What it does, in a few words.
+    pub(super) fn summary(mut self, summary: &'static str) -> Self {
+        self.summary = summary;
+        self
+    }
+
+    /// What else there is to know, in Markdown.
+    pub(super) fn about(mut self, about: impl Into<String>) -> Self {
+        self.about = about.into();
+        self
+    }
+
+    /// A parameter in the path.
+    pub(super) fn in_path(mut self, name: &str, schema: Value, about: &str, example: &str) -> Self {
+        self.parameters.push(json!({
+            "name": name, "in": "path", "required": true, "description": about, "schema": schema, "example": example,
+        }));
+        self
+    }
+
+    /// A parameter in the query. None is required.
+    pub(super) fn in_query(mut self, name: &str, schema: Value, about: impl Into<String>) -> Self {
+        let about = about.into();
+        self.parameters.push(json!({ "name": name, "in": "query", "description": about, "schema": schema }));
+        self
+    }
+
+    /// Any parameter.
+    pub(super) fn parameter(mut self, parameter: Value) -> Self {
+        self.parameters.push(parameter);
+        self
+    }
+
+    /// A body of JSON, with examples by name.
+    pub(super) fn body(mut self, schema: Value, examples: &[(&str, Value)]) -> Self {
+        let content = json!({ "application/json": { "schema": schema, "examples": named(examples) } });
+        self.body = Some(json!({ "required": true, "content": content }));
+        let held = self.refusals.iter().any(|refusal| matches!(refusal, Problem::BodyTooLarge));
+        let body = self
+            .refuses(Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned()))
+            .refuses(Problem::UnsupportedMediaType);
+        if held { body } else { body.refuses(Problem::BodyTooLarge) }
+    }
+
+    pub(super) fn answers(mut self, answer: Answer) -> Self {
+        self.answers.push(answer);
+        self
+    }
+
+    /// A problem that it can end in.
+    pub(super) fn refuses(mut self, problem: Problem) -> Self {
+        self.refusals.push(problem);
+        self
+    }
+
+    /// Answers are recorded under an idempotency key and replayed.
+    pub(super) fn replays(mut self) -> Self {
+        self.replays = true;
+        self
+    }
+
+    /// The operation as JSON.
+    pub(super) fn render(self) -> Value {
+        let security = match self.caller {
+            Caller::Partner => json!([{ BEARER_KEY: [] }, { KEY_HEADER: [] }]),
+            Caller::Coach => json!([{ COACH_SESSION: [] }]),
+            Caller::Anyone => json!([]),
+        };
+        let mut operation = json!({
+            "operationId": self.id, "tags": [self.tag], "summary": self.summary, "security": security,
+        });
+        if !self.about.is_empty() {
+            operation["description"] = json!(self.about);
+        }
+        if !self.parameters.is_empty() {
+            operation["parameters"] = json!(self.parameters);
+        }
+        if let Some(body) = self.body {
+            operation["requestBody"] = body;
+        }
+        let (caller, replays) = (self.caller, self.replays);
+        let mut responses = Map::new();
+        for answer in self.answers {
+            let mut sent = standing(caller, answer.status);
+            sent.extend(recorded(replays, answer.status));
+            responses.insert(answer.status.to_string(), answer.render(sent));
+        }
+        for (status, group) in problems::by_status(self.refusals) {
+            let mut sent = standing(caller, status);
+            sent.extend(recorded(replays, status));
+            if group.iter().any(|refusal| matches!(refusal, Problem::IdempotencyInProgress)) {
+                sent.push(at_times(RETRY_AFTER));
+            }
+            responses.insert(status.to_string(), problems::response(&group, caller, &sent));
+        }
+        operation["responses"] = Value::Object(responses);
+        operation
+    }
+}
+
+/// Headers that go with a status whatever the operation.
+fn standing(caller: Caller, status: u16) -> Vec<Sent> {
+    let mut sent = match (caller, status) {
+        // The gateway's own answer has none of ours.
+        (Caller::Coach, 401) => vec![at_times(REQUEST_ID)],
+        _ => vec![always(REQUEST_ID)],
+    };
+    match (caller, status) {
+        (_, 401) => sent.push(always(AUTHENTICATE)),
+        (Caller::Partner, 500) => sent.extend([at_times(RATE_LIMIT), at_times(RATE_LIMIT_POLICY)]),
+        (Caller::Partner, _) => sent.extend([always(RATE_LIMIT), always(RATE_LIMIT_POLICY)]),
+        (Caller::Coach | Caller::Anyone, _) => {}
+    }
+    if status == 429 {
+        sent.push(always(RETRY_AFTER));
+    }
+    sent
+}
+
+fn recorded(replays: bool, status: u16) -> Vec<Sent> {
+    if replays && RECORDED.contains(&status) { vec![at_times(REPLAY), at_times(PAYLOAD_MISMATCH)] } else { Vec::new() }
+}
+
+impl Answer {
+    /// An answer without a body.
+    pub(super) fn new(status: u16, about: &'static str) -> Self {
+        Self { status, about, content: Map::new(), sent: Vec::new(), links: Map::new() }
+    }
+
+    /// An answer of JSON.
+    pub(super) fn json(status: u16, about: &'static str, schema: Value, examples: &[(&str, Value)]) -> Self {
+        Self::new(status, about).content("application/json", schema, examples)
+    }
+
+    /// A body of this media type.
+    pub(super) fn content(mut self, media_type: &str, schema: Value, examples: &[(&str, Value)]) -> Self {
+        let mut content = json!({ "schema": schema });
+        if !examples.is_empty() {
+            content["examples"] = named(examples);
+        }
+        self.content.insert(media_type.to_owned(), content);
+        self
+    }
+
+    pub(super) fn sends(mut self, sent: Sent) -> Self {
+        self.sent.push(sent);
+        self
+    }
+
+    /// Where to go from here: the parameters of another operation, as runtime expressions.
+    pub(super) fn link(mut self, operation_id: &str, parameters: Value) -> Self {
+        self.links.insert(operation_id.to_owned(), json!({ "operationId": operation_id, "parameters": parameters }));
+        self
+    }
+
+    fn render(mut self, mut sent: Vec<Sent>) -> Value {
+        sent.append(&mut self.sent);
+        let mut response = json!({ "description": self.about, "headers": headers::references(&sent) });
+        if !self.content.is_empty() {
+            response["content"] = Value::Object(self.content);
+        }
+        if !self.links.is_empty() {
+            response["links"] = Value::Object(self.links);
+        }
+        response
+    }
+}
+
+fn named(examples: &[(&str, Value)]) -> Value {
+    Value::Object(examples.iter().map(|(name, value)| ((*name).to_owned(), json!({ "value": value }))).collect())
+}

@@ -1,0 +1,55 @@
+//! The documentation itself.
+
+use edge::Problem;
+use serde_json::{Value, json};
+
+use super::{DOCUMENTATION, Operation, Schemas};
+use crate::document::headers::{CACHE_CONTROL, ETAG, always};
+use crate::document::operation::Answer;
+use crate::guides::GUIDES;
+use crate::viewer;
+
+const HTML: &str = "text/html";
+
+pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
+    let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
+    vec![
+        resource("/openapi.json", "readDescription")
+            .summary("Read this document")
+            .answers(fresh("The OpenAPI document.").content("application/json", document, &[])),
+        resource("/docs", "showReference").summary("Show the reference page").answers(text("The page.", HTML)),
+        resource("/docs/{file}", "readReferenceFile")
+            .summary("Read a file of the reference page")
+            .parameter(named("file", &viewer::FILES))
+            .answers(text("The file.", "text/javascript").content("text/css", json!({ "type": "string" }), &[]))
+            .refuses(Problem::NotFound("file")),
+        resource("/docs/guides/{page}", "showGuide")
+            .summary("Show a guide")
+            .parameter(named("page", &GUIDES.map(|guide| guide.name)))
+            .answers(text("The guide.", HTML))
+            .refuses(Problem::NotFound("guide")),
+    ]
+}
+
+fn resource(path: &'static str, id: &'static str) -> Operation {
+    Operation::new("GET", path, id)
+        .tag(DOCUMENTATION)
+        .parameter(json!({
+            "name": "If-None-Match", "in": "header", "required": false,
+            "description": "The `ETag` of what the caller has.", "schema": { "type": "string" },
+        }))
+        .answers(Answer::new(304, "The caller has it already.").sends(always(ETAG)).sends(always(CACHE_CONTROL)))
+        .refuses(Problem::internal("", ""))
+}
+
+fn fresh(about: &'static str) -> Answer {
+    Answer::new(200, about).sends(always(ETAG)).sends(always(CACHE_CONTROL))
+}
+
+fn text(about: &'static str, media_type: &str) -> Answer {
+    fresh(about).content(media_type, json!({ "type": "string" }), &[])
+}
+
+fn named(name: &str, names: &[&str]) -> Value {
+    json!({ "name": name, "in": "path", "required": true, "schema": { "type": "string", "enum": names } })
+}

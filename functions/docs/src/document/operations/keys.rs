@@ -1,0 +1,79 @@
+//! `/settings/keys`.
+
+use domain::fields::Invalid;
+use domain::key::{KeyDraft, KeyList, KeyView, MAX_LIVE_KEYS, NewKey, ROTATION_OVERLAP};
+use edge::Problem;
+use serde_json::json;
+
+use super::{Operation, SETTINGS_KEYS, Schemas, identifier};
+use crate::document::examples::{KEY_ID, key, new_key, to_json};
+use crate::document::operation::Answer;
+
+pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
+    vec![list(schemas), create(schemas), rotate(schemas), revoke(schemas)]
+}
+
+fn of_key(operation: Operation) -> Operation {
+    operation
+        .in_path("id", identifier(), "The key's id, which is not the key.", KEY_ID)
+        .tag(SETTINGS_KEYS)
+        .coach()
+        .refuses(Problem::NotFound("key"))
+}
+
+fn made(schemas: &mut Schemas, about: &'static str) -> Answer {
+    let of_key = json!({ "id": "$response.body#/id" });
+    Answer::json(201, about, schemas.of::<NewKey>(), &[("key", to_json(&new_key()))])
+        .link("rotateKey", of_key.clone())
+        .link("revokeKey", of_key)
+}
+
+fn list(schemas: &mut Schemas) -> Operation {
+    let example = to_json(&KeyList { keys: vec![key()] });
+    Operation::new("GET", "/settings/keys", "listKeys").tag(SETTINGS_KEYS).coach().summary("List keys").answers(
+        Answer::json(200, "Keys, newest first, revoked ones too.", schemas.of::<KeyList>(), &[("keys", example)]),
+    )
+}
+
+fn create(schemas: &mut Schemas) -> Operation {
+    let body = schemas.insert("CreateKey", KeyDraft::schema().into_json());
+    Operation::new("POST", "/settings/keys", "createKey")
+        .tag(SETTINGS_KEYS)
+        .coach()
+        .summary("Create a key")
+        .about(format!("The key is shown this once. At most {MAX_LIVE_KEYS} of a workspace live at a time."))
+        .body(
+            body,
+            &[
+                ("partner", json!({ "name": "Booking desk", "scope": "partner" })),
+                (
+                    "crm",
+                    json!({
+                        "name": "Lead forms", "scope": "crm", "permissions": ["contacts.read", "contacts.write"],
+                        "expires_at": "2126-01-01T00:00:00Z",
+                    }),
+                ),
+            ],
+        )
+        .answers(made(schemas, "The key, and its record."))
+        .refuses(Problem::Invalid(Invalid::field("expires_at", "must be in the future")))
+        .refuses(Problem::KeyLimit)
+}
+
+fn rotate(schemas: &mut Schemas) -> Operation {
+    of_key(Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey"))
+        .summary("Replace a key")
+        .about(format!("A new key like the old one, which lives on for {} hours.", ROTATION_OVERLAP.num_hours()))
+        .answers(made(schemas, "The new key, and its record."))
+        .refuses(Problem::KeyLimit)
+        .refuses(Problem::KeyNotLive)
+}
+
+fn revoke(schemas: &mut Schemas) -> Operation {
+    let answer =
+        Answer::json(200, "The key's record, which stays.", schemas.of::<KeyView>(), &[("key", to_json(&key()))]);
+    of_key(Operation::new("DELETE", "/settings/keys/{id}", "revokeKey"))
+        .summary("Revoke a key")
+        .about("From the next request on. Revoking a revoked key changes nothing.")
+        .answers(answer)
+}

@@ -1,0 +1,132 @@
+//! `/settings/webhooks`.
+
+use domain::delivery::{DeliveryPage, DeliveryStatus};
+use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint};
+use domain::fields::Invalid;
+use domain::list::DELIVERY_PAGE;
+use edge::Problem;
+use serde_json::{Value, json};
+
+use super::{Operation, SETTINGS_WEBHOOKS, Schemas, identifier, size, size_rule};
+use crate::document::examples::{ENDPOINT_ID, delivery_page, endpoint, new_endpoint, to_json};
+use crate::document::operation::Answer;
+
+pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
+    vec![list(schemas), create(schemas), read(schemas), update(schemas), delete(schemas), deliveries(schemas)]
+}
+
+fn of_endpoint(method: &'static str, path: &'static str, id: &'static str) -> Operation {
+    Operation::new(method, path, id)
+        .in_path("id", identifier(), "The endpoint's id.", ENDPOINT_ID)
+        .tag(SETTINGS_WEBHOOKS)
+        .coach()
+        .refuses(Problem::NotFound("webhook endpoint"))
+}
+
+fn one(schemas: &mut Schemas, about: &'static str) -> Answer {
+    Answer::json(200, about, schemas.of::<EndpointView>(), &[("endpoint", to_json(&endpoint()))])
+}
+
+fn bad_url() -> Problem {
+    Problem::Invalid(Invalid::field("url", "must begin with https://"))
+}
+
+fn list(schemas: &mut Schemas) -> Operation {
+    let example = to_json(&EndpointList { endpoints: vec![endpoint()] });
+    Operation::new("GET", "/settings/webhooks", "listEndpoints")
+        .tag(SETTINGS_WEBHOOKS)
+        .coach()
+        .summary("List webhook endpoints")
+        .answers(Answer::json(200, "All endpoints.", schemas.of::<EndpointList>(), &[("endpoints", example)]))
+}
+
+fn create(schemas: &mut Schemas) -> Operation {
+    let body = schemas.insert("CreateEndpoint", EndpointDraft::schema().into_json());
+    let of_endpoint = json!({ "id": "$response.body#/id" });
+    let answer = Answer::json(
+        201,
+        "The endpoint, and its secret.",
+        schemas.of::<NewEndpoint>(),
+        &[("endpoint", to_json(&new_endpoint()))],
+    );
+    let answer = ["readEndpoint", "updateEndpoint", "deleteEndpoint", "listDeliveries"]
+        .into_iter()
+        .fold(answer, |answer, operation| answer.link(operation, of_endpoint.clone()));
+    Operation::new("POST", "/settings/webhooks", "createEndpoint")
+        .tag(SETTINGS_WEBHOOKS)
+        .coach()
+        .summary("Register a webhook endpoint")
+        .about(format!(
+            "The secret is shown this once. Addresses that are not public are refused here as far as the URL tells, and at each \
+             delivery once more. At most {MAX_ENDPOINTS} of a workspace."
+        ))
+        .body(
+            body,
+            &[(
+                "endpoint",
+                json!({
+                    "url": "https://hooks.example.com/coaching", "events": ["new_client", "check_in_submitted"],
+                    "payload_mode": "identifiers", "description": "Practice software",
+                }),
+            )],
+        )
+        .answers(answer)
+        .refuses(bad_url())
+        .refuses(Problem::EndpointLimit)
+}
+
+fn read(schemas: &mut Schemas) -> Operation {
+    of_endpoint("GET", "/settings/webhooks/{id}", "readEndpoint")
+        .summary("Read a webhook endpoint")
+        .answers(one(schemas, "The endpoint, without its secret."))
+}
+
+fn update(schemas: &mut Schemas) -> Operation {
+    let body = schemas.insert("UpdateEndpoint", EndpointChange::schema().into_json());
+    of_endpoint("PATCH", "/settings/webhooks/{id}", "updateEndpoint")
+        .summary("Change a webhook endpoint")
+        .about("What is left out stays. The payload mode is fixed. Switched on by hand, an endpoint that failed for days gets events again.")
+        .body(
+            body,
+            &[
+                ("off", json!({ "enabled": false })),
+                ("moved", json!({ "url": "https://hooks.example.com/v2", "description": null })),
+            ],
+        )
+        .answers(one(schemas, "The endpoint as it is now."))
+        .refuses(bad_url())
+        .refuses(Problem::EndpointGone)
+}
+
+fn delete(schemas: &mut Schemas) -> Operation {
+    of_endpoint("DELETE", "/settings/webhooks/{id}", "deleteEndpoint")
+        .summary("Delete a webhook endpoint")
+        .about("Deliveries that wait for it end as failed.")
+        .answers(one(schemas, "The endpoint as it was."))
+}
+
+fn deliveries(schemas: &mut Schemas) -> Operation {
+    let answer = Answer::json(
+        200,
+        "Deliveries, newest first.",
+        schemas.of::<DeliveryPage>(),
+        &[("page", to_json(&delivery_page()))],
+    );
+    of_endpoint("GET", "/settings/webhooks/{id}/deliveries", "listDeliveries")
+        .summary("Read an endpoint's delivery log")
+        .about("Each event that was to be sent in the last 30 days, with every attempt.")
+        .in_query("limit", size(DELIVERY_PAGE), size_rule("Deliveries in the answer", DELIVERY_PAGE))
+        .in_query("status", statuses(), "Deliveries of this status alone.")
+        .in_query(
+            "cursor",
+            json!({ "type": "string", "pattern": "^dlv_[0-9A-Fa-f]{32}$" }),
+            "`next_cursor` of the page before.",
+        )
+        .answers(answer)
+        .refuses(Problem::Invalid(Invalid::field("cursor", "must be the next_cursor of an earlier answer")))
+}
+
+fn statuses() -> Value {
+    let all = [DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Failed];
+    json!({ "type": "string", "enum": all.map(DeliveryStatus::as_str) })
+}

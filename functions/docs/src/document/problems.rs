@@ -1,0 +1,151 @@
+//! Refusals: responses made from the problems that an operation can end in.
+
+use std::collections::BTreeMap;
+
+use edge::{Code, Problem};
+use serde_json::{Map, Value, json};
+
+use super::headers::{self, Sent};
+use super::operation::Caller;
+use super::schemas::reference;
+use super::share::SHARED_NAME;
+
+const JSON: &str = "application/json";
+const PROBLEM_JSON: &str = "application/problem+json";
+const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
+const EXAMPLE_EVENT_ID: &str = "err_6f1ed002ab5595859014ebf0";
+
+/// Refusals by status.
+pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
+    let mut groups: BTreeMap<u16, Vec<Problem>> = BTreeMap::new();
+    for problem in problems {
+        groups.entry(problem.code().status().as_u16()).or_default().push(problem);
+    }
+    groups
+}
+
+/// The response for problems of one status. 401 to a coach comes from the gateway, in words of its own.
+pub(super) fn response(group: &[Problem], caller: Caller, sent: &[Sent]) -> Value {
+    let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
+    let narrowed =
+        |schema: &str| json!({ "allOf": [reference(schema), { "properties": { "code": { "enum": names } } }] });
+    let by_gateway = caller == Caller::Coach && codes.contains(&Code::Unauthorized);
+    let schema = if by_gateway { json!({ "anyOf": [narrowed("Error"), gateway_schema()] }) } else { narrowed("Error") };
+    json!({
+        SHARED_NAME: shared_name(&names, caller),
+        "description": description(&codes),
+        "headers": headers::references(sent),
+        "content": {
+            JSON: { "schema": schema, "examples": examples(group, false) },
+            PROBLEM_JSON: { "schema": narrowed("Problem"), "examples": examples(group, true) },
+        },
+    })
+}
+
+/// What the response is called if several operations have it: `Coach.InvalidRequestOrInvalidJson`.
+fn shared_name(codes: &[&str], caller: Caller) -> String {
+    let camel = |code: &&str| -> String {
+        let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
+        code.split('_').map(upper).collect()
+    };
+    format!("{caller:?}.{}", codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
+}
+
+fn description(codes: &[Code]) -> String {
+    match codes {
+        [code] => code.meaning().to_owned(),
+        several => {
+            let lines: Vec<String> = several.iter().map(|code| format!("- `{code}`: {}", code.meaning())).collect();
+            lines.join("\n")
+        }
+    }
+}
+
+fn examples(group: &[Problem], as_problem: bool) -> Value {
+    let mut examples = Map::new();
+    for problem in group {
+        let value = if as_problem { problem_example(problem) } else { error_example(problem) };
+        let mut name = problem.code().as_str().to_owned();
+        if let Some(field) = problem.field() {
+            name = format!("{name}_{field}");
+        }
+        examples.insert(name, json!({ "value": value }));
+    }
+    Value::Object(examples)
+}
+
+fn error_example(problem: &Problem) -> Value {
+    let mut body = json!({
+        "error": problem.message(), "code": problem.code().as_str(), "request_id": EXAMPLE_REQUEST_ID,
+    });
+    if let Some(field) = problem.field() {
+        body["field"] = json!(field);
+    }
+    if problem.code() == Code::Internal {
+        body["event_id"] = json!(EXAMPLE_EVENT_ID);
+    }
+    body
+}
+
+fn problem_example(problem: &Problem) -> Value {
+    let status = problem.code().status();
+    let mut body = error_example(problem);
+    body["type"] = json!("about:blank");
+    body["title"] = json!(status.canonical_reason());
+    body["status"] = json!(status.as_u16());
+    body["detail"] = body["error"].clone();
+    body
+}
+
+/// Every error.
+pub(super) fn error_schema() -> Value {
+    let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+    json!({
+        "type": "object",
+        "description": "What went wrong.",
+        "required": ["error", "code", "request_id"],
+        "properties": {
+            "error": { "type": "string", "description": "For people. It changes without notice." },
+            "code": { "type": "string", "enum": codes, "description": "Stable. Goes with one status." },
+            "request_id": { "type": "string", "description": "Names the request." },
+            "field": {
+                "type": "string",
+                "description": "The field or parameter at fault, where it is one. Nested ones with dots.",
+            },
+            "event_id": { "type": "string", "description": "With a 500 alone: what support asks for." },
+        },
+    })
+}
+
+/// Every error, by RFC 9457.
+pub(super) fn problem_schema() -> Value {
+    json!({
+        "description": "The same as problem details (RFC 9457), for callers whose `Accept` names `application/problem+json`.",
+        "allOf": [
+            reference("Error"),
+            {
+                "type": "object",
+                "required": ["type", "title", "status", "detail"],
+                "properties": {
+                    "type": { "type": "string", "const": "about:blank" },
+                    "title": { "type": "string", "description": "The status in words." },
+                    "status": { "type": "integer" },
+                    "detail": { "type": "string", "description": "The same as `error`." },
+                },
+            },
+        ],
+    })
+}
+
+/// A refusal of the gateway's.
+fn gateway_schema() -> Value {
+    json!({
+        "type": "object",
+        "description": "The gateway's own answer to a token that it does not accept.",
+        "required": ["message"],
+        "properties": { "message": { "type": "string" } },
+    })
+}

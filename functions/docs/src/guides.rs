@@ -1,0 +1,192 @@
+//! The guides: Markdown in `pages`, rendered once.
+
+use std::collections::BTreeMap;
+
+use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
+
+use crate::layout;
+use crate::resource::Resource;
+
+/// A guide may show text in our style, and nothing else.
+const POLICY: &str =
+    "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+/// A guide.
+pub(crate) struct Guide {
+    pub(crate) name: &'static str,
+    pub(crate) title: &'static str,
+    pub(crate) text: &'static str,
+}
+
+macro_rules! guide {
+    ($name:literal, $title:literal) => {
+        Guide { name: $name, title: $title, text: include_str!(concat!("../pages/", $name, ".md")) }
+    };
+}
+
+/// All guides, in reading order.
+pub(crate) const GUIDES: [Guide; 5] = [
+    guide!("getting-started", "Getting started"),
+    guide!("idempotency", "Idempotency"),
+    guide!("errors", "Errors"),
+    guide!("limits", "Limits"),
+    guide!("events", "Events"),
+];
+
+impl Guide {
+    /// Where the guide is.
+    pub(crate) fn path(&self) -> String {
+        format!("/docs/guides/{}", self.name)
+    }
+}
+
+/// The guides as pages, by name.
+pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
+    let page = |(i, guide): (usize, &Guide)| {
+        let mut main = format!("<article>\n{}</article>\n", rendered(guide.text));
+        if let Some(next) = GUIDES.get(i + 1) {
+            main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
+        }
+        let html = layout::page(guide.title, &guide.path(), "", &main);
+        (guide.name, Resource::new(html, "text/html; charset=utf-8", POLICY))
+    };
+    GUIDES.iter().enumerate().map(page).collect()
+}
+
+/// Markdown as HTML. Headings can be linked to; what may be wider than a phone scrolls by itself, by keyboard too.
+fn rendered(text: &str) -> String {
+    let events: Vec<Event<'_>> = Parser::new_ext(text, Options::ENABLE_TABLES).collect();
+    let with_ids = events.iter().enumerate().map(|(i, event)| match event {
+        Event::Start(Tag::Heading { level, classes, attrs, .. }) => {
+            let id = Some(CowStr::from(slug(&events[i + 1..])));
+            Event::Start(Tag::Heading { level: *level, id, classes: classes.clone(), attrs: attrs.clone() })
+        }
+        event => event.clone(),
+    });
+    let mut html = String::new();
+    html::push_html(&mut html, with_ids);
+    html.replace("<pre>", "<pre tabindex=\"0\">")
+        .replace("<table>", "<div class=\"table\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>")
+}
+
+/// The words of a heading, as its id.
+fn slug(after: &[Event<'_>]) -> String {
+    let inside = after.iter().take_while(|event| !matches!(event, Event::End(TagEnd::Heading(_))));
+    let words: String = inside
+        .filter_map(|event| match event {
+            Event::Text(text) | Event::Code(text) => Some(text.to_lowercase()),
+            _ => None,
+        })
+        .collect();
+    let parts: Vec<&str> =
+        words.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty()).collect();
+    parts.join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::client::{
+        MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
+        MAX_NAME_CHARS, MAX_PHONE_CHARS, MAX_WEIGHT_LBS,
+    };
+    use domain::compliance::WINDOW_DAYS;
+    use domain::delivery::DELIVERY_RETENTION;
+    use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
+    use domain::event::EventType;
+    use domain::idempotency::{MAX_KEY_CHARS, RETENTION};
+    use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
+    use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, DAILY_LOG_PAGE};
+    use domain::login_link::LOGIN_LINK_LIFE;
+    use domain::rate_limit::{Limit, WINDOW_S};
+    use domain::receiver_url::MAX_URL_CHARS;
+    use domain::retry::MAX_ATTEMPTS;
+    use edge::Code;
+    use edge::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
+
+    use super::*;
+
+    #[test]
+    fn headings_have_ids_and_tables_a_frame() {
+        let html = rendered("## The `code` of an error\n\n| a |\n|---|\n| 1 < 2 |\n");
+        assert!(html.contains("<h2 id=\"the-code-of-an-error\">The <code>code</code> of an error</h2>"), "{html}");
+        assert!(
+            html.contains("<div class=\"table\"") && html.contains("1 &lt; 2") && html.contains("</table></div>"),
+            "{html}"
+        );
+    }
+
+    #[test]
+    fn a_guide_begins_with_its_title_and_links_to_what_exists() {
+        for guide in &GUIDES {
+            assert!(guide.text.starts_with(&format!("# {}\n", guide.title)), "{}", guide.name);
+            for link in guide.text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+                let path = link.split('#').next().unwrap();
+                let known = path.is_empty()
+                    || [layout::REFERENCE, "/openapi.json"].contains(&path)
+                    || GUIDES.iter().any(|other| other.path() == path);
+                assert!(known, "{}: {link}", guide.name);
+            }
+        }
+    }
+
+    fn text_of(name: &str) -> &'static str {
+        GUIDES.iter().find(|guide| guide.name == name).unwrap().text
+    }
+
+    #[test]
+    fn the_guide_to_errors_has_every_code_with_its_status() {
+        let text = text_of("errors");
+        for code in Code::ALL {
+            let row = format!("| {} | `{code}` | ", code.status().as_u16());
+            assert_eq!(text.matches(&row).count(), 1, "{row}");
+        }
+    }
+
+    #[test]
+    fn the_guide_to_limits_says_what_the_code_says() {
+        let text = text_of("limits");
+        let sizes = [("clients", CLIENT_PAGE), ("check-ins", CHECK_IN_PAGE), ("daily logs", DAILY_LOG_PAGE)];
+        let sizes = sizes.map(|(what, size)| format!("| `limit` of {what} | {} | {} |", size.default, size.max));
+        let fields = [
+            ("email", MAX_CLIENT_EMAIL_CHARS),
+            ("full_name", MAX_NAME_CHARS),
+            ("phone", MAX_PHONE_CHARS),
+            ("goals", MAX_GOALS_CHARS),
+            ("health_notes", MAX_HEALTH_NOTES_CHARS),
+            ("external_id", MAX_EXTERNAL_ID_CHARS),
+        ];
+        let fields = fields.map(|(name, max)| format!("| `{name}` | {max} characters |"));
+        let others = [
+            format!("{} in a calendar minute |", Limit::Requests.per_minute()),
+            format!("{} in a calendar minute besides |", Limit::LoginLinks.per_minute()),
+            format!("q={};w={WINDOW_S}", Limit::Requests.per_minute()),
+            format!("at most {} KiB and nests at most {MAX_JSON_DEPTH} levels", MAX_BODY_BYTES / 1024),
+            format!("`Idempotency-Key` has 1 to {MAX_KEY_CHARS} characters"),
+            format!("| `height_in` | above 0, at most {MAX_HEIGHT_IN} inches |"),
+            format!("| `weight_lbs` | above 0, at most {MAX_WEIGHT_LBS} pounds |"),
+            format!("| `window_days` of compliance | {} | {} |", WINDOW_DAYS.default, WINDOW_DAYS.max),
+            format!("| Live keys of a workspace | {MAX_LIVE_KEYS} |"),
+            format!("| Name of a key | {MAX_KEY_NAME_CHARS} characters |"),
+            format!("| A replaced key lives on for | {} hours |", ROTATION_OVERLAP.num_hours()),
+            format!("| Webhook endpoints of a workspace | {MAX_ENDPOINTS} |"),
+            format!("| URL of an endpoint | {MAX_URL_CHARS} characters |"),
+            format!("| Description of an endpoint | {MAX_DESCRIPTION_CHARS} characters |"),
+            format!("| A login link can be used | {} minutes, once |", LOGIN_LINK_LIFE.num_minutes()),
+            format!("| Answers under an idempotency key are kept | {} hours |", RETENTION.num_hours()),
+            format!("| Attempts of a delivery | {MAX_ATTEMPTS}, over 27 hours |"),
+            format!("| The delivery log is kept | {} days |", DELIVERY_RETENTION.num_days()),
+        ];
+        for said in sizes.iter().chain(&fields).chain(&others) {
+            assert!(text.contains(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_guide_to_events_has_every_event_that_can_be_subscribed_to() {
+        let text = text_of("events");
+        for event in EventType::ALL {
+            assert!(text.contains(&format!("| `{}` | ", event.as_str())), "{}", event.as_str());
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What all pages have around them.
+
+use domain::html::escape;
+
+use crate::document::VERSION;
+use crate::guides::GUIDES;
+
+/// Where the reference is.
+pub(crate) const REFERENCE: &str = "/docs";
+
+/// A page of HTML. `here` is its own path; `head` goes into the head, `main` is the page.
+pub(crate) fn page(title: &str, here: &str, head: &str, main: &str) -> String {
+    let title = escape(title);
+    let links: String = std::iter::once((REFERENCE.to_owned(), "Reference"))
+        .chain(GUIDES.iter().map(|guide| (guide.path(), guide.title)))
+        .map(|(path, name)| {
+            let current = if path == here { " aria-current=\"page\"" } else { "" };
+            format!("<li><a href=\"{path}\"{current}>{name}</a></li>")
+        })
+        .collect();
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} · Partner API</title>\n\
+         <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/docs/style.css\">\n{head}</head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the text</a>\n\
+         <header>\n<p><a href=\"{REFERENCE}\">Partner API</a></p>\n<nav aria-label=\"Documentation\"><ul>{links}</ul></nav>\n</header>\n\
+         <main id=\"main\">\n{main}\n</main>\n\
+         <footer><p>Version {VERSION}. The description itself: <a href=\"/openapi.json\">openapi.json</a></p></footer>\n\
+         </body>\n</html>\n"
+    )
+}

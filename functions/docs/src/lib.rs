@@ -1,0 +1,71 @@
+//! `/openapi.json`, its reference page at `/docs`, and the guides: the same for everyone, and all from here. Needs no key, no table and
+//! no other host.
+
+pub mod document;
+mod guides;
+mod layout;
+mod resource;
+mod viewer;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::State;
+use axum::response::Response;
+use axum::routing::get;
+use edge::inbound::PathParameter;
+use edge::{Inbound, Problem, Reply};
+use runtime::{BoxError, Environment};
+
+use resource::Resource;
+
+/// Everything there is, made once.
+#[derive(Clone)]
+struct App(Arc<Library>);
+
+struct Library {
+    document: Resource,
+    reference: Resource,
+    files: BTreeMap<&'static str, Resource>,
+    guides: BTreeMap<&'static str, Resource>,
+}
+
+/// The function's routes.
+pub async fn router(_: &Environment) -> Result<Router, BoxError> {
+    let library = Library {
+        document: Resource::json(&document::document())?,
+        reference: viewer::page(),
+        files: viewer::files().await?,
+        guides: guides::pages(),
+    };
+    let router = Router::new()
+        .route("/openapi.json", get(read_document))
+        .route("/docs", get(show_reference))
+        .route("/docs/{file}", get(read_file))
+        .route("/docs/guides/{page}", get(show_guide));
+    Ok(router.with_state(App(Arc::new(library))))
+}
+
+async fn read_document(State(app): State<App>, inbound: Inbound) -> Response {
+    app.0.document.answer(&inbound)
+}
+
+async fn show_reference(State(app): State<App>, inbound: Inbound) -> Response {
+    app.0.reference.answer(&inbound)
+}
+
+async fn read_file(State(app): State<App>, PathParameter(name): PathParameter, inbound: Inbound) -> Response {
+    one_of(&app.0.files, &name, "file", &inbound)
+}
+
+async fn show_guide(State(app): State<App>, PathParameter(name): PathParameter, inbound: Inbound) -> Response {
+    one_of(&app.0.guides, &name, "guide", &inbound)
+}
+
+fn one_of(resources: &BTreeMap<&str, Resource>, name: &str, what: &'static str, inbound: &Inbound) -> Response {
+    match resources.get(name) {
+        Some(resource) => resource.answer(inbound),
+        None => Reply::problem(&Problem::NotFound(what), inbound).into_response_for(inbound),
+    }
+}
