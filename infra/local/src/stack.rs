@@ -214,6 +214,7 @@ fn parameters(base_url: &str) -> BTreeMap<String, String> {
         ("SettingsIssuer", format!("{base_url}/_local/issuer")),
         ("SettingsAudience", "settings".to_owned()),
         ("SettingsPageOrigin", base_url.to_owned()),
+        ("AssertionIssuer", base_url.to_owned()),
         ("MailFrom", "coach@demo.example".to_owned()),
         ("LogLevel", "info".to_owned()),
     ]

@@ -1,8 +1,9 @@
 //! The demo workspace, and what the stack prints when it is up.
 //!
-//! It is made as it would be in production: the application puts a fact on the bus, the coach signs in and makes keys and an
+//! It is made as it would be in production: the application puts facts on the bus, the coach signs in and makes keys and an
 //! endpoint through the settings API. Only the first start does so; what came of it is kept in `demo.json`.
 
+mod facts;
 mod print;
 mod seed;
 

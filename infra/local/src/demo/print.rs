@@ -42,8 +42,9 @@ fn addresses(running: &Running, options: &Options) -> String {
     let data = if options.ephemeral { "not kept".to_owned() } else { options.data_dir.display().to_string() };
     let aws = format!("{}  (region {REGION}, any credentials)", stack.aws_url);
     format!(
-        "\n  Partner API, local stack\n\n{}{}{}",
+        "\n  Partner API, local stack\n\n{}{}{}{}",
         line("API", &stack.base_url),
+        line("Documentation", &format!("{}/docs", stack.base_url)),
         line("AWS endpoint", &aws),
         line("Data", &data)
     )

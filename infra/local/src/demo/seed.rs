@@ -7,14 +7,15 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{COACH_ID, Demo, FILE, HOOK};
-use crate::control::rendered;
+use super::{COACH_ID, Demo, FILE, HOOK, facts};
 use crate::stack::Running;
 use crate::template::STACK_NAME;
 use runtime::Clock;
 
 /// Answers of the services are small.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+/// Most entries of a PutEvents request.
+const MAX_ENTRIES: usize = 10;
 const EVENTS: [&str; 6] = [
     "new_client",
     "check_in_submitted",
@@ -49,12 +50,13 @@ pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
     let state = &running.stack.state;
     let earlier = state.read(FILE).map_err(|error| SeedError::new(format!("{FILE} cannot be read: {error}")))?;
     let base_url = running.stack.base_url.clone();
+    let now = running.stack.timeline.clock.now();
     let demo = match earlier {
         Some(text) => {
             let mut demo: Demo =
                 serde_json::from_str(&text).map_err(|error| SeedError::new(format!("{FILE} is damaged: {error}")))?;
             if demo.base_url != base_url {
-                put_workspace(running).await?;
+                put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
                 let path = format!("/settings/webhooks/{}", demo.endpoint_id);
                 settings(running, Method::PATCH, &path, json!({ "url": hook_url(&base_url) })).await?;
                 demo.base_url = base_url;
@@ -62,7 +64,10 @@ pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
             demo
         }
         None => {
-            put_workspace(running).await?;
+            // One after the other: a fact about what has not been seen yet would wait for it.
+            put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
+            put_facts(running, vec![facts::client(now)]).await?;
+            put_facts(running, facts::history(now)).await?;
             make(running, base_url).await?
         }
     };
@@ -101,35 +106,27 @@ fn hook_url(base_url: &str) -> String {
     format!("{base_url}/_local/receiver/hooks/{HOOK}")
 }
 
-/// Says `workspace.saved` as the application does, and waits until it has been taken in.
-async fn put_workspace(running: &Running) -> Result<(), SeedError> {
-    let now = running.stack.timeline.clock.now();
-    let detail = json!({
-        "id": format!("demo-workspace-{}", now.timestamp_millis()),
-        "occurred_at": rendered(now),
-        "coach_id": COACH_ID,
-        "email": "coach@demo.example",
-        "name": "Demo Coaching",
-        "team_id": null,
-        "canonical_host": running.stack.base_url,
-        "time_zone": "America/New_York",
-        "country": "US",
-        "plan": { "client_cap": 50 },
-        "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
-        "crm": { "pipeline_id": "pipeline_demo", "initial_stage": "new" },
-    });
-    let entry = json!({
-        "EventBusName": STACK_NAME, "Source": "coaching.application", "DetailType": "workspace.saved",
-        "Detail": detail.to_string(),
-    });
-    let request = Request::post("/")
-        .header(CONTENT_TYPE, "application/x-amz-json-1.1")
-        .header("x-amz-target", "AWSEvents.PutEvents")
-        .body(Body::from(json!({ "Entries": [entry] }).to_string()))
-        .map_err(SeedError::new)?;
-    let answer = call(running.stack.timeline.aws.router(), request).await?;
-    if answer["FailedEntryCount"] != 0 {
-        return Err(SeedError::new(format!("the bus refused the workspace: {answer}")));
+/// Says what the application would, and waits until it has been taken in.
+async fn put_facts(running: &Running, facts: Vec<(&'static str, Value)>) -> Result<(), SeedError> {
+    let entries: Vec<Value> = facts
+        .into_iter()
+        .map(|(name, detail)| {
+            json!({
+                "EventBusName": STACK_NAME, "Source": "coaching.application", "DetailType": name,
+                "Detail": detail.to_string(),
+            })
+        })
+        .collect();
+    for entries in entries.chunks(MAX_ENTRIES) {
+        let request = Request::post("/")
+            .header(CONTENT_TYPE, "application/x-amz-json-1.1")
+            .header("x-amz-target", "AWSEvents.PutEvents")
+            .body(Body::from(json!({ "Entries": entries }).to_string()))
+            .map_err(SeedError::new)?;
+        let answer = call(running.stack.timeline.aws.router(), request).await?;
+        if answer["FailedEntryCount"] != 0 {
+            return Err(SeedError::new(format!("the bus refused a fact: {answer}")));
+        }
     }
     running.stack.timeline.settle().await.map_err(SeedError::new)
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn supplied() -> BTreeMap<String, String> {
-    ["SettingsIssuer", "SettingsAudience", "SettingsPageOrigin", "MailFrom"]
+    ["SettingsIssuer", "SettingsAudience", "SettingsPageOrigin", "AssertionIssuer", "MailFrom"]
         .map(|name| (name.to_owned(), format!("local {name}")))
         .into()
 }
