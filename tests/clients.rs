@@ -102,6 +102,29 @@ async fn a_client_is_switched_off_and_on_and_the_answer_shows_it() {
 }
 
 #[tokio::test]
+async fn a_flag_that_the_api_confirms_is_not_changed_by_what_was_said_before() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for is_active in [true, false] {
+        let client = format!("c-{is_active}");
+        let saved = async |seconds, is_active| {
+            let occurred_at = world.timestamp_in(seconds).await;
+            world
+                .facts([Fact::client("ada", &client).with("is_active", is_active).with("occurred_at", occurred_at)])
+                .await;
+        };
+        saved(-600, is_active).await;
+        let path = format!("/v1/clients/{client}");
+        let flag = async || key.get(&path).await.expect(200).body["is_active"].clone();
+        key.patch(&path, json!({ "is_active": is_active })).await.expect(200);
+        saved(-300, !is_active).await;
+        assert_eq!(flag().await, is_active);
+        saved(60, !is_active).await;
+        assert_eq!(flag().await, !is_active);
+    }
+}
+
+#[tokio::test]
 async fn a_patch_without_a_boolean_flag_or_with_a_tenant_is_refused() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
@@ -215,6 +238,7 @@ async fn a_roster_of_450_is_paged_through_without_loss() {
     }
     for bad in ["x", "", "%00", "c3R1ZmY"] {
         key.get(&format!("/v1/clients?cursor={bad}")).await.refused_for("cursor");
+        key.get(&format!("/v1/clients?email=a@example.com&cursor={bad}")).await.refused_for("cursor");
     }
 }
 

@@ -1,17 +1,18 @@
 //! What requests cost: calls to the store, how many of them wait for another, and capacity units.
 
+use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Fact, World, list};
+use crate::world::{Caller, Fact, World, list, rendered};
 
 /// What one invocation called in the store. Mails are not counted: they come on top where there is one.
 #[derive(Debug)]
-struct Bill {
-    calls: usize,
+pub(crate) struct Bill {
+    pub(crate) calls: usize,
     /// Most calls of which each began after the one before had ended.
     in_sequence: usize,
-    read_units: f64,
-    write_units: f64,
+    pub(crate) read_units: f64,
+    pub(crate) write_units: f64,
 }
 
 impl Bill {
@@ -39,7 +40,7 @@ impl Bill {
 const MOST_REPEATS: usize = 40;
 
 /// Repeats a request until one of its bills has no more than so many calls in sequence. Every one of them has to be affordable.
-async fn costs(
+pub(crate) async fn costs(
     world: &World,
     function: &str,
     request: impl AsyncFn(),
@@ -116,4 +117,65 @@ async fn a_replay_takes_two_calls_in_sequence() {
     let post = async || drop(key.post("/v1/clients", json!({ "email": "a@example.com" })).await.expect(201));
     post().await;
     costs(&world, "clients", post, |bill| bill.calls == 4, 2).await;
+}
+
+/// Clients of a coach, and every how many of them one is active.
+const ROSTER: usize = 20_000;
+const ACTIVE_EVERY: usize = 200;
+
+/// The client's item under another id, with an address and a time of its own.
+fn another(item: &Value, number: usize, created_at: DateTime<Utc>) -> Value {
+    let id = format!("c{number:05}");
+    let created_at = rendered(created_at);
+    let mut item = item.clone();
+    for (name, value) in [
+        ("pk", format!("CLIENT#{id}")),
+        ("listed_at", format!("{created_at}#{id}")),
+        ("email", format!("{id}@clients.example")),
+        ("client_id", id),
+        ("created_at", created_at),
+    ] {
+        assert!(item[name]["S"].is_string(), "{name} in {item}");
+        item[name]["S"] = json!(value);
+    }
+    item
+}
+
+#[tokio::test]
+async fn the_active_among_20_000_clients_take_no_more_calls_than_among_a_few() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::client("ada", "on"), Fact::client("ada", "off").with("is_active", false)]).await;
+    let on = world.take_item("clients", "CLIENT#on").await;
+    let off = world.take_item("clients", "CLIENT#off").await;
+    let began = world.now().await - TimeDelta::days(ROSTER as i64);
+    let clients: Vec<Value> = (0..ROSTER)
+        .map(|number| {
+            let item = if number % ACTIVE_EVERY == 0 { &on } else { &off };
+            another(item, number, began + TimeDelta::days(number as i64))
+        })
+        .collect();
+    world.put_items("clients", &clients).await;
+
+    let active: Vec<String> = (0..ROSTER).step_by(ACTIVE_EVERY).rev().map(|number| format!("c{number:05}")).collect();
+    let mut walked = Vec::new();
+    let mut cursor = String::new();
+    for is_last in [false, true] {
+        let path = format!("/v1/clients?active=true&limit=50{cursor}");
+        let page = key.get(&path).await.expect(200);
+        assert_eq!(page.body["count"], 50);
+        for client in page.body["clients"].as_array().unwrap() {
+            assert_eq!(client["is_active"], true);
+            walked.push(client["client_id"].as_str().unwrap().to_owned());
+        }
+        // Half a read unit for 4 KB: as many as the page has, and not as the roster has.
+        let affordable = |bill: &Bill| bill.calls <= 3 && bill.write_units == 1.0 && bill.read_units <= 5.0;
+        costs(&world, "clients", async || drop(key.get(&path).await.expect(200)), affordable, 2).await;
+        assert_eq!(page.body["next_cursor"].is_null(), is_last, "{}", page.text);
+        cursor = format!("&cursor={}", page.body["next_cursor"].as_str().unwrap_or_default());
+    }
+    assert_eq!(walked, active, "newest first");
+
+    let all = key.get("/v1/clients?limit=200").await.expect(200);
+    assert_eq!((&all.body["count"], &all.body["clients"][0]["client_id"]), (&json!(200), &json!("c19999")));
 }

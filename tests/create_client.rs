@@ -60,6 +60,8 @@ async fn numbers_are_taken_within_their_bounds_and_as_numbers_alone() {
             let detail = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200);
             assert_eq!(detail.body[field].as_f64(), good.as_f64());
         }
+        let as_close_to_0_as_a_number_gets = json!(f64::from_bits(1));
+        create_with(&world, &key, field, as_close_to_0_as_a_number_gets).await.expect(201);
         for bad in
             [json!(0), json!(-1), json!(f64::from(limit) + 0.01), json!(1e300), json!("70"), json!(true), json!([70])]
         {

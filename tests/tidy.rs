@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use edge::routes::ROUTES;
+use edge::routes::{PUBLIC, ROUTES};
 
 use crate::world::World;
 
@@ -85,11 +85,31 @@ fn the_template_and_the_route_table_name_the_same_routes() {
     assert_eq!(routes_of_template(), table);
 }
 
+#[test]
+fn every_route_is_described_with_who_may_call_it_and_the_reverse() {
+    let document = docs::document::document();
+    let mut described = BTreeSet::new();
+    let mut open = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let route = (method.to_uppercase(), path.clone());
+            if operation["security"].as_array().unwrap().is_empty() {
+                open.insert(route.clone());
+            }
+            described.insert(route);
+        }
+    }
+    assert_eq!(described, routes_of_template());
+    let public = PUBLIC.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned()));
+    assert_eq!(open, public.collect());
+}
+
 #[tokio::test]
-async fn every_route_is_refused_without_a_key_or_session() {
+async fn every_route_but_the_public_ones_is_refused_without_a_key_or_session() {
     let world = World::start().await;
     world.coach("ada").await;
-    for (method, template) in ROUTES {
+    assert!(PUBLIC.iter().all(|route| ROUTES.contains(route)));
+    for (method, template) in ROUTES.iter().filter(|route| !PUBLIC.contains(route)) {
         let path = template.replace("{clientId}", "c1").replace("{id}", "x1");
         for caller in
             [world.anonymous(), world.anonymous().bearing("nonsense"), world.anonymous().with("x-api-key", "nonsense")]

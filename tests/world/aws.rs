@@ -2,14 +2,17 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures::StreamExt;
 use serde_json::{Value, json};
 
 use super::{World, list, rendered};
 
 const BUS: &str = "partner-api";
-const TABLES: [&str; 7] = ["keys", "workspaces", "clients", "crm", "idempotency", "outbox", "deliveries"];
+const TABLE_PREFIX: &str = "partner-api-";
 /// Most entries of a PutEvents request.
 const PUT_ENTRIES: usize = 10;
+/// Most items of a BatchWriteItem request.
+const BATCH_ITEMS: usize = 25;
 
 /// A fact of the application.
 #[derive(Debug, Clone)]
@@ -90,7 +93,7 @@ impl World {
         let mut items = Vec::new();
         let mut start = Value::Null;
         loop {
-            let mut scan = json!({ "TableName": format!("partner-api-{name}"), "ConsistentRead": true });
+            let mut scan = json!({ "TableName": format!("{TABLE_PREFIX}{name}"), "ConsistentRead": true });
             if !start.is_null() {
                 scan["ExclusiveStartKey"] = start;
             }
@@ -103,13 +106,13 @@ impl World {
         }
     }
 
-    /// All items of all tables.
-    pub(crate) async fn tables(&self) -> Vec<(&'static str, Value)> {
+    /// All items of all tables that there are, with the tables' names.
+    pub(crate) async fn tables(&self) -> Vec<(String, Value)> {
         let listed = self.local.aws("DynamoDB_20120810.ListTables", &json!({})).await;
-        assert_eq!(list(listed["TableNames"].clone()).len(), TABLES.len(), "{listed}");
         let mut all = Vec::new();
-        for table in TABLES {
-            all.extend(self.table(table).await.into_iter().map(|item| (table, item)));
+        for name in list(listed["TableNames"].clone()) {
+            let table = name.as_str().unwrap().strip_prefix(TABLE_PREFIX).unwrap().to_owned();
+            all.extend(self.table(&table).await.into_iter().map(|item| (table.clone(), item)));
         }
         all
     }
@@ -127,16 +130,32 @@ impl World {
         items.retain(|item| !item["sk"]["S"].as_str().unwrap_or_default().starts_with("AUDIT#"));
         assert_eq!(items.len(), 1, "{items:?}");
         let item = items.remove(0);
-        let key = json!({ "pk": item["pk"], "sk": item["sk"] });
-        let delete = json!({ "TableName": format!("partner-api-{table}"), "Key": key });
+        let mut key = json!({ "pk": item["pk"] });
+        if item["sk"].is_object() {
+            key["sk"] = item["sk"].clone();
+        }
+        let delete = json!({ "TableName": format!("{TABLE_PREFIX}{table}"), "Key": key });
         self.local.aws("DynamoDB_20120810.DeleteItem", &delete).await;
         item
     }
 
     /// Puts an item into a table.
     pub(crate) async fn put_item(&self, table: &str, item: &Value) {
-        let put = json!({ "TableName": format!("partner-api-{table}"), "Item": item });
+        let put = json!({ "TableName": format!("{TABLE_PREFIX}{table}"), "Item": item });
         self.local.aws("DynamoDB_20120810.PutItem", &put).await;
+    }
+
+    /// Puts many items into a table.
+    pub(crate) async fn put_items(&self, table: &str, items: &[Value]) {
+        let put = |items: &[Value]| {
+            let requests: Vec<Value> = items.iter().map(|item| json!({ "PutRequest": { "Item": item } })).collect();
+            let batch = json!({ "RequestItems": { format!("{TABLE_PREFIX}{table}"): requests } });
+            async move {
+                let answer = self.local.aws("DynamoDB_20120810.BatchWriteItem", &batch).await;
+                assert_eq!(answer["UnprocessedItems"], json!({}), "{answer}");
+            }
+        };
+        futures::stream::iter(items.chunks(BATCH_ITEMS).map(put)).buffer_unordered(8).collect::<Vec<()>>().await;
     }
 
     /// Puts a message into a queue.

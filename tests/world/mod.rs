@@ -2,10 +2,11 @@
 //!
 //! Everything goes through the surfaces that the product has: HTTP, the bus, and the AWS endpoint for looking at what is stored.
 
+mod application;
 mod aws;
 mod caller;
 mod coach;
-
+mod raw;
 mod receiver;
 mod stack;
 
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
+pub(crate) use application::{Application, Invitation};
 pub(crate) use aws::{Fact, bytes_of, fact};
 pub(crate) use caller::{Call, Caller, Reply};
 pub(crate) use coach::{Coach, Endpoint};
@@ -87,6 +89,16 @@ impl World {
     /// Sets faults.
     pub(crate) async fn faults(&self, plan: Value) {
         self.local.post("/_local/faults", plan).await.expect(200);
+    }
+
+    /// What faults are still to come.
+    pub(crate) async fn local_faults(&self) -> Value {
+        self.local.get("/_local/faults").await.expect(200).body
+    }
+
+    /// Waits until the calls that were to stall have come.
+    pub(crate) async fn until_stalled(&self) {
+        while self.local_faults().await["stalled_calls"] != 0 {}
     }
 
     /// All mails sent, oldest first.

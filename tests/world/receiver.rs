@@ -28,12 +28,19 @@ pub(crate) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
+    /// The body is what was sent.
+    echoes: bool,
 }
 
 impl Answer {
     /// An answer without a body.
     pub(crate) fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: String::new() }
+        Self { status, headers: Vec::new(), body: String::new(), echoes: false }
+    }
+
+    /// An answer that repeats what was sent.
+    pub(crate) fn echo(status: u16) -> Self {
+        Self { echoes: true, ..Self::status(status) }
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -103,7 +110,8 @@ async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: Heade
     let mut shared = shared.lock().unwrap();
     shared.hooks.push(Hook { path: uri.path().to_owned(), headers, body: body.to_vec() });
     let answer = shared.script.pop_front().or_else(|| shared.otherwise.clone()).unwrap_or_else(|| Answer::status(204));
-    let mut response = (StatusCode::from_u16(answer.status).unwrap(), answer.body).into_response();
+    let said = if answer.echoes { body } else { Bytes::from(answer.body) };
+    let mut response = (StatusCode::from_u16(answer.status).unwrap(), said).into_response();
     for (name, value) in answer.headers {
         response.headers_mut().insert(name, value.parse().unwrap());
     }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Lines};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use super::caller::Addresses;
 /// Longest start. A busy machine is slow; a stack that does not come up at all is not waited for.
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const LOG_FILE: &str = "stack.log";
+const DATA_DIR: &str = "data";
 /// Lines of the log that a failed test shows.
 const SHOWN_LINES: usize = 20;
 
@@ -35,7 +37,7 @@ impl Stack {
         let log = File::options().create(true).append(true).open(dir.path().join(LOG_FILE)).unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_stack-under-test"))
             .args(["--port", "0", "--aws-port", "0", "--no-demo", "--log", "info", "--data-dir"])
-            .arg(dir.path().join("data"))
+            .arg(dir.path().join(DATA_DIR))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(log)
@@ -61,6 +63,11 @@ impl Stack {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         self.dir.take().expect("a stack is killed once")
+    }
+
+    /// Where it keeps what it stores.
+    pub(crate) fn data_dir(&self) -> PathBuf {
+        self.dir.as_ref().expect("a killed stack is not asked").path().join(DATA_DIR)
     }
 
     /// What it has written to its standard error so far.

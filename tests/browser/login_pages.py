@@ -1,0 +1,167 @@
+"""The login pages in a real browser: they fit a phone, work without scripts and by keyboard, send their form where the policy of the page
+lets them, and pass axe in both colour schemes.
+
+Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs Chromium, and `playwright` and `axe-playwright-python` from PyPI.
+"""
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from axe_playwright_python.sync_playwright import Axe
+from local_stack import call, stack
+from playwright.sync_api import sync_playwright
+
+PHONE = {"width": 360, "height": 740}
+LEAST_BUTTON_PX = 44
+# A word that is wider than the phone, and characters that would be markup.
+COACH_NAME = "Wolfeschlegelsteinhausenbergerdorff & <b>Sons</b>"
+
+
+@contextmanager
+def application():
+    """A host of a coach that answers everything, in the application's place: its address."""
+
+    class Anything(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("content-type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html><title>Application</title>")
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Anything)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+class Coach:
+    """A coach with a partner key and one client."""
+
+    def __init__(self, base_url, aws_url, coach_id, canonical_host):
+        self.base_url, self.canonical_host = base_url, canonical_host
+        workspace = {
+            "id": f"fact-{coach_id}",
+            "occurred_at": "2026-01-01T00:00:00Z",
+            "coach_id": coach_id,
+            "email": f"{coach_id}@coaches.example",
+            "name": COACH_NAME,
+            "team_id": None,
+            "canonical_host": canonical_host,
+            "time_zone": "UTC",
+            "country": "US",
+            "plan": {"client_cap": None},
+            "entitlements": {"partner_api": True, "pro_crm": False, "gym": False},
+            "crm": None,
+        }
+        entry = {
+            "EventBusName": "partner-api",
+            "Source": "coaching.application",
+            "DetailType": "workspace.saved",
+            "Detail": json.dumps(workspace),
+        }
+        call(aws_url, {"Entries": [entry]}, x_amz_target="AWSEvents.PutEvents")
+        call(f"{base_url}/_local/settle", {})
+        session = call(f"{base_url}/_local/session", {"coach_id": coach_id})
+        key = {"name": "Browser", "scope": "partner"}
+        made = call(f"{base_url}/settings/keys", key, authorization=f"Bearer {session['token']}")
+        self.key = made["key"]
+        client = {"email": f"client@{coach_id}.example", "send_welcome": False}
+        self.client_id = call(f"{base_url}/v1/clients", client, x_api_key=self.key)["client_id"]
+
+    def link(self):
+        """A new link, on the stack: a path rule of the coach's host would bring it there."""
+        made = call(f"{self.base_url}/v1/clients/{self.client_id}/login-link", {}, x_api_key=self.key)
+        assert made["login_url"].startswith(f"{self.canonical_host}/login/"), made
+        return made["login_url"].replace(self.canonical_host, self.base_url)
+
+
+def expect_page(page, url, status):
+    """Opens a page, which has to be well-formed, to fit the phone and to obey its own policy."""
+    blocked = []
+
+    def listen(message):
+        if "Content Security Policy" in message.text:
+            blocked.append(message.text)
+
+    page.on("console", listen)
+    answer = page.goto(url)
+    page.remove_listener("console", listen)
+    assert answer.status == status, (url, answer.status)
+    assert not blocked, blocked
+    assert page.locator("h1").count() == 1 and page.locator("main").count() == 1
+    assert page.locator("html[lang=en]").count() == 1 and page.title()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE["width"], f"{url} is {width} px wide"
+    # The browser's own font says that the style was not applied.
+    font = page.evaluate("getComputedStyle(document.body).fontFamily")
+    assert "system-ui" in font, font
+
+
+def sign_in(page, coach, by_keyboard):
+    """Opens a link, presses its button, and finds it dead afterwards: the link."""
+    link = coach.link()
+    for _ in range(2):
+        expect_page(page, link, 200)
+    assert COACH_NAME in page.locator("h1").inner_text()
+    button = page.get_by_role("button")
+    assert button.count() == 1 and button.is_visible()
+    box = button.bounding_box()
+    assert min(box["height"], box["width"]) >= LEAST_BUTTON_PX, box
+    assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE["width"] and box["y"] + box["height"] <= PHONE["height"], box
+    if by_keyboard:
+        page.keyboard.press("Tab")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outline")
+        assert page.evaluate("document.activeElement.tagName") == "BUTTON" and "solid" in outline, outline
+        page.keyboard.press("Enter")
+    else:
+        button.click()
+    page.wait_for_url(f"{coach.canonical_host}/session#token=*")
+    assertion = page.url.split("#token=")[1]
+    assert assertion.count(".") == 2, page.url
+    expect_page(page, link, 410)
+    assert page.locator("button, form, a").count() == 0
+    return link
+
+
+def audit(page, url, scheme):
+    """Has axe look at a page."""
+    page.goto(url)
+    results = Axe().run(page)
+    assert results.violations_count == 0, f"{url} ({scheme}): {results.generate_report()}"
+    assert results.response["passes"], "axe has looked at something"
+
+
+def main(binary):
+    began = time.monotonic()
+    chromium = shutil.which("chromium")
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with stack(binary) as (base_url, aws_url), application() as host, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
+        # The stack's own host, as in the demo, and another origin, which the form is redirected to.
+        coaches = [Coach(base_url, aws_url, "own", base_url), Coach(base_url, aws_url, "other", host)]
+        context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+        used = [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
+        audits = 0
+        for scheme in ("light", "dark"):
+            context = browser.new_context(viewport=PHONE, color_scheme=scheme, bypass_csp=True)
+            for url in (coaches[0].link(), used[0]):
+                audit(context.new_page(), url, scheme)
+                audits += 1
+        browser.close()
+    seconds = time.monotonic() - began
+    print(f"login pages: {len(used)} links signed in and died, {audits} audits by axe without violations, {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,105 @@
+"""Loaded by Schemathesis: who calls, and values that a schema alone cannot tell.
+
+A key has 300 requests a minute, so requests go round over many keys of one coach. The settings are called by another coach: what is
+revoked there must not be what the rest calls with.
+"""
+
+import atexit
+import collections
+import datetime
+import itertools
+import json
+import os
+import pathlib
+
+import schemathesis
+from hypothesis import strategies as st
+
+ACCESS = json.loads(os.environ["CONTRACT_ACCESS"])
+KEYS = itertools.cycle(ACCESS["keys"])
+
+
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/")
+class PartnerKey:
+    def get(self, case, context):
+        return next(KEYS)
+
+    def set(self, case, key, context):
+        case.headers["Authorization"] = f"Bearer {key}"
+
+
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/settings/")
+class Session:
+    def get(self, case, context):
+        return ACCESS["session"]
+
+    def set(self, case, token, context):
+        case.headers["Authorization"] = f"Bearer {token}"
+
+
+# What is asked for has to lie in the future, and what is taken up again has to have been handed out.
+LATER = st.datetimes(datetime.datetime(2100, 1, 1), datetime.datetime(2900, 1, 1))
+schemathesis.openapi.format("date-time", LATER.map(lambda at: at.isoformat(timespec="milliseconds") + "Z"))
+schemathesis.openapi.format("cursor", st.sampled_from(ACCESS["cursors"]))
+
+TURNS = itertools.count()
+TO_SHOW = itertools.cycle(ACCESS["tokens"][:50])
+TO_USE = itertools.cycle(ACCESS["tokens"][50:])
+
+
+@schemathesis.hook
+def before_call(context, case, kwargs):
+    """Has every second request ask for problem details, and leaves a redirect to be looked at."""
+    kwargs["allow_redirects"] = False
+    turn = next(TURNS)
+    if turn % 2:
+        case.headers.setdefault("Accept", "application/problem+json, application/json;q=0.9, */*;q=0.8")
+    if case.operation.path == "/login/{token}":
+        open_door(case)
+    elif case.operation.path == "/v1/clients":
+        make_own(case, f"{turn:08x}")
+
+
+def open_door(case):
+    """Gives a good request a token that a link was made of."""
+    if case.meta.generation.mode.is_positive:
+        case.path_parameters["token"] = next(TO_USE if case.method == "POST" else TO_SHOW)
+
+
+MAX_KEY_CHARS = 255
+MAX_LOCAL_CHARS = 64
+MAX_EMAIL_CHARS = 160
+
+
+def make_own(case, mark):
+    """Makes a creation one of its own. Most would be replays of the first otherwise: the same idempotency key, or the same e-mail address,
+    which stands for one."""
+    key = case.headers.get("Idempotency-Key")
+    if key and len(key) <= MAX_KEY_CHARS:
+        case.headers["Idempotency-Key"] = mark + key[len(mark) :]
+    if isinstance(case.body, dict) and isinstance(case.body.get("email"), str):
+        case.body = case.body | {"email": own_address(case.body["email"], mark)}
+
+
+def own_address(email, mark):
+    """The same address for somebody else: no longer where it is as long as it may be."""
+    local, at, host = email.rpartition("@")
+    if len(local) >= len(mark):
+        return mark + local[len(mark) :] + at + host
+    fits = local and len(local) + len(mark) <= MAX_LOCAL_CHARS and len(email) + len(mark) <= MAX_EMAIL_CHARS
+    return mark + email if fits else email
+
+
+TALLY = collections.Counter()
+
+
+@schemathesis.hook
+def after_call(context, case, response):
+    """Counts what each operation was answered with."""
+    if case.method == case.operation.method.upper():
+        TALLY[f"{case.operation.definition.raw['operationId']} {response.status_code}"] += 1
+
+
+@atexit.register
+def tell():
+    pathlib.Path(ACCESS["tally"]).write_text(json.dumps(TALLY))

@@ -1,0 +1,93 @@
+"""The service against its own description: the OpenAPI document is valid, its examples fit its schemas, and Schemathesis finds no request
+that is answered otherwise than the document says.
+
+Takes the path of the stack under test, and options for `st run`. Runs with PYTHONPATH=tests. Needs `schemathesis` and `openapi-spec-validator` from PyPI.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+
+import jsonschema_rs
+from local_stack import call, stack
+from openapi_spec_validator import OpenAPIV31SpecValidator
+from world import access, hand_over
+
+HERE = pathlib.Path(__file__).resolve().parent
+SECONDS = 60
+SEED = 1
+
+
+def check_examples(document):
+    """Every example is what its schema says. Their number."""
+    count = 0
+
+    def check(schema, value, where):
+        nonlocal count
+        whole = {"$ref": "#/schema", "schema": schema, "components": document["components"]}
+        validator = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+        errors = [error.message for error in validator.iter_errors(value)]
+        assert not errors, f"{where}: {errors}"
+        count += 1
+
+    def walk(node, where):
+        if isinstance(node, list):
+            for index, item in enumerate(node):
+                walk(item, f"{where}/{index}")
+        if isinstance(node, dict):
+            if isinstance(node.get("schema"), dict):
+                for name, example in node.get("examples", {}).items():
+                    check(node["schema"], example["value"], f"{where} {name}")
+                if "example" in node:
+                    check(node["schema"], node["example"], where)
+            for name, item in node.items():
+                if name not in ("example", "examples", "schemas"):
+                    walk(item, f"{where}/{name}")
+
+    walk(document, "#")
+    return count
+
+
+def run_schemathesis(base_url, aws_url, options):
+    """Has Schemathesis call every operation. Its exit code, and how often each operation was answered with each status."""
+    hand_over(base_url, aws_url)
+    st = pathlib.Path(sysconfig.get_path("scripts")) / "st"
+    command = [st, "--config-file", HERE / "schemathesis.toml", "run", f"{base_url}/openapi.json", "--checks", "all"]
+    command += ["--phases", "examples,coverage,fuzzing,stateful", "--max-time", str(SECONDS), "--seed", str(SEED)]
+    with tempfile.TemporaryDirectory() as directory:
+        tally = pathlib.Path(directory) / "tally.json"
+        given = access(base_url) | {"tally": str(tally)}
+        modules = {"SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(HERE), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = os.environ | modules | {"CONTRACT_ACCESS": json.dumps(given)}
+        result = subprocess.run([*command, *options], env=environment, cwd=directory)
+        return result.returncode, json.loads(tally.read_text())
+
+
+def check_tally(document, tally):
+    """Every operation was carried out at least once, but for the one that hands the document over, which Schemathesis leaves out."""
+    done = {name.split()[0] for name in tally if int(name.split()[1]) < 400}
+    operations = [operation for path in document["paths"].values() for operation in path.values()]
+    names = {operation["operationId"] for operation in operations} - {"readDescription"}
+    assert names <= done, f"never carried out: {sorted(names - done)}"
+
+
+def main(binary, *options):
+    began = time.monotonic()
+    with stack(binary) as (base_url, aws_url):
+        document = call(f"{base_url}/openapi.json")
+        OpenAPIV31SpecValidator(document).validate()
+        print(f"openapi.json: valid, {check_examples(document)} examples fit their schemas", flush=True)
+        code, tally = run_schemathesis(base_url, aws_url, options)
+    if code == 0:
+        check_tally(document, tally)
+    print(f"contract: {sum(tally.values())} requests, {time.monotonic() - began:.0f} s")
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

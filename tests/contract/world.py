@@ -1,0 +1,109 @@
+"""What the stack is told of before it is called: two coaches, their clients, keys and sessions."""
+
+import itertools
+import json
+
+from local_stack import call
+
+# Live keys of a workspace, at most. Each has 300 requests a minute.
+KEYS = 50
+LINKS = 300
+CLIENTS = 8
+INACTIVE, WITHOUT_EMAIL = 6, 7
+PUT_ENTRIES = 10
+
+
+def hand_over(base_url, aws_url):
+    """The application's facts: what refers to something comes after it. The facts of a wave may come in any order."""
+    numbers = itertools.count()
+
+    def entry(name, detail):
+        detail = {"id": f"fact-{next(numbers)}", "occurred_at": "2026-01-01T00:00:00Z"} | detail
+        source = {"EventBusName": "partner-api", "Source": "coaching.application"}
+        return source | {"DetailType": name, "Detail": json.dumps(detail)}
+
+    for wave in (workspaces(), clients(), lives()):
+        entries = [entry(name, detail) for name, detail in wave]
+        for start in range(0, len(entries), PUT_ENTRIES):
+            some = {"Entries": entries[start : start + PUT_ENTRIES]}
+            put = call(aws_url, some, x_amz_target="AWSEvents.PutEvents")
+            assert put["FailedEntryCount"] == 0, put
+        call(f"{base_url}/_local/settle", {})
+
+
+def workspaces():
+    """One coach whose clients are worked with, one who changes settings."""
+    for coach in ("partner", "settings"):
+        workspace = {
+            "coach_id": coach,
+            "email": f"{coach}@coaches.example",
+            "name": f"Coach {coach}",
+            "team_id": None,
+            "canonical_host": f"https://{coach}.example",
+            "time_zone": "America/New_York",
+            "country": "US",
+            "plan": {"client_cap": None},
+            "entitlements": {"partner_api": True, "pro_crm": True, "gym": True},
+            "crm": {"pipeline_id": "pipeline-1", "initial_stage": "new"},
+        }
+        yield "workspace.saved", workspace
+
+
+def clients():
+    """Clients, one of them switched off and one without an e-mail address."""
+    for number in range(CLIENTS):
+        client = {
+            "client_id": f"client-{number}",
+            "coach_id": "partner",
+            "email": None if number == WITHOUT_EMAIL else f"client-{number}@example.com",
+            "full_name": f"Client {number}",
+            "phone": None,
+            "goals": "Sleep",
+            "health_notes": None,
+            "height_in": 70.5,
+            "weight_lbs": None,
+            "is_active": number != INACTIVE,
+            "current_phase": "Foundation",
+            "phase_started_on": "2026-01-01",
+            "programme_id": None,
+            "created_at": f"2026-01-01T00:00:0{number}Z",
+            "origin": "import",
+        }
+        yield "client.saved", client
+
+
+def lives():
+    """What has happened in each client's life."""
+    for number in range(CLIENTS):
+        client = {"client_id": f"client-{number}"}
+        check_in = client | {"check_in_id": f"check-in-{number}"}
+        submitted = {"submitted_at": "2026-01-02T00:00:00Z", "scores": {}, "grades": {}}
+        yield "check_in.submitted", check_in | submitted
+        dose = {"dose_id": "dose-1", "per_day": 2, "from": "2026-01-01", "until": None}
+        yield "dose_schedule.saved", client | {"doses": [dose]}
+        for day in ("2026-01-04", "2026-01-05"):
+            yield "daily_log.saved", client | {"date": day}
+            log = {"dose_log_id": f"log-{number}-{day}", "dose_id": "dose-1", "date": day}
+            yield "dose.logged", client | log
+
+
+def access(base_url):
+    """Keys of one coach, the session of the other, cursors and login tokens that lead somewhere."""
+    tokens = {
+        coach: call(f"{base_url}/_local/session", {"coach_id": coach})["token"] for coach in ("partner", "settings")
+    }
+    key = {"name": "Contract", "scope": "partner"}
+    bearer = f"Bearer {tokens['partner']}"
+    keys = [call(f"{base_url}/settings/keys", key, authorization=bearer)["key"] for _ in range(KEYS)]
+    pages = [call(f"{base_url}/v1/clients?limit={limit}", x_api_key=keys[0]) for limit in (1, 3, 5)]
+
+    def link(number):
+        url = f"{base_url}/v1/clients/client-{number % INACTIVE}/login-link"
+        return call(url, {}, x_api_key=keys[number % KEYS])["login_url"]
+
+    return {
+        "keys": keys,
+        "session": tokens["settings"],
+        "cursors": [page["next_cursor"] for page in pages],
+        "tokens": [link(number).rsplit("/", 1)[1] for number in range(LINKS)],
+    }

@@ -1,0 +1,133 @@
+//! The documentation: the description, the page that shows it, and the guides. All of it comes from the service itself.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::world::{Caller, Reply, World};
+
+const DOCUMENT: &str = "/openapi.json";
+const REFERENCE: &str = "/docs";
+
+/// What the attributes of this name hold.
+fn attributes<'t>(html: &'t str, name: &str) -> Vec<&'t str> {
+    let start = format!(" {name}=\"");
+    html.split(start.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
+}
+
+/// What a style sheet loads.
+fn loads(css: &str) -> Vec<&str> {
+    css.split("url(").skip(1).map(|rest| rest.trim_start_matches(['"', '\'']).split(')').next().unwrap()).collect()
+}
+
+/// All that can be reached from the reference page by links, scripts and styles, by path.
+async fn crawl(caller: &Caller) -> BTreeMap<String, Reply> {
+    let mut found: BTreeMap<String, Reply> = BTreeMap::new();
+    let mut waiting = vec![REFERENCE.to_owned()];
+    while let Some(path) = waiting.pop() {
+        if found.contains_key(&path) {
+            continue;
+        }
+        let reply = caller.get(&path).await.expect(200);
+        let links = match reply.header("content-type").unwrap() {
+            "text/html; charset=utf-8" => [attributes(&reply.text, "href"), attributes(&reply.text, "src")].concat(),
+            "text/css; charset=utf-8" => loads(&reply.text),
+            _ => Vec::new(),
+        };
+        for link in links.into_iter().filter(|link| !link.starts_with("data:")) {
+            let own = link.starts_with('/') && !link.starts_with("//");
+            assert!(own || link.starts_with('#'), "{path} refers to {link}");
+            waiting.extend(own.then(|| link.split('#').next().unwrap().to_owned()));
+        }
+        found.insert(path, reply);
+    }
+    found
+}
+
+#[tokio::test]
+async fn the_description_is_openapi_3_1_and_open_to_everyone() {
+    let world = World::start().await;
+    let reply = world.anonymous().get(DOCUMENT).await.expect(200);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.body["openapi"], "3.1.0");
+    assert_eq!(reply.body["info"]["version"], "1.2.0");
+    assert!(reply.body["webhooks"]["new_client"].is_object() && reply.body["webhooks"]["compliance_drop"].is_object());
+}
+
+#[tokio::test]
+async fn everything_that_the_pages_need_comes_from_the_service_itself() {
+    let world = World::start().await;
+    let found = crawl(&world.anonymous()).await;
+    let paths: BTreeSet<&str> = found.keys().map(String::as_str).collect();
+    let wanted = [
+        DOCUMENT,
+        REFERENCE,
+        "/docs/guides/errors",
+        "/docs/guides/events",
+        "/docs/guides/getting-started",
+        "/docs/guides/idempotency",
+        "/docs/guides/limits",
+        "/docs/reference.js",
+        "/docs/style.css",
+        "/docs/swagger-ui-bundle.js",
+        "/docs/swagger-ui.css",
+    ];
+    assert_eq!(paths, wanted.into());
+    for (path, reply) in &found {
+        let media_type = match path.rsplit_once('.').map(|(_, extension)| extension) {
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("css") => "text/css; charset=utf-8",
+            Some(_) => "application/json",
+            None => "text/html; charset=utf-8",
+        };
+        assert_eq!(reply.header("content-type"), Some(media_type), "{path}");
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}");
+        let policy = reply.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; ") && policy.contains("frame-ancestors 'none'"), "{policy}");
+        for source in policy.split([';', ' ']).filter(|part| part.contains([':', '.', '*'])) {
+            assert_eq!(source, "data:", "{path}: {policy}");
+        }
+        assert!(!policy.contains("unsafe"), "{path}: {policy}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_whole_and_a_guide_is_rendered() {
+    let world = World::start().await;
+    let found = crawl(&world.anonymous()).await;
+    for (path, page) in found.iter().filter(|(_, reply)| reply.text.starts_with("<!doctype html>")) {
+        assert_eq!(page.text.matches("<h1").count(), 1, "{path}");
+        assert!(page.text.contains("<html lang=\"en\">") && page.text.contains("<main "), "{path}");
+        assert_eq!(page.text.matches("aria-current=\"page\"").count(), 1, "{path}");
+        assert!(attributes(&page.text, "href").contains(&REFERENCE), "{path}");
+    }
+    let errors = &found["/docs/guides/errors"].text;
+    assert!(errors.contains("<h2 id=\"codes\">Codes</h2>") && errors.contains("<td><code>email_taken</code></td>"));
+    assert!(!errors.contains("```") && !errors.contains("| ---"));
+}
+
+#[tokio::test]
+async fn a_copy_is_good_until_its_etag_changes() {
+    let world = World::start().await;
+    let caller = world.anonymous();
+    for path in [DOCUMENT, REFERENCE, "/docs/style.css", "/docs/guides/limits"] {
+        let whole = caller.get(path).await.expect(200);
+        assert_eq!(whole.header("cache-control"), Some("public, max-age=300"), "{path}");
+        let etag = whole.header("etag").unwrap();
+        let again = caller.get(path).header("if-none-match", etag).await.expect(304);
+        assert_eq!((again.text.as_str(), again.header("etag")), ("", Some(etag)), "{path}");
+        caller.get(path).header("if-none-match", "\"another\"").await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_there_is_told_as_everywhere() {
+    let world = World::start().await;
+    let caller = world.anonymous();
+    for path in ["/docs/swagger-ui.css.map", "/docs/index.html", "/docs/guides/limits.md", "/docs/guides/%2e%2e"] {
+        caller.get(path).await.refused(404, "not_found");
+    }
+    for path in ["/docs/", "/docs/guides/limits/more", "/openapi.yaml"] {
+        caller.get(path).await.refused(404, "unknown_path");
+    }
+    let other = caller.call("DELETE", REFERENCE).await.refused(405, "method_not_allowed");
+    assert_eq!(other.header("allow"), Some("GET"));
+}
