@@ -1,29 +1,79 @@
 //! One attempt: sign, send, record, and order the next.
 
-use domain::delivery::{Attempt, Next, after_attempt};
-use domain::endpoint::{EndpointStatus, SignedEndpoint};
+use std::pin::pin;
+use std::time::Duration;
+
+use chrono::TimeDelta;
+use domain::delivery::{Attempt, DELETED, Next, after_attempt, off_reason};
+use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
 use domain::signature::signature_header;
+use domain::time::Timestamp;
 use outbound::webhook::Webhook;
 use runtime::random_bytes;
 use store::delivery::{Recorded, Taken};
 
 use crate::{App, DeliverError};
 
+/// An endpoint that has not answered by then is slow.
+const SLOW_AFTER: Duration = Duration::from_secs(2);
+/// How long it counts as such.
+const SLOW_FOR: TimeDelta = TimeDelta::seconds(60);
+
 impl App {
     /// Makes the attempt, or ends the delivery where its endpoint takes none any more.
     pub(crate) async fn attempt(&self, taken: &Taken, endpoint: Option<SignedEndpoint>) -> Result<(), DeliverError> {
         match sendable(endpoint) {
             Ok(endpoint) => {
-                let line = self.send(taken, &endpoint).await;
+                let (line, retry_after) = self.send(taken, &endpoint).await;
                 let jitter = u16::from_be_bytes(random_bytes());
-                let next = after_attempt(&line.result, taken.order.attempt, self.now(), jitter);
-                self.record(taken, &line, next).await
+                let now = self.now();
+                let next = after_attempt(&line.result, retry_after.as_deref(), taken.order.attempt, now, jitter);
+                // Of what ends the endpoint it is told first: whoever takes over after a crash finds the attempt to be made again.
+                let off = self.note_failure(taken, &endpoint, next, now).await?;
+                self.record(taken, &line, next).await?;
+                self.note_success(taken, &endpoint, next, now).await;
+                match off {
+                    Some(off) => Ok(self.deliveries.end_waiting(&off.id, off_reason(off.status), now).await?),
+                    None => Ok(()),
+                }
             }
             Err(reason) => self.record(taken, &Attempt::unsent(self.now(), reason), Next::Exhausted).await,
         }
     }
 
-    async fn send(&self, taken: &Taken, signed: &SignedEndpoint) -> Attempt {
+    /// Notes what a failed attempt says of the endpoint; the endpoint, where it is switched off by it. A failure that cannot be noted is one
+    /// less to judge by; a receiver that is gone has to be known to be.
+    async fn note_failure(
+        &self,
+        taken: &Taken,
+        endpoint: &SignedEndpoint,
+        next: Next,
+        now: Timestamp,
+    ) -> Result<Option<Endpoint>, DeliverError> {
+        let coach = &taken.order.coach_id;
+        match next {
+            Next::Delivered => Ok(None),
+            Next::Gone => Ok(self.endpoints.note_gone(coach, endpoint, &self.outbox, now).await?),
+            Next::RetryAt(_) | Next::Exhausted => {
+                let noted = self.endpoints.note_failure(coach, endpoint, &taken.event_id, &self.outbox, now).await;
+                Ok(noted.unwrap_or_else(|error| {
+                    tracing::warn!(%error, "a failure of an endpoint is not noted");
+                    None
+                }))
+            }
+        }
+    }
+
+    /// Notes that an endpoint works, after the success is recorded: nothing is sent again over it.
+    async fn note_success(&self, taken: &Taken, endpoint: &SignedEndpoint, next: Next, now: Timestamp) {
+        if next == Next::Delivered
+            && let Err(error) = self.endpoints.note_success(&taken.order.coach_id, endpoint, now).await
+        {
+            tracing::warn!(%error, "a success of an endpoint is not noted");
+        }
+    }
+
+    async fn send(&self, taken: &Taken, signed: &SignedEndpoint) -> (Attempt, Option<String>) {
         let at = self.now();
         let webhook = Webhook {
             url: &signed.endpoint.url,
@@ -33,8 +83,30 @@ impl App {
             signature: signature_header(&signed.secrets, &taken.event_id, at.unix_s(), &taken.body),
             body: taken.body.clone(),
         };
-        let answer = self.webhooks.post(webhook).await;
-        Attempt { at, result: answer.result, duration_ms: answer.duration_ms, response_excerpt: answer.excerpt }
+        let answer = self.noting_slowness(taken, signed, self.webhooks.post(webhook)).await;
+        let line =
+            Attempt { at, result: answer.result, duration_ms: answer.duration_ms, response_excerpt: answer.excerpt };
+        (line, answer.retry_after)
+    }
+
+    /// Waits for an answer, and says of an endpoint that lets others wait that it does, while it still does.
+    async fn noting_slowness<T>(&self, taken: &Taken, signed: &SignedEndpoint, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        if let Ok(answer) = tokio::time::timeout(SLOW_AFTER, &mut answer).await {
+            return answer;
+        }
+        // Beside the wait: the request goes on meanwhile.
+        futures::future::join(answer, self.mark_slow(taken, signed)).await.0
+    }
+
+    async fn mark_slow(&self, taken: &Taken, signed: &SignedEndpoint) {
+        let now = self.now();
+        if signed.slow_until.is_none_or(|until| until < now + SLOW_FOR / 2) {
+            let (coach, id) = (&taken.order.coach_id, &taken.order.endpoint_id);
+            if let Err(error) = self.endpoints.mark_slow(coach, id, now + SLOW_FOR).await {
+                tracing::warn!(%error, "an endpoint that is slow is not known to be");
+            }
+        }
     }
 
     /// Records first: an order that was sent and an attempt that was forgotten would be two chains.
@@ -56,17 +128,16 @@ impl App {
                 let order = order.for_attempt(order.attempt + 1, due_at);
                 Ok(self.retries.send(&order, self.now()).await?)
             }
-            (Recorded::Done, Next::Delivered | Next::Exhausted) => Ok(()),
+            (Recorded::Done, Next::Delivered | Next::Exhausted | Next::Gone) => Ok(()),
         }
     }
 }
 
 /// The endpoint, if it takes deliveries; else why it does not, for the log.
 fn sendable(endpoint: Option<SignedEndpoint>) -> Result<SignedEndpoint, &'static str> {
-    let endpoint = endpoint.ok_or("not sent: endpoint deleted")?;
+    let endpoint = endpoint.ok_or(DELETED)?;
     match endpoint.endpoint.status {
         EndpointStatus::Enabled => Ok(endpoint),
-        EndpointStatus::Disabled => Err("not sent: endpoint disabled"),
-        EndpointStatus::Gone => Err("not sent: endpoint gone"),
+        off => Err(off_reason(off)),
     }
 }

@@ -1,9 +1,11 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
 //! Messages of a batch are worked on at once and fail one by one. Each holds an order for one attempt. The delivery's item decides
-//! whether the order still counts: messages arrive twice, late, and after a function died half-way.
+//! whether the order still counts: messages arrive twice, late, and after a function died half-way. Several for one endpoint are a crowd,
+//! which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
 
 mod attempt;
+mod crowd;
 mod order;
 
 use std::sync::Arc;
@@ -16,8 +18,11 @@ use outbound::webhook::WebhookClient;
 use runtime::{BoxError, Clock, Environment, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
+use store::outbox::Outbox;
 use store::vault::Vault;
 use store::{Db, StoreError};
+
+use crate::crowd::crowds;
 
 /// Why a message is to be brought again.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +34,9 @@ enum DeliverError {
     /// An error of ours. Brought again it fails again, until it lies with the dead letters for someone to see.
     #[error(transparent)]
     Malformed(#[from] NotAnOrder),
+    /// The endpoint of several orders could not be read, or its slots.
+    #[error(transparent)]
+    Crowd(Arc<StoreError>),
     /// Whoever is at it may die: the message has to be there then.
     #[error("the attempt is under way elsewhere")]
     Held,
@@ -39,6 +47,7 @@ pub struct App {
     clock: Arc<dyn Clock>,
     endpoints: Endpoints,
     deliveries: Deliveries,
+    outbox: Outbox,
     retries: DeliveryQueue,
     webhooks: WebhookClient,
 }
@@ -52,6 +61,7 @@ impl App {
             clock: env.clock(),
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
+            outbox: Outbox::new(env, &db, &vault)?,
             retries: DeliveryQueue::new(env, "DELIVERY_RETRIES_QUEUE_URL")?,
             webhooks: WebhookClient::new(env)?,
         })
@@ -59,9 +69,9 @@ impl App {
 
     /// Handles a batch; the answer names the messages that are to be brought again.
     pub async fn handle(&self, event: SqsEvent) -> SqsBatchResponse {
-        let outcomes = join_all(event.records.iter().map(|message| self.take(message))).await;
+        let groups = join_all(crowds(event.records).into_iter().map(|crowd| self.take(crowd))).await;
         let mut response = SqsBatchResponse::default();
-        for (message, outcome) in event.records.into_iter().zip(outcomes) {
+        for (message, outcome) in groups.into_iter().flatten() {
             let Err(error) = outcome else { continue };
             let message_id = message.message_id.unwrap_or_default();
             match &error {

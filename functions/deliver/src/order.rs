@@ -1,26 +1,28 @@
-//! Whether an order is carried out, put back because it is not due yet, or dropped because it counts no more.
+//! Whether an order is carried out, put back because it has to wait, or dropped because it counts no more.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use outbound::queue::{DeliveryOrder, read_order};
+use domain::endpoint::SignedEndpoint;
+use domain::time::Timestamp;
+use outbound::queue::DeliveryOrder;
 use store::delivery::{Claim, PuttingBack};
 
 use crate::{App, DeliverError};
 
 impl App {
-    /// Does what a message's order says.
-    pub(crate) async fn take(&self, message: &SqsMessage) -> Result<(), DeliverError> {
-        let order = read_order(message.body.as_deref().unwrap_or_default())?;
-        let now = self.now();
-        if order.due_at > now {
-            self.put_back(&order, is_redelivered(message)).await
-        } else {
-            self.carry_out(&order, is_redelivered(message)).await
-        }
+    /// Sends an order that is due on to wait for a slot.
+    pub(crate) async fn put_off(
+        &self,
+        order: &DeliveryOrder,
+        until: Timestamp,
+        redelivered: bool,
+    ) -> Result<(), DeliverError> {
+        let later = DeliveryOrder { due_at: until, ..order.clone() };
+        self.put_back(&later, redelivered).await
     }
 
     /// Sends the order on to wait for the rest of its time. Copies of a message would double at each hop of a long wait: one of them
     /// goes on. One that was brought again does too, since whoever took it before may have died before sending.
-    async fn put_back(&self, order: &DeliveryOrder, redelivered: bool) -> Result<(), DeliverError> {
+    pub(crate) async fn put_back(&self, order: &DeliveryOrder, redelivered: bool) -> Result<(), DeliverError> {
         let now = self.now();
         match self.deliveries.put_back(order, now).await? {
             PuttingBack::Noted if !redelivered => Ok(()),
@@ -29,11 +31,15 @@ impl App {
         }
     }
 
-    async fn carry_out(&self, order: &DeliveryOrder, redelivered: bool) -> Result<(), DeliverError> {
-        let endpoint = self.endpoints.get(&order.coach_id, &order.endpoint_id);
-        let (endpoint, claim) = tokio::join!(endpoint, self.deliveries.claim(order, self.now()));
-        match claim? {
-            Claim::Taken(taken) => self.attempt(&taken, endpoint?).await,
+    /// Makes the attempt, if it is still to be made.
+    pub(crate) async fn carry_out(
+        &self,
+        order: &DeliveryOrder,
+        endpoint: Option<SignedEndpoint>,
+        redelivered: bool,
+    ) -> Result<(), DeliverError> {
+        match self.deliveries.claim(order, self.now()).await? {
+            Claim::Taken(taken) => self.attempt(&taken, endpoint).await,
             // Recorded, and perhaps no more than that: whoever recorded it may have died before sending the next order.
             Claim::Stale(Some(next)) if redelivered => Ok(self.retries.send(&next, self.now()).await?),
             Claim::Stale(_) | Claim::Ended | Claim::Unknown => Ok(()),
@@ -43,7 +49,7 @@ impl App {
 }
 
 /// Whether the queue has brought this message before.
-fn is_redelivered(message: &SqsMessage) -> bool {
+pub(crate) fn is_redelivered(message: &SqsMessage) -> bool {
     let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse::<u32>().ok());
     count.is_some_and(|count| count > 1)
 }

@@ -4,6 +4,7 @@
 
 mod deliveries;
 mod keys;
+mod redelivery;
 mod session;
 mod webhooks;
 
@@ -16,6 +17,7 @@ use store::Db;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::key::Keys;
+use store::outbox::Outbox;
 use store::vault::Vault;
 use store::workspace::Workspaces;
 
@@ -28,6 +30,7 @@ struct App {
     workspaces: Workspaces,
     endpoints: Endpoints,
     deliveries: Deliveries,
+    outbox: Outbox,
     reach: Reach,
 }
 
@@ -41,6 +44,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         keys: Keys::new(env, &db)?,
         endpoints: Endpoints::new(env, &db, &vault)?,
         deliveries: Deliveries::new(env, &db, &vault)?,
+        outbox: Outbox::new(env, &db, &vault)?,
         workspaces,
         reach: reach(env.config()),
     };
@@ -50,6 +54,10 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         .route("/settings/keys/{id}", axum::routing::delete(keys::revoke))
         .route("/settings/webhooks", get(webhooks::list).post(webhooks::create))
         .route("/settings/webhooks/{id}", get(webhooks::read).patch(webhooks::change).delete(webhooks::delete))
-        .route("/settings/webhooks/{id}/deliveries", get(deliveries::list));
+        .route("/settings/webhooks/{id}/rotate-secret", post(webhooks::rotate_secret))
+        .route("/settings/webhooks/{id}/test", post(redelivery::test))
+        .route("/settings/webhooks/{id}/recover", post(redelivery::recover))
+        .route("/settings/webhooks/{id}/deliveries", get(deliveries::list))
+        .route("/settings/webhooks/{id}/deliveries/{delivery_id}/retry", post(redelivery::retry));
     Ok(router.with_state(app))
 }

@@ -2,14 +2,15 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, NewEndpoint};
+use domain::delivery::{DELETED, off_reason};
+use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointStatus, NewEndpoint};
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::random_bytes;
-use store::endpoint::{Changed, Created};
+use store::endpoint::{Changed, Created, Rotated};
 
 use crate::App;
 use crate::session::Session;
@@ -49,7 +50,13 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(&inbound.json()?)?, app.reach)?;
         match app.endpoints.change(&session.coach, &parse(&id)?, &change, session.now).await? {
-            Changed::Done(endpoint) => Reply::ok(&endpoint.view()),
+            Changed::Done(endpoint) => {
+                if endpoint.status != EndpointStatus::Enabled {
+                    let reason = off_reason(endpoint.status);
+                    app.deliveries.end_waiting(&endpoint.id, reason, session.now).await?;
+                }
+                Reply::ok(&endpoint.view())
+            }
             Changed::Gone => Err(Problem::EndpointGone),
             Changed::NotFound => Err(Problem::NotFound(ENDPOINT)),
         }
@@ -60,14 +67,32 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
 pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
-        Reply::ok(&deleted.ok_or(Problem::NotFound(ENDPOINT))?.view())
+        let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
+        app.deliveries.end_waiting(&deleted.id, DELETED, session.now).await?;
+        Reply::ok(&deleted.view())
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+pub(crate) async fn rotate_secret(
+    State(app): State<App>,
+    PathParameter(id): PathParameter,
+    inbound: Inbound,
+) -> Response {
+    let work = async |session: Session| {
+        let secret = SigningSecret::new(random_bytes());
+        match app.endpoints.rotate_secret(&session.coach, &parse(&id)?, &secret, session.now).await? {
+            Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() }),
+            Rotated::TooMany => Err(Problem::SecretLimit),
+            Rotated::NotFound => Err(Problem::NotFound(ENDPOINT)),
+        }
     };
     app.sessions.answer(&inbound, work).await
 }
 
 /// The coach's endpoint that a path names.
 pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Endpoint, Problem> {
-    let found = app.endpoints.get(&session.coach, &parse(id)?).await?;
+    let found = app.endpoints.get(&session.coach, &parse(id)?, session.now).await?;
     Ok(found.ok_or(Problem::NotFound(ENDPOINT))?.endpoint)
 }
 

@@ -3,8 +3,10 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
+use crate::endpoint::EndpointStatus;
 use crate::id::{CoachId, DeliveryId, EndpointId, EventId};
 use crate::retry::gap_after;
+use crate::retry_after::lengthened;
 use crate::time::Timestamp;
 
 /// How long deliveries and their bodies are kept.
@@ -13,6 +15,10 @@ pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
 pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// How much of a receiver's answer is kept, in bytes.
 pub const EXCERPT_BYTES: usize = 1024;
+
+const GONE: u16 = 410;
+const TOO_MANY_REQUESTS: u16 = 429;
+const UNAVAILABLE: u16 = 503;
 
 /// Where a delivery stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,16 +136,54 @@ pub enum Next {
     Delivered,
     RetryAt(Timestamp),
     Exhausted,
+    /// The receiver wants nothing any more, this or anything else.
+    Gone,
 }
 
-/// What follows attempt number `made` (from 1) that ended at `now`.
-pub fn after_attempt(result: &AttemptResult, made: u32, now: Timestamp, jitter: u16) -> Next {
-    if result.is_success() {
-        return Next::Delivered;
-    }
+/// What follows attempt number `made` (from 1) that ended at `now`. `retry_after` is what the receiver asked for; it counts where the
+/// status says that it is too busy.
+pub fn after_attempt(
+    result: &AttemptResult,
+    retry_after: Option<&str>,
+    made: u32,
+    now: Timestamp,
+    jitter: u16,
+) -> Next {
+    let retry_after = match result {
+        result if result.is_success() => return Next::Delivered,
+        AttemptResult::StatusCode(GONE) => return Next::Gone,
+        AttemptResult::StatusCode(TOO_MANY_REQUESTS | UNAVAILABLE) => retry_after,
+        AttemptResult::StatusCode(_) | AttemptResult::Error(_) => None,
+    };
     match gap_after(made, jitter) {
-        Some(gap) => Next::RetryAt(now + gap),
+        Some(gap) => Next::RetryAt(now + lengthened(gap, retry_after, now)),
         None => Next::Exhausted,
+    }
+}
+
+/// A delivery that was asked for and is on its way.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Ordered {
+    pub delivery_id: DeliveryId,
+}
+
+/// Deliveries that had failed and are on their way again.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Recovered {
+    /// How many.
+    pub deliveries: usize,
+}
+
+/// The log's line for a delivery whose endpoint is no more.
+pub const DELETED: &str = "not sent: endpoint deleted";
+
+/// The log's line for a delivery whose endpoint takes none.
+pub fn off_reason(status: EndpointStatus) -> &'static str {
+    match status {
+        EndpointStatus::Gone => "not sent: endpoint gone",
+        EndpointStatus::Disabled | EndpointStatus::Enabled => "not sent: endpoint disabled",
     }
 }
 
@@ -181,12 +225,16 @@ mod tests {
     #[case(AttemptResult::StatusCode(500), 2, Next::RetryAt(Timestamp::from_ms(60_000)))]
     #[case(AttemptResult::Error("timed out".to_owned()), 8, Next::RetryAt(Timestamp::from_ms(36_000_000)))]
     #[case(AttemptResult::StatusCode(404), 9, Next::Exhausted)]
+    #[case(AttemptResult::StatusCode(410), 1, Next::Gone)]
+    #[case(AttemptResult::StatusCode(429), 1, Next::RetryAt(Timestamp::from_ms(600_000)))]
+    #[case(AttemptResult::StatusCode(503), 1, Next::RetryAt(Timestamp::from_ms(600_000)))]
+    #[case(AttemptResult::StatusCode(503), 9, Next::Exhausted)]
     fn an_attempt_delivers_is_repeated_or_was_the_last(
         #[case] result: AttemptResult,
         #[case] made: u32,
         #[case] next: Next,
     ) {
-        assert_eq!(after_attempt(&result, made, Timestamp::from_ms(0), 0), next);
+        assert_eq!(after_attempt(&result, Some("600"), made, Timestamp::from_ms(0), 0), next);
     }
 
     #[test]

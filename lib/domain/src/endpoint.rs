@@ -1,8 +1,10 @@
 //! Webhook endpoints that a coach registers.
 
+use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::event::{EventType, PayloadMode};
+use crate::endpoint_health::EndpointHealth;
+use crate::event::{Event, EventType, PayloadMode};
 use crate::fields::{Fields, Invalid};
 use crate::id::EndpointId;
 #[cfg(feature = "openapi")]
@@ -15,8 +17,14 @@ use crate::time::Timestamp;
 pub const MAX_ENDPOINTS: usize = 20;
 /// Most characters of an endpoint's description.
 pub const MAX_DESCRIPTION_CHARS: usize = 200;
+/// How long a secret signs on after it was replaced.
+pub const SECRET_OVERLAP: TimeDelta = TimeDelta::hours(24);
+/// Most secrets that sign at once.
+pub const MAX_SECRETS: usize = 10;
 /// The reason that is given for an endpoint which its coach switched off.
 const DISABLED_BY_HAND: &str = "by hand";
+/// The reason that is given for one whose receiver wants nothing any more.
+const GONE: &str = "the receiver answered 410 Gone";
 
 /// Whether an endpoint gets events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,11 +56,14 @@ pub struct Endpoint {
 #[error("the endpoint is gone for good")]
 pub struct EndpointGone;
 
-/// An endpoint and what signs its deliveries: the current secret first, then one that still counts after a rotation.
+/// An endpoint and what signs its deliveries: the current secret first, then those that still count after a rotation.
 #[derive(Debug, Clone)]
 pub struct SignedEndpoint {
     pub endpoint: Endpoint,
     pub secrets: Vec<SigningSecret>,
+    pub health: EndpointHealth,
+    /// Until when it counts as slow to answer.
+    pub slow_until: Option<Timestamp>,
 }
 
 /// A registered webhook endpoint, without its secret.
@@ -92,14 +103,14 @@ pub struct EndpointList {
 }
 
 impl Endpoint {
-    /// Whether an event of this type is to be delivered.
-    pub fn wants(&self, event: EventType) -> bool {
-        self.status == EndpointStatus::Enabled && self.events.contains(&event)
+    /// Whether the event is to be delivered.
+    pub fn wants(&self, event: &Event) -> bool {
+        self.status == EndpointStatus::Enabled && event.is_for(&self.id, &self.events)
     }
 
-    /// Whether an event of this type happens while it is switched off, and is to be recorded as not sent.
-    pub fn misses(&self, event: EventType) -> bool {
-        self.status == EndpointStatus::Disabled && self.events.contains(&event)
+    /// Whether the event happens while it is switched off, and is to be recorded as not sent.
+    pub fn misses(&self, event: &Event) -> bool {
+        self.status == EndpointStatus::Disabled && event.is_for(&self.id, &self.events)
     }
 
     /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off changes nothing.
@@ -129,6 +140,23 @@ impl Endpoint {
             endpoint.description.clone_from(description);
         }
         Ok(endpoint)
+    }
+
+    /// The endpoint after its receiver answered 410. `None` when it is gone already.
+    pub fn gone(&self, now: Timestamp) -> Option<Self> {
+        let off = Self { status: EndpointStatus::Gone, ..self.clone() };
+        (self.status != EndpointStatus::Gone).then(|| off.because(GONE.to_owned(), now))
+    }
+
+    /// The endpoint after it has failed since then for too long. `None` when it is off already.
+    pub fn given_up(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
+        let off = Self { status: EndpointStatus::Disabled, ..self.clone() };
+        (self.status == EndpointStatus::Enabled)
+            .then(|| off.because(format!("every delivery failed since {since}"), now))
+    }
+
+    fn because(self, reason: String, now: Timestamp) -> Self {
+        Self { disabled_reason: Some(reason), disabled_at: Some(now), ..self }
     }
 
     /// As the settings API shows it.
@@ -195,6 +223,40 @@ pub struct EndpointChange {
     /// `Some(None)` clears the description.
     pub description: Option<Option<String>>,
     pub enabled: Option<bool>,
+}
+
+/// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. An endpoint's first event where it names none.
+pub fn parse_test(body: Option<&serde_json::Value>, endpoint: &Endpoint) -> Result<EventType, Invalid> {
+    const NAME_CHARS: usize = 64;
+    let asked = match body {
+        Some(body) => {
+            let fields = Fields::body(body)?;
+            fields.only(&["type"])?;
+            fields.parsed("type", NAME_CHARS, EventType::parse)?
+        }
+        None => None,
+    };
+    Ok(asked.or(endpoint.events.first().copied()).unwrap_or(EventType::NewClient))
+}
+
+/// Reads the body of `POST /settings/webhooks/{id}/recover`: since when.
+pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
+    fields.only(&["since"])?;
+    fields.required_timestamp("since")
+}
+
+/// What [`parse_test`] takes.
+#[cfg(feature = "openapi")]
+pub fn test_schema() -> Body {
+    let names = EventType::ALL.map(EventType::as_str);
+    Body::new([("type", Field::one_of(&names).about("Left out: the first event that the endpoint is subscribed to."))])
+        .closed()
+}
+
+/// What [`parse_recovery`] takes.
+#[cfg(feature = "openapi")]
+pub fn recovery_schema() -> Body {
+    Body::new([("since", Field::timestamp().required().about("Events from then on."))]).closed()
 }
 
 impl EndpointChange {
@@ -320,10 +382,18 @@ mod tests {
 
     #[test]
     fn only_an_enabled_endpoint_gets_events_and_only_a_disabled_one_misses_them() {
+        let subscribed = crate::event::tests::event();
+        let unsubscribed = Event { event_type: EventType::MessageReceived, ..subscribed.clone() };
+        let named = Event { to: vec![endpoint(EndpointStatus::Enabled).id], ..unsubscribed.clone() };
+        let other = Event { to: vec![EndpointId::parse("we_other").unwrap()], ..subscribed.clone() };
         let of = |status| {
             let endpoint = endpoint(status);
-            assert!(!endpoint.wants(EventType::MessageReceived) && !endpoint.misses(EventType::MessageReceived));
-            (endpoint.wants(EventType::NewClient), endpoint.misses(EventType::NewClient))
+            for event in [&unsubscribed, &other] {
+                assert!(!endpoint.wants(event) && !endpoint.misses(event));
+            }
+            assert_eq!(endpoint.wants(&named), endpoint.wants(&subscribed), "a step's endpoint need not subscribe");
+            assert_eq!(endpoint.misses(&named), endpoint.misses(&subscribed));
+            (endpoint.wants(&subscribed), endpoint.misses(&subscribed))
         };
         assert_eq!(of(EndpointStatus::Enabled), (true, false));
         assert_eq!(of(EndpointStatus::Disabled), (false, true));

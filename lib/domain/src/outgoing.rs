@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::contact::Contact;
+use crate::endpoint::Endpoint;
 use crate::id::{CoachId, FactId, IntakeId};
 use crate::intake::IntakeState;
 use crate::time::Timestamp;
@@ -71,6 +72,17 @@ impl OutgoingFact {
         let detail = json!({ "contact": contact });
         let cause = ["contact.updated", &contact.id.to_string()];
         Self::new("contact.updated", &cause, coach, contact.updated_at, detail)
+    }
+
+    /// `endpoint.disabled`: switched off after failing for days, or gone. Of the address the host alone: the rest may hold a secret.
+    pub fn endpoint_disabled(coach: &CoachId, endpoint: &Endpoint, at: Timestamp) -> Self {
+        let mut record = json!(endpoint.view());
+        if let Some(record) = record.as_object_mut() {
+            record.remove("url");
+            record.insert("host".to_owned(), json!(endpoint.url.host()));
+        }
+        let cause = ["endpoint.disabled", endpoint.id.as_str()];
+        Self::new("endpoint.disabled", &cause, coach, at, json!({ "endpoint": record }))
     }
 
     fn new(detail_type: &str, cause: &[&str], coach: &CoachId, at: Timestamp, detail: Value) -> Self {

@@ -8,13 +8,17 @@
 //! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
 //! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows.
 //! 5. `page`     Query, newest first: in the module `log`.
-//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
+//! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
+//! 7. `restart`, `failed_since` GetItem or Query, then a transaction with the order: in the module `restart`.
+//! 8. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
 //!
 //! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
 
 mod attempt;
+mod end;
 mod erase;
 mod log;
+mod restart;
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{
@@ -31,6 +35,7 @@ use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 
 pub use log::Page;
+pub use restart::{MAX_RECOVERED, Restarted};
 
 use attempt::StoredAttempt;
 
@@ -231,7 +236,7 @@ impl Deliveries {
             };
             match next {
                 Next::Delivered => ended(update, DeliveryStatus::Delivered),
-                Next::Exhausted => ended(update, DeliveryStatus::Failed),
+                Next::Exhausted | Next::Gone => ended(update, DeliveryStatus::Failed),
                 Next::RetryAt(at) => update
                     .update_expression(format!(
                         "SET {LINE}, next_attempt = :next, next_attempt_at = :at REMOVE {LEASE}"

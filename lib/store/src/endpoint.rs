@@ -7,11 +7,19 @@
 //! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
+//! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record.
+//! 7. `take_flight`, `land`, `mark_slow` UpdateItem: module `flights`.
+//! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
+
+mod flights;
+mod health;
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::endpoint::{
-    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
+    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP,
+    SignedEndpoint,
 };
+use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
 use domain::id::{CoachId, EndpointId};
 use domain::receiver_url::{Reach, ReceiverUrl};
@@ -22,12 +30,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit;
 use crate::db::{
-    Db, Item, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at, s, to_item,
-    updating,
+    Db, Item, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at, s,
+    stand_back, to_item, updating,
 };
 use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 use crate::workspace::key as workspace_key;
+
+pub use flights::Flight;
 
 /// How often a change that lost a race is decided anew.
 const MAX_ROUNDS: u32 = 10;
@@ -69,12 +79,35 @@ struct Record {
     disabled_at: Option<Timestamp>,
     created_at: Timestamp,
     secrets: Vec<SealedSecret>,
+    #[serde(default)]
+    health: EndpointHealth,
+    /// Until when it counts as slow to answer, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    slow_until: Option<i64>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct SealedSecret {
     #[serde(with = "serde_bytes_attribute")]
     sealed: Vec<u8>,
+    /// Until when it signs, in ms. Absent from the current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    until: Option<i64>,
+}
+
+impl SealedSecret {
+    fn counts(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| until > now.ms())
+    }
+}
+
+/// What came of changing an endpoint's secret.
+#[derive(Debug)]
+pub enum Rotated {
+    Done(Box<Endpoint>),
+    /// As many secrets sign as may.
+    TooMany,
+    NotFound,
 }
 
 /// The endpoints in the workspaces table.
@@ -108,11 +141,50 @@ impl Endpoints {
         items.map(|item| from_item::<Record>("endpoint", item)?.endpoint()).collect()
     }
 
-    /// One endpoint and what signs its deliveries.
-    pub async fn get(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<SignedEndpoint>, StoreError> {
+    /// One endpoint and what signs its deliveries now.
+    pub async fn get(
+        &self,
+        coach: &CoachId,
+        id: &EndpointId,
+        now: Timestamp,
+    ) -> Result<Option<SignedEndpoint>, StoreError> {
         let Some(record) = self.read(coach, id).await? else { return Ok(None) };
-        let secrets = record.secrets.iter().map(|secret| self.open(id, secret)).collect::<Result<_, _>>()?;
-        Ok(Some(SignedEndpoint { endpoint: record.endpoint()?, secrets }))
+        let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
+        let secrets = secrets.map(|secret| self.open(id, secret)).collect::<Result<_, _>>()?;
+        let slow_until = record.slow_until.map(Timestamp::from_ms);
+        Ok(Some(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until }))
+    }
+
+    /// Gives an endpoint another secret. The one before signs on for a while beside it.
+    pub async fn rotate_secret(
+        &self,
+        coach: &CoachId,
+        id: &EndpointId,
+        secret: &SigningSecret,
+        now: Timestamp,
+    ) -> Result<Rotated, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let Some(record) = self.read(coach, id).await? else { return Ok(Rotated::NotFound) };
+            let endpoint = record.endpoint()?;
+            let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
+            let mut secrets = vec![SealedSecret { sealed, until: None }];
+            for old in record.secrets.iter().filter(|secret| secret.counts(now)) {
+                let until = old.until.unwrap_or_else(|| (now + SECRET_OVERLAP).ms());
+                secrets.push(SealedSecret { until: Some(until), ..old.clone() });
+            }
+            if secrets.len() > MAX_SECRETS {
+                return Ok(Rotated::TooMany);
+            }
+            let writes = [
+                self.replace(Record { secrets, ..record }, &endpoint),
+                audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
+            ];
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Rotated::Done(Box::new(endpoint)));
+            }
+        }
+        Err(kept_changing())
     }
 
     /// Registers an endpoint.
@@ -136,7 +208,12 @@ impl Endpoints {
             disabled_reason: None,
             disabled_at: None,
             created_at: now,
-            secrets: vec![SealedSecret { sealed: self.vault.seal(&secret_context(&id), secret.as_bytes()) }],
+            secrets: vec![SealedSecret {
+                sealed: self.vault.seal(&secret_context(&id), secret.as_bytes()),
+                until: None,
+            }],
+            health: EndpointHealth::default(),
+            slow_until: None,
             id,
         };
         let put = Put::builder()
@@ -165,12 +242,18 @@ impl Endpoints {
         change: &EndpointChange,
         now: Timestamp,
     ) -> Result<Changed, StoreError> {
-        for _ in 0..MAX_ROUNDS {
-            let Some(record) = self.read(coach, id).await? else { return Ok(Changed::NotFound) };
-            let endpoint = match record.endpoint()?.changed(change, now) {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let Some(mut record) = self.read(coach, id).await? else { return Ok(Changed::NotFound) };
+            let before = record.endpoint()?;
+            let endpoint = match before.changed(change, now) {
                 Ok(endpoint) => endpoint,
                 Err(EndpointGone) => return Ok(Changed::Gone),
             };
+            if endpoint.status != before.status || endpoint.url != before.url {
+                // Whatever failed before, it is given its time anew.
+                record.health = EndpointHealth::default();
+            }
             let writes = [
                 self.replace(record, &endpoint),
                 audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
@@ -179,7 +262,7 @@ impl Endpoints {
                 return Ok(Changed::Done(Box::new(endpoint)));
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "an endpoint keeps changing".into() })
+        Err(kept_changing())
     }
 
     /// Deletes an endpoint; what it was, unless there is none.
@@ -194,8 +277,10 @@ impl Endpoints {
             .table_name(&self.table)
             .set_key(Some(key(coach, id)))
             .condition_expression("attribute_exists(pk)");
+        let flights = Delete::builder().table_name(&self.table).set_key(Some(flights::flights(coach, id)));
         let writes = [
             deleting(delete),
+            deleting(flights),
             self.count_down(coach),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];
@@ -287,6 +372,10 @@ impl Record {
             created_at: self.created_at,
         })
     }
+}
+
+fn kept_changing() -> StoreError {
+    StoreError::Unavailable { operation: "TransactWriteItems", source: "an endpoint keeps changing".into() }
 }
 
 const SORT_PREFIX: &str = "ENDPOINT#";

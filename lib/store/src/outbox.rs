@@ -3,7 +3,7 @@
 //!
 //! pk `<event id or fact id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the relay.
 //!
-//! 1. `put`        Part of the cause's transaction.
+//! 1. `put`, `put_events` Parts of the cause's transaction.
 //! 2. `from_image` The relay reads an entry from the stream's record.
 //! 3. `unsent`     Query `unsent` of one shard: what the stream should have carried by now and has not.
 //! 4. `get`        GetItem, for an entry that `unsent` named.
@@ -11,8 +11,12 @@
 //! 6. `delete`     DeleteItem, once sent.
 //! 7. `remove`     Part of a client's erasure.
 
+use std::borrow::Cow;
+
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use domain::delivery::DeliveryOrder;
 use domain::event::Event;
+use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -32,14 +36,20 @@ pub enum Content {
     Event(Box<Event>),
     /// To the bus.
     Fact(Box<OutgoingFact>),
+    /// To the delivery queue: a delivery that a coach asked for.
+    Order(Box<DeliveryOrder>),
+    /// To the coach, by mail.
+    Notice(Box<EndpointNotice>),
 }
 
 impl Content {
     /// The entry's key.
-    pub fn id(&self) -> &str {
+    pub fn id(&self) -> Cow<'_, str> {
         match self {
-            Self::Event(event) => event.id.as_str(),
-            Self::Fact(fact) => fact.id.as_str(),
+            Self::Event(event) => event.id.as_str().into(),
+            Self::Fact(fact) => fact.id.as_str().into(),
+            Self::Notice(notice) => notice.id().into(),
+            Self::Order(order) => format!("order_{}_{}", order.delivery_id, order.chain).into(),
         }
     }
 }
@@ -82,13 +92,22 @@ impl Outbox {
     /// Writes an entry. The id derives from the cause, so that writing it again changes nothing.
     pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> TransactWriteItem {
         let record = Record {
-            pk: content.id().to_owned(),
-            unsent_shard: shard_of(content.id()),
+            pk: content.id().into_owned(),
+            unsent_shard: shard_of(&content.id()),
             send_after: send_after.ms(),
-            sealed: self.vault.seal_json(&context(content.id()), content),
+            sealed: self.vault.seal_json(&context(&content.id()), content),
         };
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
         putting(put)
+    }
+
+    /// Writes an entry for each of these events, to be sent at once.
+    pub(crate) fn put_events(
+        &self,
+        events: impl IntoIterator<Item = Event>,
+        now: Timestamp,
+    ) -> impl Iterator<Item = TransactWriteItem> {
+        events.into_iter().map(move |event| self.put(&Content::Event(Box::new(event)), now))
     }
 
     /// Lets an entry go that was held back. An entry that has been sent in the meantime stays gone: the caller learns it from the
@@ -99,7 +118,7 @@ impl Outbox {
             .key("pk", s(content.id()))
             .update_expression("SET sealed = :sealed, send_after = :now")
             .condition_expression("attribute_exists(pk)")
-            .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(content.id()), content)))
+            .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(&content.id()), content)))
             .expression_attribute_values(":now", n(now.ms()));
         updating(update)
     }

@@ -1,0 +1,134 @@
+//! Messages of a batch by their endpoint. One on its own goes at once; several, and any for an endpoint that was slow a moment ago, take a
+//! slot first, or are put off.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use aws_lambda_events::event::sqs::SqsMessage;
+use chrono::TimeDelta;
+use domain::endpoint::SignedEndpoint;
+use domain::id::EndpointId;
+use domain::time::Timestamp;
+use futures::future::join_all;
+use outbound::queue::{DeliveryOrder, NotAnOrder, read_order};
+use runtime::random_bytes;
+use store::StoreError;
+
+use crate::order::is_redelivered;
+use crate::{App, DeliverError};
+
+/// Batches that deliver to one endpoint at once, and to one that is slow.
+const SLOTS: usize = 3;
+const SLOTS_OF_SLOW: usize = 1;
+/// How long orders wait that found no slot: so long, and up to as long again.
+const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
+const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
+
+/// What came of each message.
+type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
+
+/// A message and its order.
+pub(crate) struct Ordered {
+    message: SqsMessage,
+    order: DeliveryOrder,
+}
+
+/// Messages for one endpoint, or one that is no order.
+pub(crate) enum Crowd {
+    Orders(Vec<Ordered>),
+    Malformed(Box<SqsMessage>, NotAnOrder),
+}
+
+/// A batch by its endpoints.
+pub(crate) fn crowds(messages: Vec<SqsMessage>) -> Vec<Crowd> {
+    let mut by_endpoint: BTreeMap<EndpointId, Vec<Ordered>> = BTreeMap::new();
+    let mut crowds = Vec::new();
+    for message in messages {
+        match read_order(message.body.as_deref().unwrap_or_default()) {
+            Ok(order) => by_endpoint.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order }),
+            Err(error) => crowds.push(Crowd::Malformed(Box::new(message), error)),
+        }
+    }
+    crowds.extend(by_endpoint.into_values().map(Crowd::Orders));
+    crowds
+}
+
+impl App {
+    /// Does what the orders say.
+    pub(crate) async fn take(&self, crowd: Crowd) -> Outcomes {
+        match crowd {
+            Crowd::Malformed(message, error) => vec![(*message, Err(error.into()))],
+            Crowd::Orders(orders) => {
+                let now = self.now();
+                let (due, early): (Vec<Ordered>, Vec<Ordered>) =
+                    orders.into_iter().partition(|ordered| ordered.order.due_at <= now);
+                let put_back = async |ordered: Ordered| {
+                    let outcome = self.put_back(&ordered.order, is_redelivered(&ordered.message)).await;
+                    (ordered.message, outcome)
+                };
+                let (mut outcomes, put_back) =
+                    tokio::join!(self.deliver_all(due, now), join_all(early.into_iter().map(put_back)));
+                outcomes.extend(put_back);
+                outcomes
+            }
+        }
+    }
+
+    async fn deliver_all(&self, due: Vec<Ordered>, now: Timestamp) -> Outcomes {
+        let Some(Ordered { order, .. }) = due.first() else { return Vec::new() };
+        let (coach, id) = (order.coach_id.clone(), order.endpoint_id.clone());
+        let endpoint = match self.endpoints.get(&coach, &id, now).await {
+            Ok(endpoint) => endpoint,
+            Err(error) => return failed(due, error),
+        };
+        let slow = endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now);
+        if due.len() == 1 && !slow {
+            return self.carry_out_all(due, endpoint).await;
+        }
+        let slots = if slow { SLOTS_OF_SLOW } else { SLOTS };
+        match self.endpoints.take_flight(&coach, &id, slots, now).await {
+            Err(error) => failed(due, error),
+            Ok(None) => self.put_off_all(due, now + put_off(slow)).await,
+            Ok(Some(flight)) => {
+                let outcomes = self.carry_out_all(due, endpoint).await;
+                if let Err(error) = self.endpoints.land(&coach, &id, &flight).await {
+                    tracing::warn!(%error, "a slot is left to run out");
+                }
+                outcomes
+            }
+        }
+    }
+
+    async fn carry_out_all(&self, due: Vec<Ordered>, endpoint: Option<SignedEndpoint>) -> Outcomes {
+        let carry_out = |ordered: Ordered| {
+            let endpoint = endpoint.clone();
+            async move {
+                let redelivered = is_redelivered(&ordered.message);
+                let outcome = self.carry_out(&ordered.order, endpoint, redelivered).await;
+                (ordered.message, outcome)
+            }
+        };
+        join_all(due.into_iter().map(carry_out)).await
+    }
+
+    async fn put_off_all(&self, due: Vec<Ordered>, until: Timestamp) -> Outcomes {
+        let put_off = async |ordered: Ordered| {
+            let outcome = self.put_off(&ordered.order, until, is_redelivered(&ordered.message)).await;
+            (ordered.message, outcome)
+        };
+        join_all(due.into_iter().map(put_off)).await
+    }
+}
+
+/// Spread, so that those who were put off do not come back as one.
+fn put_off(slow: bool) -> TimeDelta {
+    let least = if slow { PUT_OFF_SLOW } else { PUT_OFF };
+    let more_ms = least.num_milliseconds() * i64::from(u16::from_be_bytes(random_bytes())) / i64::from(u16::MAX);
+    least + TimeDelta::milliseconds(more_ms)
+}
+
+/// All of them come again.
+fn failed(orders: Vec<Ordered>, error: StoreError) -> Outcomes {
+    let error = Arc::new(error);
+    orders.into_iter().map(|ordered| (ordered.message, Err(DeliverError::Crowd(Arc::clone(&error))))).collect()
+}

@@ -1,0 +1,79 @@
+//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
+//! the delivery log tells what comes of it.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::delivery::{Ordered, Recovered};
+use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery, parse_test};
+use domain::fields::Fields;
+use domain::id::{ClientId, DeliveryId, EventId};
+use domain::test_event;
+use edge::inbound::{PathParameter, PathParameters};
+use edge::{Inbound, Problem, Reply};
+use runtime::random_bytes;
+use store::delivery::{NewDelivery, Restarted};
+
+use crate::App;
+use crate::session::Session;
+use crate::webhooks::find;
+
+/// `POST /settings/webhooks/{id}/test`
+pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let endpoint = enabled(find(&app, &session, &id).await?)?;
+        let event_type = parse_test(inbound.json_if_sent()?.as_ref(), &endpoint)?;
+        let distinguisher = hex::encode(random_bytes::<12>());
+        let event_id = EventId::derive(session.now.ms(), &["test", &distinguisher]);
+        let delivery_id = DeliveryId::derive(session.now.ms(), &event_id, &endpoint.id);
+        let nobody = ClientId::parse(test_event::CLIENT).map_err(|rule| Problem::internal("send a test", rule))?;
+        let delivery = NewDelivery {
+            endpoint_id: &endpoint.id,
+            id: &delivery_id,
+            event_id: &event_id,
+            event_type: event_type.as_str(),
+            client_id: &nobody,
+            body: &test_event::body(event_type, endpoint.payload_mode, session.now),
+        };
+        app.deliveries.create_ordered(&session.coach, delivery, &app.outbox, session.now).await?;
+        Reply::accepted(&Ordered { delivery_id })
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+/// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
+pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound: Inbound) -> Response {
+    const DELIVERY: &str = "delivery";
+    let work = async |session: Session| {
+        let endpoint = enabled(find(&app, &session, path.get(0)).await?)?;
+        let delivery_id = DeliveryId::parse_whole(path.get(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
+        let whose = (&session.coach, &endpoint.id);
+        match app.deliveries.restart(whose, &delivery_id, &app.outbox, session.now).await? {
+            Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
+            Restarted::Busy => Err(Problem::DeliveryInProgress),
+            Restarted::Erased => Err(Problem::DeliveryErased),
+            Restarted::NotFound => Err(Problem::NotFound(DELIVERY)),
+        }
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+/// `POST /settings/webhooks/{id}/recover`
+pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+    let work = async |session: Session| {
+        let since = parse_recovery(Fields::body(&inbound.json()?)?)?;
+        let endpoint = enabled(find(&app, &session, &id).await?)?;
+        let whose = (&session.coach, &endpoint.id);
+        let deliveries = app.deliveries.recover(whose, since, &app.outbox, session.now).await?;
+        Reply::accepted(&Recovered { deliveries })
+    };
+    app.sessions.answer(&inbound, work).await
+}
+
+/// Nothing is sent to an endpoint that takes nothing.
+fn enabled(endpoint: Endpoint) -> Result<Endpoint, Problem> {
+    match endpoint.status {
+        EndpointStatus::Enabled => Ok(endpoint),
+        EndpointStatus::Disabled => Err(Problem::EndpointDisabled),
+        EndpointStatus::Gone => Err(Problem::EndpointGone),
+    }
+}

@@ -1,0 +1,155 @@
+//! When an endpoint that fails is switched off: five days after the first failed attempt since the last success, if the failures were of
+//! three events at least. It is judged at each failed attempt, so that an endpoint with little traffic is not switched off by one event
+//! and its retries.
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::id::EventId;
+use crate::time::Timestamp;
+
+/// How long an endpoint may fail.
+pub const PATIENCE: TimeDelta = TimeDelta::days(5);
+/// How long it fails before its coach is told.
+pub const WARN_AFTER: TimeDelta = TimeDelta::hours(24);
+/// How many events have to have failed.
+pub const LEAST_EVENTS: usize = 3;
+
+/// What is remembered of an endpoint's failures. Nothing of a healthy one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct EndpointHealth {
+    /// The first failed attempt since the last success.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failing_since: Option<Timestamp>,
+    /// Events that have failed since, as many as matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failed_events: Vec<EventId>,
+    /// Whether the coach has been told that it fails.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    warned: bool,
+}
+
+/// What a failed attempt makes of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Judgement {
+    /// It is known to fail, and has not failed for long enough.
+    Known,
+    /// There is something to remember.
+    Failing(EndpointHealth),
+    /// There is something to remember, and the coach is to be told that it has failed since then.
+    Warn(EndpointHealth, Timestamp),
+    /// It has failed since then, which is long enough.
+    TooLong(Timestamp),
+}
+
+impl EndpointHealth {
+    /// Whether there is nothing to remember.
+    pub fn is_good(&self) -> bool {
+        self.failing_since.is_none()
+    }
+
+    /// Judges a failed attempt at an event.
+    pub fn after_failure(&self, event: &EventId, at: Timestamp) -> Judgement {
+        let since = self.failing_since.map_or(at, |since| since.min(at));
+        let mut failed_events = self.failed_events.clone();
+        if failed_events.len() < LEAST_EVENTS && !failed_events.contains(event) {
+            failed_events.push(event.clone());
+        }
+        if failed_events.len() >= LEAST_EVENTS && at.utc() - since.utc() >= PATIENCE {
+            return Judgement::TooLong(since);
+        }
+        let warn = !self.warned && at.utc() - since.utc() >= WARN_AFTER;
+        let health = Self { failing_since: Some(since), failed_events, warned: self.warned || warn };
+        match health {
+            health if warn => Judgement::Warn(health, since),
+            health if health == *self => Judgement::Known,
+            health => Judgement::Failing(health),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn event(n: usize) -> EventId {
+        EventId::parse(&format!("evt_{n}")).unwrap()
+    }
+
+    fn at(hours: i64) -> Timestamp {
+        Timestamp::from_ms(hours * 3_600_000)
+    }
+
+    /// The hour at which an endpoint is switched off that fails at these events at these hours, and succeeds where there is none.
+    fn switched_off(attempts: &[(i64, Option<usize>)]) -> Option<i64> {
+        let mut health = EndpointHealth::default();
+        for (hours, failed) in attempts {
+            let Some(failed) = failed else {
+                health = EndpointHealth::default();
+                continue;
+            };
+            match health.after_failure(&event(*failed), at(*hours)) {
+                Judgement::Known => {}
+                Judgement::Failing(worse) | Judgement::Warn(worse, _) => health = worse,
+                Judgement::TooLong(_) => return Some(*hours),
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn five_days_and_three_events_are_needed() {
+        let failures =
+            |list: &[(i64, usize)]| list.iter().map(|(hours, event)| (*hours, Some(*event))).collect::<Vec<_>>();
+        assert_eq!(switched_off(&failures(&[(0, 1), (60, 2), (119, 3)])), None, "an hour too early");
+        assert_eq!(switched_off(&failures(&[(0, 1), (60, 2), (120, 3)])), Some(120));
+        assert_eq!(switched_off(&failures(&[(0, 1), (1, 2), (2, 3), (119, 3), (121, 3)])), Some(121), "at an attempt");
+        assert_eq!(switched_off(&failures(&[(0, 1), (27, 1), (130, 2), (200, 2)])), None, "two events");
+        assert_eq!(switched_off(&failures(&[(0, 1), (130, 2), (1_000, 3)])), Some(1_000), "however sparse");
+    }
+
+    #[test]
+    fn the_coach_is_told_once_after_a_day() {
+        let mut health = EndpointHealth::default();
+        let mut told = Vec::new();
+        for hours in [0, 1, 23, 24, 25, 100] {
+            match health.after_failure(&event(1), at(hours)) {
+                Judgement::Warn(worse, since) => {
+                    told.push((hours, since));
+                    health = worse;
+                }
+                Judgement::Failing(worse) => health = worse,
+                Judgement::Known | Judgement::TooLong(_) => {}
+            }
+        }
+        assert_eq!(told, [(24, at(0))]);
+    }
+
+    #[test]
+    fn a_success_starts_anew() {
+        let attempts =
+            [(0, Some(1)), (1, Some(2)), (2, Some(3)), (119, None), (121, Some(4)), (240, Some(5)), (241, Some(6))];
+        assert_eq!(switched_off(&attempts), Some(241));
+        assert_eq!(switched_off(&attempts[..6]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_remembered_decides_as_the_whole_history_would(
+            steps in prop::collection::vec((1i64..40, prop::option::weighted(0.9, 0usize..6)), 1..60)
+        ) {
+            let mut hours = 0;
+            let attempts: Vec<(i64, Option<usize>)> = steps.iter().map(|(gap, event)| { hours += gap; (hours, *event) }).collect();
+            let judged = attempts.iter().enumerate().find_map(|(index, (now, failed))| {
+                (*failed)?;
+                let past = &attempts[..=index];
+                let start = past.iter().rposition(|(_, failed)| failed.is_none()).map_or(0, |success| success + 1);
+                let since = past[start].0;
+                let events: std::collections::BTreeSet<usize> = past[start..].iter().filter_map(|(_, failed)| *failed).collect();
+                (now - since >= 120 && events.len() >= LEAST_EVENTS).then_some(*now)
+            });
+            prop_assert_eq!(switched_off(&attempts), judged);
+        }
+    }
+}

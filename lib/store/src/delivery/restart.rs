@@ -1,0 +1,155 @@
+//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
+//! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
+
+use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
+use domain::id::{CoachId, DeliveryId, EndpointId};
+use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use super::{Deliveries, ENTITY, NewDelivery, Record, SORT_PREFIX, key, partition};
+use crate::db::{Item, StoreError, Transacted, from_item, n, putting, read_failed, s, to_item, updating};
+use crate::outbox::{Content, Outbox};
+
+/// Most deliveries that one call starts anew. What failed besides, the next call finds.
+pub const MAX_RECOVERED: usize = 1_000;
+/// Transactions at once.
+const CONCURRENT_RESTARTS: usize = 16;
+
+/// What came of sending an event again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Restarted {
+    Done,
+    /// An attempt is under way.
+    Busy,
+    /// There is nothing left to send: the client is erased.
+    Erased,
+    NotFound,
+}
+
+impl Deliveries {
+    /// Sends one delivery again at once, whatever became of it so far.
+    pub async fn restart(
+        &self,
+        (coach, endpoint): (&CoachId, &EndpointId),
+        id: &DeliveryId,
+        outbox: &Outbox,
+        now: Timestamp,
+    ) -> Result<Restarted, StoreError> {
+        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
+        let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let Some(item) = get.send().await.map_err(|error| read_failed("GetItem", error))?.item else {
+            return Ok(Restarted::NotFound);
+        };
+        self.restart_read((coach, endpoint), item, outbox, now).await
+    }
+
+    /// Sends again what failed of the events since then, oldest first, at most [`MAX_RECOVERED`]. How many.
+    pub async fn recover(
+        &self,
+        (coach, endpoint): (&CoachId, &EndpointId),
+        since: Timestamp,
+        outbox: &Outbox,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let failed = self.failed_since(endpoint, since, now).await?;
+        let restarts: Vec<_> =
+            failed.into_iter().map(|item| self.restart_read((coach, endpoint), item, outbox, now)).collect();
+        let outcomes: Vec<Restarted> =
+            stream::iter(restarts).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
+        Ok(outcomes.into_iter().filter(|outcome| *outcome == Restarted::Done).count())
+    }
+
+    /// Stores a delivery that is made once by request, with its order.
+    pub async fn create_ordered(
+        &self,
+        coach: &CoachId,
+        delivery: NewDelivery<'_>,
+        outbox: &Outbox,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let order = DeliveryOrder::first(coach, delivery.endpoint_id, delivery.id, now);
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&self.record_of(delivery, now))));
+        let writes = [putting(put.condition_expression("attribute_not_exists(pk)")), ordering(outbox, order, now)];
+        self.db.transact(&writes).await.map(drop)
+    }
+
+    async fn restart_read(
+        &self,
+        (coach, endpoint): (&CoachId, &EndpointId),
+        item: Item,
+        outbox: &Outbox,
+        now: Timestamp,
+    ) -> Result<Restarted, StoreError> {
+        let record: Record = from_item(ENTITY, item)?;
+        if record.expires_at <= now.unix_s() {
+            return Ok(Restarted::NotFound);
+        }
+        if record.sealed.is_empty() {
+            return Ok(Restarted::Erased);
+        }
+        let chain = record.chain + 1;
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(endpoint, &record.id)))
+            .update_expression(
+                "SET #status = :pending, chain = :chain, next_attempt = :first, next_attempt_at = :at, expires_at = :expires \
+                 REMOVE hop, hop_owner, lease_owner, lease_until",
+            )
+            .condition_expression(
+                "chain = :seen AND size(sealed) > :nothing AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
+            )
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
+            .expression_attribute_values(":chain", n(chain))
+            .expression_attribute_values(":seen", n(record.chain))
+            .expression_attribute_values(":first", n(1))
+            .expression_attribute_values(":nothing", n(0))
+            .expression_attribute_values(":at", s(now.to_string()))
+            .expression_attribute_values(":now", n(now.ms()))
+            .expression_attribute_values(":expires", n((now + DELIVERY_RETENTION).unix_s()));
+        let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
+        let writes = [updating(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)];
+        Ok(match self.db.transact(&writes).await? {
+            Transacted::Done => Restarted::Done,
+            Transacted::Refused(_) => Restarted::Busy,
+        })
+    }
+
+    async fn failed_since(
+        &self,
+        endpoint: &EndpointId,
+        since: Timestamp,
+        now: Timestamp,
+    ) -> Result<Vec<Item>, StoreError> {
+        let mut failed: Vec<Item> = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+            let page = query
+                .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+                .filter_expression("#status = :failed AND expires_at > :now_s")
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":pk", s(partition(endpoint)))
+                .expression_attribute_values(":first", s(format!("{SORT_PREFIX}{}", DeliveryId::first_of(since.ms()))))
+                .expression_attribute_values(":last", s(format!("{SORT_PREFIX}~")))
+                .expression_attribute_values(":failed", s(DeliveryStatus::Failed.as_str()))
+                .expression_attribute_values(":now_s", n(now.unix_s()))
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            failed.extend(page.items.unwrap_or_default());
+            start = page.last_evaluated_key;
+            if start.is_none() || failed.len() >= MAX_RECOVERED {
+                failed.truncate(MAX_RECOVERED);
+                return Ok(failed);
+            }
+        }
+    }
+}
+
+fn ordering(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> TransactWriteItem {
+    outbox.put(&Content::Order(Box::new(order)), now)
+}
