@@ -13,10 +13,25 @@ use crate::address::is_public;
 /// Most characters of a receiver URL.
 pub const MAX_URL_CHARS: usize = 2048;
 
+/// Of a host name and of what lies between its dots (RFC 1035, 2.3.4).
+const MAX_NAME_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
 const LOOPBACK_NAME: &str = "localhost";
-/// Names that lead into private networks or to a cloud's metadata, and every name below them.
-const REFUSED_NAMES: [&str; 7] =
-    [LOOPBACK_NAME, "internal", "local", "localdomain", "home.arpa", "instance-data", "metadata"];
+/// Names that lead into private networks or to a cloud's metadata, and every name below them. Where such a name resolves to a private
+/// address, the address is refused too: this list gives the reason early, and holds where a resolver is told otherwise.
+const REFUSED_NAMES: [&str; 11] = [
+    LOOPBACK_NAME,
+    "internal",
+    "local",
+    "localdomain",
+    "home.arpa",
+    "metadata",
+    "instance-data",
+    "rancher-metadata",
+    "metadata.goog",
+    "metadata.tencentyun.com",
+    "metadata.platformequinix.com",
+];
 
 /// What may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +73,7 @@ impl ReceiverUrl {
             Some(Host::Ipv4(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
             Some(Host::Ipv6(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
             Some(Host::Domain(name)) if is_refused_name(name) && !loopback_allowed => return Err(REFUSED_NAME),
+            Some(Host::Domain(name)) if !is_host_name(name) => return Err(MALFORMED_NAME),
             Some(_) => {}
         }
         Ok(Self(url))
@@ -80,7 +96,8 @@ impl ReceiverUrl {
 }
 
 const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
-const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local)";
+const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
+const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";
 
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
@@ -89,6 +106,16 @@ fn is_loopback(url: &Url) -> bool {
         Some(Host::Ipv6(address)) => address.to_canonical().is_loopback(),
         None => false,
     }
+}
+
+/// The URL parser lets more through than a name server, a certificate or an HTTP library takes. Underscores are common all the same.
+fn is_host_name(name: &str) -> bool {
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_label = |label: &str| {
+        (1..=MAX_LABEL_BYTES).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
+    };
+    name.len() <= MAX_NAME_BYTES && name.split('.').all(is_label)
 }
 
 fn is_refused_name(name: &str) -> bool {
@@ -107,47 +134,4 @@ impl fmt::Debug for ReceiverUrl {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[rstest::rstest]
-    #[case("https://hooks.example.com/a?b=c", true)]
-    #[case("https://8.8.8.8/", true)]
-    #[case("http://hooks.example.com/", false)]
-    #[case("ftp://hooks.example.com/", false)]
-    #[case("hooks.example.com", false)]
-    #[case("https://user:pw@hooks.example.com/", false)]
-    #[case("https://hooks.example.com/#x", false)]
-    #[case("https://localhost/", false)]
-    #[case("https://LOCALHOST./", false)]
-    #[case("https://a.localhost/", false)]
-    #[case("https://db.internal/", false)]
-    #[case("https://printer.local/", false)]
-    #[case("https://notlocal/", true)]
-    #[case("https://127.0.0.1/", false)]
-    #[case("https://2130706433/", false)]
-    #[case("https://0x7f.1/", false)]
-    #[case("https://0177.0.0.1/", false)]
-    #[case("https://[::1]/", false)]
-    #[case("https://[::ffff:169.254.169.254]/", false)]
-    #[case("https://169.254.169.254/latest/meta-data", false)]
-    fn a_receiver_url_is_https_to_a_public_host(#[case] text: &str, #[case] accepted: bool) {
-        assert_eq!(ReceiverUrl::parse(text, Reach::Public).is_ok(), accepted);
-    }
-
-    #[test]
-    fn a_local_run_also_reaches_loopback_and_nothing_else() {
-        let parse = |text| ReceiverUrl::parse(text, Reach::PublicAndLoopback).is_ok();
-        assert!(parse("http://127.0.0.1:9000/hook") && parse("http://localhost:9000/") && parse("http://[::1]/"));
-        assert!(!parse("https://10.0.0.1/") && !parse("http://169.254.169.254/") && !parse("https://db.internal/"));
-        assert!(
-            parse("https://hooks.example.com/") && !parse("http://hooks.example.com/") && !parse("http://8.8.8.8/")
-        );
-    }
-
-    #[test]
-    fn debug_shows_the_host_alone() {
-        let url = ReceiverUrl::parse("https://hooks.example.com/secret-path", Reach::Public).unwrap();
-        assert_eq!(format!("{url:?}"), "ReceiverUrl(hooks.example.com)");
-    }
-}
+mod tests;

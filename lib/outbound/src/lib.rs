@@ -3,6 +3,6 @@
 pub mod bus;
 pub mod mail;
 pub mod queue;
-mod resolve;
+pub mod resolve;
 pub mod webhook;
 mod webhook_error;

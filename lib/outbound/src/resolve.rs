@@ -1,10 +1,39 @@
 //! Name resolution for receivers: an answer that holds an address which may not be reached is refused as a whole, and the connection
 //! goes to the addresses that were checked. A name that turns to a private address later (DNS rebinding) gains nothing.
 
+use std::future::Future;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
 
 use domain::receiver_url::Reach;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+
+/// Addresses of a name that are tried. They share the time for connecting: a hundred of them would leave none of them any.
+const MAX_TRIED: usize = 8;
+
+/// The addresses of a name, later.
+pub type Lookup = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
+
+/// Who knows the addresses of names.
+pub trait Names: Send + Sync + 'static {
+    /// All addresses of the name, unchecked.
+    fn lookup(&self, name: &str) -> Lookup;
+}
+
+/// The operating system's resolver.
+pub struct SystemNames;
+
+impl Names for SystemNames {
+    fn lookup(&self, name: &str) -> Lookup {
+        let name = name.to_owned();
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((name, 0)).await?;
+            Ok(found.map(|address| address.ip()).collect())
+        })
+    }
+}
 
 /// Why a name leads nowhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,19 +44,21 @@ pub(crate) enum ResolveError {
     NotAllowed,
 }
 
-/// Resolves by the operating system and checks what it says.
+/// Resolves names and checks what comes of it.
 pub(crate) struct CheckedResolver {
     pub(crate) reach: Reach,
+    pub(crate) names: Arc<dyn Names>,
 }
 
 impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let reach = self.reach;
+        let lookup = self.names.lookup(name.as_str());
         Box::pin(async move {
+            let found = lookup.await.map_err(|_| ResolveError::NotFound)?;
+            let addresses = check(found, reach)?;
             // Port 0 is replaced by the URL's.
-            let found = tokio::net::lookup_host((name.as_str(), 0)).await.map_err(|_| ResolveError::NotFound)?;
-            let addresses = check(found.map(|address| address.ip()).collect(), reach)?;
-            Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0))) as Addrs)
+            Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0)).take(MAX_TRIED)) as Addrs)
         })
     }
 }
@@ -48,6 +79,7 @@ mod tests {
     #[case(&[], Reach::Public, Err(ResolveError::NotFound))]
     #[case(&["8.8.8.8", "2606:4700::1111"], Reach::Public, Ok(2))]
     #[case(&["8.8.8.8", "10.0.0.1"], Reach::Public, Err(ResolveError::NotAllowed))]
+    #[case(&["2606:4700::1111", "::ffff:8.8.8.8"], Reach::Public, Err(ResolveError::NotAllowed))]
     #[case(&["127.0.0.1"], Reach::Public, Err(ResolveError::NotAllowed))]
     #[case(&["127.0.0.1", "::1"], Reach::PublicAndLoopback, Ok(2))]
     #[case(&["127.0.0.1", "169.254.169.254"], Reach::PublicAndLoopback, Err(ResolveError::NotAllowed))]
@@ -58,5 +90,12 @@ mod tests {
     ) {
         let addresses = found.iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(check(addresses, reach).map(|checked| checked.len()), outcome);
+    }
+
+    #[tokio::test]
+    async fn the_machines_own_names_are_refused_in_production() {
+        let resolver = CheckedResolver { reach: Reach::Public, names: Arc::new(SystemNames) };
+        let refused = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        assert_eq!(refused.to_string(), "address not allowed");
     }
 }

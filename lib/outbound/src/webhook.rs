@@ -1,28 +1,44 @@
 //! The HTTP client for receivers. Nothing about a receiver is trusted: where it is, how fast it answers, how much it says.
 //!
-//! One deadline covers name, connection, answer and body. Redirects are not followed, no proxy is asked, nothing is decompressed. Names are
-//! checked by the resolver; addresses in URLs, which no resolver sees, before sending.
+//! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing is decompressed.
+//! Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
+//!
+//! An attempt sends its request once at most. The status counts when it came in time and the body after it ended in time: complete, cut
+//! off at 64 KiB, or broken off. A body that is still dripping at the deadline is a failure, whatever the status.
+
+mod excerpt;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use domain::delivery::{AttemptResult, EXCERPT_BYTES};
+use domain::delivery::AttemptResult;
 use domain::id::EventId;
 use domain::receiver_url::{Reach, ReceiverUrl};
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::redirect::Policy;
-use reqwest::{Client, Response};
+use reqwest::{Client, Response, retry};
 use runtime::{BoxError, Config, Environment};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::time::{Instant, timeout_at};
 
-use crate::resolve::CheckedResolver;
+use crate::resolve::{CheckedResolver, Names, SystemNames};
 use crate::webhook_error::{ADDRESS_NOT_ALLOWED, reason};
+
+use excerpt::Excerpt;
 
 /// A receiver has to have answered by then.
 const DEADLINE: Duration = Duration::from_secs(15);
-/// What is read of an answer, so that its connection can be used again.
+/// What is read of an answer's body, so that its connection can be used again. The chunk that reaches it is the last.
 const MAX_READ_BYTES: usize = 64 * 1024;
 /// Shorter than the idle time-outs of common servers: a connection that they have closed is not tried.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
+/// What connecting may take longer than all the rest, so that it is the deadline that ends it.
+const CONNECT_GRACE: Duration = Duration::from_secs(1);
+/// An HTTP/2 connection that does not answer is not used for the next attempt, which would wait for it in vain again.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+/// What an HTTP/2 receiver may send unasked, on a stream and on all streams of a connection.
+const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
+const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 const USER_AGENT: &str = "partner-api-webhooks/1";
 
 /// One signed request.
@@ -42,8 +58,10 @@ pub struct Webhook<'a> {
 pub struct Answer {
     pub result: AttemptResult,
     pub duration_ms: u32,
-    /// The beginning of the answer's body, at most [`EXCERPT_BYTES`]; `None` without one.
+    /// The beginning of the answer's body, at most [`domain::delivery::EXCERPT_BYTES`]; `None` without one.
     pub excerpt: Option<String>,
+    /// The answer's `Retry-After`, as it came.
+    pub retry_after: Option<String>,
 }
 
 /// Where webhooks may be sent: the variable `ALLOW_LOOPBACK_RECEIVERS`, which local runs alone set, adds loopback and http.
@@ -60,19 +78,26 @@ pub struct WebhookClient {
 }
 
 impl WebhookClient {
-    /// A client that reaches what the environment allows.
+    /// A client that reaches what the environment allows, and trusts Mozilla's list of certificate authorities.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        Self::reaching(reach(env.config()), DEADLINE)
+        let authorities = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        Self::with(reach(env.config()), DEADLINE, Arc::new(SystemNames), authorities)
     }
 
-    fn reaching(reach: Reach, deadline: Duration) -> Result<Self, BoxError> {
-        // The HTTP client looks for the process's provider. An error says that there is one already, which is as good: it is the same.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+    /// A client that goes by these names and trusts these authorities.
+    pub fn with(
+        reach: Reach,
+        deadline: Duration,
+        names: Arc<dyn Names>,
+        authorities: RootCertStore,
+    ) -> Result<Self, BoxError> {
         let client = Client::builder()
-            .use_rustls_tls()
+            .use_preconfigured_tls(tls(authorities)?)
             .https_only(reach == Reach::Public)
-            .dns_resolver(Arc::new(CheckedResolver { reach }))
+            .dns_resolver(Arc::new(CheckedResolver { reach, names }))
             .redirect(Policy::none())
+            // By default, a request is sent again when an HTTP/2 receiver says that it did not look at it.
+            .retry(retry::never())
             .no_proxy()
             .no_gzip()
             .no_brotli()
@@ -80,7 +105,13 @@ impl WebhookClient {
             .no_deflate()
             .referer(false)
             .user_agent(USER_AGENT)
+            // Shared out among the addresses of a name: one that drops packets leaves time for the next.
+            .connect_timeout(deadline + CONNECT_GRACE)
             .pool_idle_timeout(IDLE_TIMEOUT)
+            .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+            .http2_keep_alive_interval(PING_INTERVAL)
+            .http2_keep_alive_timeout(PING_INTERVAL)
             .build()?;
         Ok(Self { client, reach, deadline })
     }
@@ -88,61 +119,69 @@ impl WebhookClient {
     /// Makes one attempt. Whatever comes of it is an answer.
     pub async fn post(&self, webhook: Webhook<'_>) -> Answer {
         let started = Instant::now();
-        let (result, excerpt) = if ReceiverUrl::parse(webhook.url.expose(), self.reach).is_err() {
-            (Err(ADDRESS_NOT_ALLOWED.to_owned()), None)
-        } else {
-            match tokio::time::timeout(self.deadline, self.exchange(webhook)).await {
-                Ok(Ok((status, excerpt))) => (Ok(status), excerpt),
-                Ok(Err(error)) => (Err(reason(&error).to_owned()), None),
-                Err(_elapsed) => (Err(format!("timed out after {} s", self.deadline.as_secs())), None),
-            }
-        };
-        let result = result.map_or_else(AttemptResult::Error, AttemptResult::StatusCode);
-        let duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        Answer { result, duration_ms, excerpt }
+        let mut answer = self.exchange(webhook, started + self.deadline).await;
+        answer.duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        answer
     }
 
-    async fn exchange(&self, webhook: Webhook<'_>) -> Result<(u16, Option<String>), reqwest::Error> {
-        let request = self.client.post(webhook.url.url().clone()).header(CONTENT_TYPE, "application/json");
-        let request = request
+    async fn exchange(&self, webhook: Webhook<'_>, deadline: Instant) -> Answer {
+        if ReceiverUrl::parse(webhook.url.expose(), self.reach).is_err() {
+            return failure(ADDRESS_NOT_ALLOWED.to_owned());
+        }
+        let response = match timeout_at(deadline, self.send(webhook)).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(error)) => return failure(reason(&error).to_owned()),
+            Err(_elapsed) => return failure(format!("timed out after {} s", self.deadline.as_secs())),
+        };
+        let status = response.status().as_u16();
+        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let mut beginning = Excerpt::default();
+        let result = match timeout_at(deadline, read(response, &mut beginning)).await {
+            Ok(()) => AttemptResult::StatusCode(status),
+            Err(_elapsed) => AttemptResult::Error(format!(
+                "timed out after {} s: status {status}, but no end of the answer",
+                self.deadline.as_secs()
+            )),
+        };
+        Answer { result, duration_ms: 0, excerpt: beginning.into_text(), retry_after }
+    }
+
+    async fn send(&self, webhook: Webhook<'_>) -> Result<Response, reqwest::Error> {
+        let request = self
+            .client
+            .post(webhook.url.url().clone())
+            .header(CONTENT_TYPE, "application/json")
             .header("webhook-id", webhook.event_id.as_str())
             .header("webhook-timestamp", webhook.unix_s)
             .header("webhook-signature", webhook.signature)
             .header("x-service-event", webhook.event_type);
-        let response = request.body(webhook.body).send().await?;
-        let status = response.status().as_u16();
-        Ok((status, excerpt(&beginning(response).await)))
+        request.body(webhook.body).send().await
     }
 }
 
-/// The first bytes of the body. A body that breaks off does not take back the status that came before it.
-async fn beginning(mut response: Response) -> Vec<u8> {
-    let mut kept = Vec::new();
+fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions)?
+        .with_root_certificates(authorities)
+        .with_no_client_auth();
+    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    Ok(config)
+}
+
+fn failure(reason: String) -> Answer {
+    Answer { result: AttemptResult::Error(reason), duration_ms: 0, excerpt: None, retry_after: None }
+}
+
+/// Reads the body until it ends, breaks off or gets too long.
+async fn read(mut response: Response, beginning: &mut Excerpt) {
     let mut read_bytes = 0;
     while let Ok(Some(chunk)) = response.chunk().await {
-        let room = EXCERPT_BYTES - kept.len();
-        kept.extend_from_slice(&chunk[..chunk.len().min(room)]);
+        beginning.add(&chunk);
         read_bytes += chunk.len();
         if read_bytes >= MAX_READ_BYTES {
             break;
         }
     }
-    kept
 }
-
-/// The bytes as text of no more bytes than they are. A character that the limit cuts is left out; what is no text is marked.
-fn excerpt(bytes: &[u8]) -> Option<String> {
-    if bytes.is_empty() {
-        return None;
-    }
-    let cut = match std::str::from_utf8(bytes) {
-        Err(error) if error.error_len().is_none() && bytes.len() == EXCERPT_BYTES => error.valid_up_to(),
-        _ => bytes.len(),
-    };
-    let mut text = String::from_utf8_lossy(&bytes[..cut]).into_owned();
-    text.truncate(text.floor_char_boundary(EXCERPT_BYTES));
-    Some(text)
-}
-
-#[cfg(test)]
-mod tests;

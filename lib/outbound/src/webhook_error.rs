@@ -16,7 +16,12 @@ pub(crate) fn reason(error: &reqwest::Error) -> &'static str {
         }
         cause = current.source();
     }
-    if error.is_connect() { "no connection" } else { "no valid HTTP answer" }
+    match (error.is_connect(), error.is_timeout()) {
+        (true, true) => "connection timed out",
+        (true, false) => "no connection",
+        (false, true) => "connection lost",
+        (false, false) => "no valid HTTP answer",
+    }
 }
 
 fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
@@ -32,9 +37,14 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = cause.downcast_ref::<std::io::Error>() {
         return of_io(error);
     }
+    if let Some(error) = cause.downcast_ref::<h2::Error>() {
+        return of_h2(error);
+    }
     let error = cause.downcast_ref::<hyper::Error>()?;
-    if error.is_incomplete_message() {
-        Some("connection closed before an answer")
+    if error.is_timeout() {
+        Some("connection lost")
+    } else if error.is_incomplete_message() || error.is_closed() {
+        Some(CLOSED)
     } else if error.is_parse() {
         Some("no valid HTTP answer")
     } else {
@@ -44,6 +54,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
 
 /// The address that a receiver's URL holds, or that its name resolves to, is refused.
 pub(crate) const ADDRESS_NOT_ALLOWED: &str = "address not allowed";
+const CLOSED: &str = "connection closed before an answer";
 
 /// An error of TLS comes wrapped in one of I/O, which passes its inner error's source on, not the inner error itself.
 fn of_io(error: &std::io::Error) -> Option<&'static str> {
@@ -55,8 +66,20 @@ fn of_io(error: &std::io::Error) -> Option<&'static str> {
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Some("connection reset"),
         ErrorKind::TimedOut => Some("connection timed out"),
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some("host not reachable"),
-        ErrorKind::UnexpectedEof => Some("connection closed before an answer"),
+        ErrorKind::UnexpectedEof => Some(CLOSED),
         _ => None,
+    }
+}
+
+fn of_h2(error: &h2::Error) -> Option<&'static str> {
+    if let Some(error) = error.get_io() {
+        of_io(error)
+    } else if error.is_reset() {
+        Some("HTTP/2 stream reset")
+    } else if error.is_go_away() {
+        Some(CLOSED)
+    } else {
+        None
     }
 }
 
@@ -71,6 +94,7 @@ fn of_tls(error: &TlsError) -> &'static str {
                 "TLS: certificate is for another name"
             }
             CertificateError::UnknownIssuer => "TLS: certificate issuer not trusted",
+            CertificateError::BadSignature => "TLS: certificate signature not valid",
             CertificateError::Revoked => "TLS: certificate revoked",
             _ => "TLS: certificate not valid",
         },

@@ -1,0 +1,140 @@
+//! Connections: used again where that is safe, never at the price of a request that arrives twice.
+
+use std::sync::Arc;
+
+use crate::rough::{Manner, OK, Rough};
+use crate::world::{Book, DEADLINE, client, client_with, post, said};
+use domain::receiver_url::{Reach, ReceiverUrl};
+use outbound::webhook::WebhookClient;
+use rustls::RootCertStore;
+
+#[tokio::test]
+async fn twenty_posts_go_over_one_connection() {
+    let receiver = Rough::start([Manner::says(OK)]).await;
+    let client = client();
+    for _ in 0..20 {
+        assert_eq!(said(&post(&client, &receiver.url()).await), "200");
+    }
+    assert_eq!((receiver.requests().len(), receiver.connections()), (20, 1));
+}
+
+#[tokio::test]
+async fn a_connection_is_closed_as_the_receiver_wishes() {
+    let closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
+    let receiver = Rough::start([Manner::says(closing)]).await;
+    let client = client();
+    for posted in 1..=3 {
+        assert_eq!(said(&post(&client, &receiver.url()).await), "200");
+        receiver.until_closed(posted).await;
+    }
+    assert_eq!((receiver.requests().len(), receiver.connections()), (3, 3));
+    let old = Rough::start([Manner::SaysAndCloses(b"HTTP/1.0 200 OK\r\n\r\nold".to_vec())]).await;
+    assert_eq!(post(&client, &old.url()).await.excerpt.as_deref(), Some("old"));
+}
+
+#[tokio::test]
+async fn a_connection_is_not_kept_after_an_answer_that_was_not_read_to_its_end() {
+    let overlong = [OK, b"and more than was told"].concat();
+    let late = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
+    let huge = Manner::endless("HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n");
+    for first in [huge, Manner::says(overlong), Manner::says(late)] {
+        let receiver = Rough::start([first, Manner::says(OK)]).await;
+        let client = client();
+        post(&client, &receiver.url()).await;
+        receiver.until_closed(1).await;
+        assert_eq!(said(&post(&client, &receiver.url()).await), "200");
+        assert_eq!((receiver.requests().len(), receiver.connections()), (2, 2));
+    }
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_breaks_under_a_request_costs_one_failure_and_no_second_request() {
+    for (breaking, expected) in [
+        (Manner::SaysAndResets(Vec::new()), "connection reset"),
+        (Manner::SaysAndCloses(Vec::new()), "connection closed before an answer"),
+    ] {
+        let receiver = Rough::start([Manner::says(OK), breaking, Manner::says(OK)]).await;
+        let client = client();
+        let mut results = Vec::new();
+        for _ in 0..3 {
+            results.push(said(&post(&client, &receiver.url()).await));
+        }
+        assert_eq!(results, ["200", expected, "200"]);
+        assert_eq!((receiver.requests().len(), receiver.connections()), (3, 2), "one request for each attempt");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_was_closed_while_idle_is_not_used() {
+    let receiver = Rough::start([Manner::SaysAndCloses(OK.to_vec())]).await;
+    let client = client();
+    for posted in 1..=20 {
+        // The close may be seen before the request or not at all: then nothing was sent, or it is a failure that is logged.
+        let result = said(&post(&client, &receiver.url()).await);
+        assert!(
+            ["200", "connection closed before an answer", "connection reset"].contains(&result.as_str()),
+            "{result}"
+        );
+        assert!(receiver.requests().len() <= posted, "never twice");
+        receiver.until_closed(receiver.connections()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_asked_for_at_each_connection_and_the_connection_goes_where_it_says() {
+    let receiver =
+        Rough::start([Manner::SaysAndCloses(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_vec())]).await;
+    let book = Book::of(&[("localhost", &["127.0.0.1"])]);
+    let client = client_with(DEADLINE, Arc::clone(&book) as _, RootCertStore::empty());
+    let url = format!("http://localhost:{}/", receiver.port());
+    assert_eq!((said(&post(&client, &url).await), book.lookups()), ("200".to_owned(), 1));
+    book.set("localhost", &["10.0.0.1"]);
+    assert_eq!((said(&post(&client, &url).await), book.lookups()), ("address not allowed".to_owned(), 2));
+    book.set("localhost", &["127.0.0.1", "10.0.0.1"]);
+    assert_eq!(said(&post(&client, &url).await), "address not allowed", "a mixed answer is refused whole");
+    book.set("localhost", &["127.0.0.1", "::ffff:169.254.169.254"]);
+    assert_eq!(said(&post(&client, &url).await), "address not allowed");
+    book.set("localhost", &[]);
+    assert_eq!(said(&post(&client, &url).await), "name does not resolve");
+    assert_eq!(receiver.connections(), 1);
+    book.set("localhost", &["::1", "127.0.0.1"]);
+    assert_eq!(said(&post(&client, &url).await), "200", "where one address is dead, the next is tried");
+}
+
+#[tokio::test]
+async fn production_reaches_loopback_neither_by_address_nor_by_name() {
+    let receiver = Rough::start([Manner::says(OK)]).await;
+    let book = Book::of(&[("hooks.example.com", &["127.0.0.1"]), ("mixed.example.com", &["8.8.8.8", "::1"])]);
+    let client = WebhookClient::with(Reach::Public, DEADLINE, book, RootCertStore::empty()).unwrap();
+    let port = receiver.port();
+    for url in [
+        format!("http://127.0.0.1:{port}/"),
+        format!("https://127.0.0.1:{port}/"),
+        format!("https://[::1]:{port}/"),
+        format!("https://localhost:{port}/"),
+        format!("https://hooks.example.com:{port}/"),
+        format!("https://mixed.example.com:{port}/"),
+    ] {
+        assert_eq!(said(&post(&client, &url).await), "address not allowed", "{url}");
+    }
+    assert_eq!(said(&post(&client, "https://unknown.example.com/").await), "name does not resolve");
+    assert_eq!(receiver.connections(), 0);
+    assert!(ReceiverUrl::parse(&format!("http://127.0.0.1:{port}/"), Reach::Public).is_err());
+}
+
+#[tokio::test]
+async fn a_closed_port_is_told_apart_and_a_slow_resolver_is_within_the_deadline() {
+    struct Slow;
+    impl outbound::resolve::Names for Slow {
+        fn lookup(&self, _name: &str) -> outbound::resolve::Lookup {
+            Box::pin(std::future::pending())
+        }
+    }
+    let gone = Rough::start([Manner::says(OK)]).await;
+    let url = gone.url();
+    drop(gone);
+    tokio::task::yield_now().await;
+    assert_eq!(said(&post(&client(), &url).await), "connection refused");
+    let slow = WebhookClient::with(Reach::Public, DEADLINE, Arc::new(Slow), RootCertStore::empty()).unwrap();
+    assert_eq!(said(&post(&slow, "https://hooks.example.com/").await), "timed out after 2 s");
+}

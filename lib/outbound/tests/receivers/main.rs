@@ -1,0 +1,11 @@
+//! The webhook client through its public surface, against receivers on this machine that do whatever a test wants.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
+
+mod behaviour;
+mod certificates;
+mod connections;
+mod http2;
+#[path = "../../../../tests/world/rough.rs"]
+mod rough;
+mod world;

@@ -1,0 +1,83 @@
+//! What the tests of the webhook client share: clients, names, certificates, and one look at an attempt.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use domain::delivery::AttemptResult;
+use domain::id::EventId;
+use domain::receiver_url::{Reach, ReceiverUrl};
+use outbound::resolve::{Lookup, Names};
+use outbound::webhook::{Answer, Webhook, WebhookClient};
+use rustls::RootCertStore;
+
+/// Far more than anything on this machine takes that is not slow on purpose.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(2);
+
+/// Names that a test makes up. What it does not know does not resolve.
+#[derive(Default)]
+pub(crate) struct Book {
+    pages: Mutex<HashMap<String, Vec<IpAddr>>>,
+    lookups: AtomicUsize,
+}
+
+impl Book {
+    pub(crate) fn of(names: &[(&str, &[&str])]) -> Arc<Self> {
+        let book = Self::default();
+        for (name, addresses) in names {
+            book.set(name, addresses);
+        }
+        Arc::new(book)
+    }
+
+    pub(crate) fn set(&self, name: &str, addresses: &[&str]) {
+        let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
+        self.pages.lock().unwrap().insert(name.to_owned(), addresses);
+    }
+
+    pub(crate) fn lookups(&self) -> usize {
+        self.lookups.load(Ordering::Relaxed)
+    }
+}
+
+impl Names for Book {
+    fn lookup(&self, name: &str) -> Lookup {
+        self.lookups.fetch_add(1, Ordering::Relaxed);
+        let found = self.pages.lock().unwrap().get(name).cloned();
+        Box::pin(async move { found.ok_or_else(|| std::io::Error::other("no such name")) })
+    }
+}
+
+/// A client for receivers on this machine.
+pub(crate) fn client() -> WebhookClient {
+    client_with(DEADLINE, Book::of(&[]), RootCertStore::empty())
+}
+
+pub(crate) fn client_with(deadline: Duration, book: Arc<Book>, authorities: RootCertStore) -> WebhookClient {
+    WebhookClient::with(Reach::PublicAndLoopback, deadline, book, authorities).unwrap()
+}
+
+/// One attempt to send there.
+pub(crate) async fn post(client: &WebhookClient, url: &str) -> Answer {
+    let url = ReceiverUrl::parse(url, Reach::PublicAndLoopback).unwrap();
+    let event_id = EventId::parse("evt_1").unwrap();
+    let webhook = Webhook {
+        url: &url,
+        event_id: &event_id,
+        event_type: "new_client",
+        unix_s: 1_700_000_000,
+        signature: "v1,abc".to_owned(),
+        body: b"{}".to_vec(),
+    };
+    client.post(webhook).await
+}
+
+/// What came of it, in a word.
+pub(crate) fn said(answer: &Answer) -> String {
+    match &answer.result {
+        AttemptResult::StatusCode(status) => status.to_string(),
+        AttemptResult::Error(reason) => reason.clone(),
+    }
+}
