@@ -7,9 +7,10 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::account::TempPassword;
 use domain::api_key::Scope;
+use domain::automation::{Automation, told};
 use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
-use domain::event::Event;
+use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::intake::{IntakeState, IntakeToken};
 use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
@@ -28,8 +29,8 @@ use crate::welcome::{FACT_HOLD, Stage, answer_of, password_result, welcome};
 /// How often a creation that met a change of its workspace or lead is tried.
 const MAX_ROUNDS: u32 = 5;
 
-/// What a creation reads before it writes.
-type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>);
+/// What a creation reads before it writes: the workspace, who the new client has been so far, and what it sets off.
+type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>, Vec<Automation>);
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     let admission = app.gate.partner(&inbound).await;
@@ -40,7 +41,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
         let read = async {
             match &readable {
                 Some(draft) => surroundings(&app, &partner, draft).await,
-                None => Ok((None, None)),
+                None => Ok((None, None, Vec::new())),
             }
         };
         let work = async |ticket: Option<Ticket<Stage>>, read: Result<Surroundings, StoreError>| {
@@ -58,17 +59,17 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     app.gate.answer(&inbound, admission, work).await
 }
 
-/// The workspace, and who the new client has been so far.
 async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Result<Surroundings, StoreError> {
     let phone = draft.profile.phone.as_ref().and_then(|phone| phone.key(partner.country));
     let email = draft.email.key();
     let lead = app.contacts.find_lead(&partner.coach, &email, phone.as_ref());
-    futures::future::try_join(app.workspaces.get(&partner.coach), lead).await
+    let automations = app.workspaces.automations_on(&partner.coach, &[EventType::NewClient]);
+    futures::future::try_join3(app.workspaces.get(&partner.coach), lead, automations).await
 }
 
 /// Goes on where an earlier request got to.
 async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Outcome, Problem> {
-    let read = (app.workspaces.get(&partner.coach).await?, None);
+    let read = (app.workspaces.get(&partner.coach).await?, None, Vec::new());
     let stage = ticket.stage.as_ref().ok_or_else(|| Problem::internal("create a client", "there is no stage"))?;
     welcome(app, partner, &workspace_of(&read)?.workspace, ticket, stage).await
 }
@@ -89,7 +90,7 @@ async fn settle(
         let recorded = answer_of(&answer);
         let keep = ticket.key.retention(recorded.status, true).unwrap_or_default();
         let step = if draft.send_welcome { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
-        match new.write(app, draft, workspace, read.1.as_ref(), (&ticket, step)).await? {
+        match new.write(app, draft, (workspace, &read), (&ticket, step)).await? {
             Created::Done if draft.send_welcome => {
                 return welcome(app, partner, &workspace.workspace, &ticket, &stage).await;
             }
@@ -147,8 +148,7 @@ impl NewClient {
         &self,
         app: &App,
         draft: &ClientDraft,
-        workspace: &StoredWorkspace,
-        lead: Option<&StoredContact>,
+        (workspace, (_, lead, automations)): (&StoredWorkspace, &Surroundings),
         (ticket, step): (&Ticket<Stage>, ClaimStep<'_, Stage>),
     ) -> Result<Created, StoreError> {
         let now = self.client.created_at;
@@ -158,10 +158,10 @@ impl NewClient {
             email: &draft.email,
             team: workspace.workspace.team_id.as_ref(),
             intake: IntakeWrite { id: &self.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
-            event: Event::new_client(&self.client, now),
+            events: told(Event::new_client(&self.client, now), automations),
             fact: self.fact.clone(),
             fact_after: if draft.send_welcome { now + FACT_HOLD } else { now },
-            lead,
+            lead: lead.as_ref(),
             claim: (&app.claims, &ticket.claim, step),
         };
         app.clients.create(&new, now).await

@@ -47,6 +47,20 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             app.workspaces.save_programme(programme, fact.occurred_at).await?;
             Ok(Stored::Done)
         }
+        FactBody::AutomationSaved(automation) => {
+            if app.workspaces.get(&automation.coach_id).await?.is_none() {
+                return Ok(unknown("coach_id", automation.coach_id.as_str()));
+            }
+            app.workspaces.save_automation(automation, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
+        FactBody::AutomationDeleted(automation, coach) => {
+            if app.workspaces.get(coach).await?.is_none() {
+                return Ok(unknown("coach_id", coach.as_str()));
+            }
+            app.workspaces.delete_automation(coach, automation, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
         FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, now).await,
         FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
             Recorded::Done => Ok(Stored::Done),

@@ -4,9 +4,11 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use domain::delivery::DeliveryOrder;
+use domain::email::Email;
 use domain::endpoint::Endpoint;
 use domain::event::Event;
 use domain::id::{CoachId, DeliveryId};
+use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 use futures::future::{join_all, try_join_all};
 use futures::stream::{self, StreamExt};
@@ -52,17 +54,32 @@ impl App {
             match content {
                 Content::Event(event) => self.deliver(event, endpoints).await?,
                 Content::Fact(_) => put.ok_or("the bus was not asked")??,
+                Content::Order(order) => self.queue.send(order, self.now()).await?,
+                Content::Notice(notice) => self.mail(notice).await?,
             }
             self.outbox.delete(content).await.map_err(BoxError::from)
         };
         let sent = sent.await;
         if let Err(error) = &sent {
-            tracing::error!(entry = content.id(), error = error_chain(error.as_ref()), "an entry was not sent");
+            tracing::error!(entry = &*content.id(), error = error_chain(error.as_ref()), "an entry was not sent");
         }
         sent
     }
 
-    /// Makes a delivery for each endpoint that wants the event, and notes it for each that misses it.
+    /// Tells a coach of an endpoint. A workspace keeps its own address: one that is no e-mail address is told nothing.
+    async fn mail(&self, notice: &EndpointNotice) -> Result<(), BoxError> {
+        let workspace = self.workspaces.get(&notice.coach_id).await?;
+        match workspace.map(|found| Email::parse(&found.workspace.email)) {
+            Some(Ok(email)) => Ok(self.mailer.send(&email, &notice.render()).await?),
+            Some(Err(_)) | None => {
+                tracing::warn!(endpoint = notice.endpoint_id.as_str(), "a coach has no address to be told at");
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes a delivery for each endpoint that wants the event, and notes it for each that misses it. An automation's steps may name
+    /// endpoints of other coaches, which are not among these.
     async fn deliver(&self, event: &Event, endpoints: &EndpointsByCoach) -> Result<(), BoxError> {
         let endpoints = match endpoints.get(&event.coach_id) {
             Some(Ok(endpoints)) => endpoints,
@@ -74,7 +91,7 @@ impl App {
     }
 
     async fn deliver_to(&self, endpoint: &Endpoint, event: &Event, now: Timestamp) -> Result<(), BoxError> {
-        let (wants, misses) = (endpoint.wants(event.event_type), endpoint.misses(event.event_type));
+        let (wants, misses) = (endpoint.wants(event), endpoint.misses(event));
         if !wants && !misses {
             return Ok(());
         }
@@ -106,7 +123,7 @@ impl App {
             .iter()
             .filter_map(|entry| match &entry.content {
                 Content::Event(event) => Some(&event.coach_id),
-                Content::Fact(_) => None,
+                Content::Fact(_) | Content::Order(_) | Content::Notice(_) => None,
             })
             .collect();
         let reads = coaches.into_iter().map(|coach| async move {
@@ -120,6 +137,6 @@ impl App {
 fn fact_of(content: &Content) -> Option<&domain::outgoing::OutgoingFact> {
     match content {
         Content::Fact(fact) => Some(fact),
-        Content::Event(_) => None,
+        Content::Event(_) | Content::Order(_) | Content::Notice(_) => None,
     }
 }

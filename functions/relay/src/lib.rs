@@ -14,6 +14,7 @@ use aws_lambda_events::event::dynamodb::EventRecord;
 use chrono::TimeDelta;
 use domain::time::Timestamp;
 use outbound::bus::Bus;
+use outbound::mail::Mailer;
 use outbound::queue::DeliveryQueue;
 use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
@@ -21,6 +22,7 @@ use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::outbox::{Entry, Outbox};
 use store::vault::Vault;
+use store::workspace::Workspaces;
 
 pub use event::{Event, ItemFailure, Response};
 
@@ -35,6 +37,8 @@ pub struct App {
     deliveries: Deliveries,
     queue: DeliveryQueue,
     bus: Bus,
+    workspaces: Workspaces,
+    mailer: Mailer,
 }
 
 impl App {
@@ -49,6 +53,8 @@ impl App {
             deliveries: Deliveries::new(env, &db, &vault)?,
             queue: DeliveryQueue::new(env, "DELIVERIES_QUEUE_URL")?,
             bus: Bus::new(env)?,
+            workspaces: Workspaces::new(env, &db)?,
+            mailer: Mailer::new(env)?,
         })
     }
 

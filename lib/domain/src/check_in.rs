@@ -1,6 +1,7 @@
 //! Check-ins, as much of them as the service keeps: when they came and whether they were reviewed. Never answers, never a score.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -46,20 +47,44 @@ struct Grade {
     submitted_at: Timestamp,
 }
 
+/// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written anywhere.
+#[derive(Clone, PartialEq, Eq, Default)]
+pub struct Fallen(BTreeSet<String>);
+
+impl Fallen {
+    /// Whether there is any.
+    pub fn any(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// Whether this is one of them.
+    pub fn includes(&self, system: &str) -> bool {
+        self.0.contains(system)
+    }
+}
+
+impl fmt::Debug for Fallen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fallen(..)")
+    }
+}
+
 impl Grades {
-    /// Takes over a check-in's grades and says whether one of them fell. A system that a later check-in has graded already keeps that
+    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already keeps that
     /// grade, and a check-in that is told of once more is not compared with itself.
-    pub fn take(&mut self, check_in: &CheckInId, submitted_at: Timestamp, grades: &BTreeMap<String, f64>) -> bool {
-        let mut fell = false;
+    pub fn take(&mut self, check_in: &CheckInId, submitted_at: Timestamp, grades: &BTreeMap<String, f64>) -> Fallen {
+        let mut fallen = BTreeSet::new();
         for (system, grade) in grades {
             let latest = self.0.get(system);
             if latest.is_some_and(|latest| latest.submitted_at > submitted_at) {
                 continue;
             }
-            fell |= latest.is_some_and(|latest| latest.check_in_id != *check_in && *grade < latest.grade);
+            if latest.is_some_and(|latest| latest.check_in_id != *check_in && *grade < latest.grade) {
+                fallen.insert(system.clone());
+            }
             self.0.insert(system.clone(), Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at });
         }
-        fell
+        Fallen(fallen)
     }
 
     /// Forgets what a check-in that is deleted had said.
@@ -88,17 +113,28 @@ mod tests {
     #[test]
     fn a_grade_falls_against_the_latest_of_its_own_system() {
         let mut latest = Grades::default();
+        let mut fell = |check_in: &str, days: i64, pairs: &[(&str, f64)]| {
+            let fallen = latest.take(&id(check_in), Timestamp::from_ms(days * 86_400_000), &grades(pairs));
+            fallen.0.into_iter().collect::<Vec<_>>()
+        };
+        assert!(fell("a", 1, &[("sleep", 4.0), ("gut", 2.0)]).is_empty());
+        assert!(fell("b", 2, &[("sleep", 4.0), ("mind", 1.0)]).is_empty(), "equal, and new, is no fall");
+        assert_eq!(fell("c", 3, &[("gut", 1.5), ("mind", 2.0)]), ["gut"], "compared across check-ins that skipped it");
+        assert!(fell("c", 3, &[("gut", 1.0)]).is_empty(), "not compared with itself");
+        assert!(fell("late", 1, &[("gut", 0.5)]).is_empty(), "older than the latest");
+        assert_eq!(fell("d", 4, &[("gut", 0.9), ("sleep", 3.9), ("mind", 1.5)]), ["gut", "mind", "sleep"]);
+    }
+
+    #[test]
+    fn a_deleted_check_in_is_nothing_to_compare_with() {
+        let mut latest = Grades::default();
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        assert!(!latest.take(&id("a"), at(1), &grades(&[("sleep", 4.0), ("gut", 2.0)])));
-        assert!(!latest.take(&id("b"), at(2), &grades(&[("sleep", 4.0), ("mind", 1.0)])), "equal, and new, is no fall");
-        assert!(latest.take(&id("c"), at(3), &grades(&[("gut", 1.5)])), "compared across check-ins that skipped it");
-        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 1.0)])), "not compared with itself");
-        assert!(!latest.take(&id("late"), at(1), &grades(&[("gut", 0.5)])), "older than the latest");
-        latest.forget(&id("c"));
-        assert!(
-            !latest.take(&id("d"), at(4), &grades(&[("gut", 0.0)])),
-            "a deleted check-in is nothing to compare with"
-        );
-        assert!(latest.take(&id("e"), at(5), &grades(&[("sleep", 3.9)])));
+        latest.take(&id("a"), at(1), &grades(&[("gut", 2.0), ("sleep", 4.0)]));
+        latest.take(&id("b"), at(2), &grades(&[("gut", 1.0)]));
+        latest.forget(&id("b"));
+        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 0.0)])).any());
+        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 3.9)]));
+        assert!(fallen.any() && fallen.includes("sleep") && !fallen.includes("gut"));
+        assert_eq!(format!("{fallen:?}"), "Fallen(..)");
     }
 }

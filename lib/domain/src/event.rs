@@ -5,10 +5,11 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::automation::Automation;
 use crate::client::{Client, Origin};
 use crate::email::Email;
 use crate::fact::PhaseAdvance;
-use crate::id::{CheckInId, ClientId, CoachId, EventId, MessageId};
+use crate::id::{AutomationId, CheckInId, ClientId, CoachId, EndpointId, EventId, MessageId};
 use crate::phone::Phone;
 use crate::time::Timestamp;
 
@@ -113,6 +114,8 @@ pub enum EventData {
     NewClient(NewClient),
     PhaseAdvanced(PhaseAdvanced),
     MessageReceived(MessageReceived),
+    // Before the one whose members it has besides its own.
+    LowCheckInScore(LowCheckInScore),
     CheckIn(CheckInEvent),
 }
 
@@ -156,6 +159,39 @@ pub struct CheckInEvent {
     pub check_in: CheckInRef,
 }
 
+/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no question, no
+/// threshold, no name of the automation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LowCheckInScore {
+    pub check_in: CheckInRef,
+    pub automation: AutomationRef,
+}
+
+/// A rule of a coach's that an event met, by its id alone: a name or threshold would tell the answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AutomationRef {
+    pub id: AutomationId,
+}
+
+/// A rule of a coach's that an event met.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NamedAutomation {
+    pub id: AutomationId,
+    pub name: String,
+}
+
+/// What an automation that sends an event adds to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AutomationContext {
+    // Before the one whose members it has besides its own.
+    Named(NamedAutomation),
+    ById(AutomationRef),
+}
+
 /// A check-in, without its answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -175,6 +211,12 @@ pub struct Event {
     #[serde(rename = "type")]
     pub event_type: EventType,
     pub data: EventData,
+    /// The automation that sends it, unless the data names one already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automation: Option<AutomationContext>,
+    /// The endpoints that an automation's steps name, whatever they subscribe to; empty where it is for subscribers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<EndpointId>,
 }
 
 impl Event {
@@ -188,6 +230,42 @@ impl Event {
     pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, submitted_at: Timestamp) -> Self {
         let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
         Self::of(client, event_type, check_in.as_str(), submitted_at, EventData::CheckIn(data))
+    }
+
+    /// `low_check_in_score`, once per check-in and automation.
+    pub fn low_check_in_score(
+        client: &Client,
+        check_in: &CheckInId,
+        submitted_at: Timestamp,
+        automation: &AutomationId,
+    ) -> Self {
+        let check_in = CheckInRef { id: check_in.clone(), submitted_at };
+        let cause = [check_in.id.as_str(), automation.as_str()];
+        let data = LowCheckInScore { check_in: check_in.clone(), automation: AutomationRef { id: automation.clone() } };
+        let data = EventData::LowCheckInScore(data);
+        Self::of_causes(client, EventType::LowCheckInScore, &cause, submitted_at, data)
+    }
+
+    /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None` where no step does.
+    pub fn sent_by(&self, automation: &Automation) -> Option<Self> {
+        let to = automation.endpoints();
+        if to.is_empty() {
+            return None;
+        }
+        let id = automation.id.clone();
+        let context = match self.event_type {
+            EventType::LowCheckInScore => None,
+            EventType::SystemGradeDrop => Some(AutomationContext::ById(AutomationRef { id })),
+            EventType::NewClient
+            | EventType::CheckInSubmitted
+            | EventType::PhaseAdvanced
+            | EventType::MessageReceived => {
+                Some(AutomationContext::Named(NamedAutomation { id, name: automation.name.clone() }))
+            }
+        };
+        let cause = ["automation", self.id.as_str(), automation.id.as_str()];
+        let id = EventId::derive(self.occurred_at.ms(), &cause);
+        Some(Self { id, automation: context, to, ..self.clone() })
     }
 
     /// `phase_advanced`, once per phase that was come to and time.
@@ -206,15 +284,33 @@ impl Event {
 
     /// The event that `cause`, something in the client's life, stands for.
     fn of(client: &Client, event_type: EventType, cause: &str, occurred_at: Timestamp, data: EventData) -> Self {
+        Self::of_causes(client, event_type, &[cause], occurred_at, data)
+    }
+
+    fn of_causes(
+        client: &Client,
+        event_type: EventType,
+        causes: &[&str],
+        occurred_at: Timestamp,
+        data: EventData,
+    ) -> Self {
+        let causes = [&[event_type.as_str(), client.id.as_str()], causes].concat();
         Self {
-            id: EventId::derive(occurred_at.ms(), &[event_type.as_str(), client.id.as_str(), cause]),
+            id: EventId::derive(occurred_at.ms(), &causes),
             coach_id: client.coach_id.clone(),
             client_id: client.id.clone(),
             contact: ContactDetails::of(client),
             occurred_at,
             event_type,
             data,
+            automation: None,
+            to: Vec::new(),
         }
+    }
+
+    /// Whether an endpoint is meant: one that a step names, or else one that subscribes to such events.
+    pub fn is_for(&self, endpoint: &EndpointId, subscribed: &[EventType]) -> bool {
+        if self.to.is_empty() { subscribed.contains(&self.event_type) } else { self.to.contains(endpoint) }
     }
 
     /// The body that receivers of this mode get: the same bytes on each attempt.
@@ -230,17 +326,20 @@ impl Event {
         if let Value::Object(own) = json!(self.data) {
             data.extend(own);
         }
+        if let Some(automation) = &self.automation {
+            data.insert("automation".to_owned(), json!(automation));
+        }
         let body = json!({ "type": self.event_type.as_str(), "timestamp": self.occurred_at, "data": data });
         body.to_string().into_bytes()
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::client::{Phase, Profile};
 
-    fn client() -> Client {
+    pub(crate) fn client() -> Client {
         let at = Timestamp::from_ms(1_790_000_000_000);
         let profile = Profile {
             email: Some(Email::parse("a@example.com").unwrap()),
@@ -264,7 +363,7 @@ mod tests {
         }
     }
 
-    fn event() -> Event {
+    pub(crate) fn event() -> Event {
         let client = client();
         Event::new_client(&client, client.created_at)
     }

@@ -60,6 +60,11 @@ impl<'a> Fields<'a> {
         Invalid::field(&self.named(name), rule)
     }
 
+    /// What is wrong with a field by a rule of the caller's, which completes a sentence that begins with the field's name.
+    pub fn refuse(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
+        self.invalid(name, rule)
+    }
+
     /// True when the field is there and not null.
     pub fn has(&self, name: &str) -> bool {
         self.value(name).is_some()

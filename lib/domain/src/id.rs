@@ -99,6 +99,8 @@ opaque_id! {
     FactId
     /// An intake form waiting for its client.
     IntakeId
+    /// A coach's automation. Chosen by the application.
+    AutomationId
 }
 
 impl ClientId {
@@ -147,6 +149,11 @@ impl DeliveryId {
     /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by it.
     pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
         Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
+    }
+
+    /// What ids of deliveries of events from that time on begin with, or come after.
+    pub fn first_of(at_ms: i64) -> String {
+        format!("dlv_{}", hex::encode(&at_ms.clamp(0, MAX_TIME_MS).to_be_bytes()[2..]))
     }
 
     /// The delivery id that `text` is, in the form that [`DeliveryId::derive`] gives.
@@ -213,6 +220,9 @@ mod tests {
         let early = DeliveryId::derive(1_000, &event, &endpoint);
         let late = DeliveryId::derive(1_001, &event, &endpoint);
         assert!(early < late);
+        assert!(
+            DeliveryId::first_of(1_000).as_str() < early.as_str() && *early.as_str() < *DeliveryId::first_of(1_001)
+        );
         assert_eq!(DeliveryId::parse_whole(early.as_str()), Ok(early));
     }
 }

@@ -3,6 +3,7 @@
 //! not answer or that holds what it should not.
 
 mod audit;
+mod automation;
 pub mod claim;
 pub mod client;
 pub mod contact;

@@ -67,6 +67,15 @@ fn fields_of(detail_type: &str) -> Fields {
             ("coach_id", Scalar),
             ("phases", List(&["name", "min_days", "min_compliance_pct"])),
         ],
+        "automation.saved" => &[
+            ("automation_id", Scalar),
+            ("coach_id", Scalar),
+            ("name", Scalar),
+            ("active", Scalar),
+            ("trigger", Object(&["event", "threshold", "days", "window_days", "question_id", "system"])),
+            ("steps", List(&["kind", "endpoint_id"])),
+        ],
+        "automation.deleted" => &[("automation_id", Scalar), ("coach_id", Scalar)],
         "phase.advanced" => {
             &[("client_id", Scalar), ("from_phase", Scalar), ("to_phase", Scalar), ("advanced_at", Scalar)]
         }

@@ -3,6 +3,7 @@
 //! Only known fields are ever looked at. [`cleaned`] drops everything else, so that a fact which is set aside or sent round again
 //! carries nothing that the service has no business with.
 
+mod automation;
 mod client;
 mod contact;
 mod history;
@@ -11,9 +12,10 @@ mod workspace;
 
 use serde_json::Value;
 
+use crate::automation::Automation;
 use crate::email::{Email, MAX_EMAIL_CHARS};
 use crate::fields::{Fields, Invalid};
-use crate::id::{ClientId, FactId, InvalidId, MAX_ID_CHARS};
+use crate::id::{AutomationId, ClientId, CoachId, FactId, InvalidId, MAX_ID_CHARS};
 use crate::programme::Programme;
 use crate::time::Timestamp;
 use crate::workspace::{Team, Workspace};
@@ -46,6 +48,8 @@ pub enum FactBody {
     ClientSaved(Box<ClientSaved>),
     ProgrammeSaved(Programme),
     ContactSaved(Box<ContactSaved>),
+    AutomationSaved(Box<Automation>),
+    AutomationDeleted(AutomationId, CoachId),
     OfClient(ClientId, ClientHappening),
 }
 
@@ -59,6 +63,11 @@ impl Fact {
             "client.saved" => FactBody::ClientSaved(Box::new(client::client(fields)?)),
             "programme.saved" => FactBody::ProgrammeSaved(workspace::programme(fields)?),
             "contact.saved" => FactBody::ContactSaved(Box::new(contact::contact(fields)?)),
+            "automation.saved" => FactBody::AutomationSaved(Box::new(automation::automation(fields)?)),
+            "automation.deleted" => {
+                let (automation, coach) = automation::deleted(fields)?;
+                FactBody::AutomationDeleted(automation, coach)
+            }
             _ => match history::happening(detail_type, fields) {
                 Some(read) => read.map(|(client, happening)| FactBody::OfClient(client, happening))?,
                 None => return Err(Invalid::whole("DetailType is not the name of a fact")),

@@ -29,7 +29,8 @@ pub struct NewClientWrite<'a, S> {
     /// The team that the workspace was in when it was read.
     pub team: Option<&'a TeamId>,
     pub intake: IntakeWrite<'a>,
-    pub event: Event,
+    /// `new_client`, as subscribers get it and as automations send it.
+    pub events: Vec<Event>,
     /// What the application learns.
     pub fact: OutgoingFact,
     /// Not to be told before: the welcome mail may still decide what the fact says.
@@ -109,7 +110,6 @@ impl Clients {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
         let email = Address { table: &self.table, key: key(&email_pk(new.email.key().as_str())) };
-        let event = Content::Event(Box::new(new.event.clone()));
         let fact = Content::Fact(Box::new(new.fact.clone()));
         let lead = new.lead.map(|lead| Lead { coach_id: coach.clone(), contact_id: lead.contact.id });
         let traces = Traces { lead, claim: new.claim.1.key() };
@@ -119,9 +119,9 @@ impl Clients {
             (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
             (Part::Other, self.put_if_new(&Record::new(new.client, now, kept, Versions::FIRST))),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
-            (Part::Other, self.outbox.put(&event, now)),
             (Part::Other, self.outbox.put(&fact, new.fact_after)),
         ];
+        writes.extend(self.outbox.put_events(new.events.clone(), now).map(|write| (Part::Other, write)));
         writes.extend(new.team.map(|team| (Part::Team, self.workspaces.take_team_seat(team))));
         if let Some(lead) = new.lead {
             let linked = Contact { client_id: Some(new.client.id.clone()), updated_at: now, ..lead.contact.clone() };

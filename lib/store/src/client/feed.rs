@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use domain::automation::told;
 use domain::client::{Client, Phase, Profile};
 use domain::email::Email;
-use domain::event::Event;
+use domain::event::{Event, EventType};
 use domain::fact::ClientSaved;
 use domain::id::{CoachId, TeamId};
 use domain::time::Timestamp;
+use futures::future::try_join;
 
 use crate::client::record::{Record, Versions};
 use crate::client::{Clients, MAX_ROUNDS, Standing, email_pk, key};
 use crate::db::{StoreError, Transacted, n, putting, stand_back, to_item};
 use crate::held_by::Address;
-use crate::outbox::Content;
 use crate::workspace::StoredWorkspace;
 
 /// What came of a fact.
@@ -65,7 +66,16 @@ impl Clients {
             if found.as_ref().is_some_and(|found| found.saved_at > at.ms()) {
                 return Ok(FeedOutcome::Stale);
             }
-            let Some(workspace) = self.workspaces.get(&saved.coach_id).await? else {
+            let is_told = found.is_none() && !backfill;
+            let automations = async {
+                if is_told {
+                    self.workspaces.automations_on(&saved.coach_id, &[EventType::NewClient]).await
+                } else {
+                    Ok(Vec::new())
+                }
+            };
+            let (workspace, automations) = try_join(self.workspaces.get(&saved.coach_id), automations).await?;
+            let Some(workspace) = workspace else {
                 return Ok(FeedOutcome::UnknownWorkspace);
             };
             let former = match &found {
@@ -90,9 +100,8 @@ impl Clients {
             let mut writes = vec![self.put_version(&client, found.as_deref(), at)];
             writes.extend(self.seat_writes(&seats));
             writes.extend(self.address_writes(&client, found.as_deref()).await?);
-            if found.is_none() && !backfill {
-                let event = Event::new_client(&client, at);
-                writes.push(self.outbox.put(&Content::Event(Box::new(event)), now));
+            if is_told {
+                writes.extend(self.outbox.put_events(told(Event::new_client(&client, at), &automations), now));
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(FeedOutcome::Stored);

@@ -4,7 +4,9 @@
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
+use domain::automation::Automation;
 use domain::client::Client;
+use domain::event::EventType;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 
@@ -59,6 +61,15 @@ impl Clients {
         let workspace = self.workspaces.get(&client.coach_id).await?;
         let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
         Ok(workspace.workspace.time_zone)
+    }
+
+    /// The active automations on these events of the client's coach.
+    pub(crate) async fn automations_on(
+        &self,
+        client: &Client,
+        events: &[EventType],
+    ) -> Result<Vec<Automation>, StoreError> {
+        self.workspaces.automations_on(&client.coach_id, events).await
     }
 
     /// Part of a transaction: the client has not been erased.

@@ -2,21 +2,24 @@
 //! a deletion is for good. The client's own item keeps the time of the latest one.
 
 use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades};
 use domain::client::Client;
-use domain::event::{Event, EventType};
+use domain::event::EventType;
 use domain::fact::CheckInSubmitted;
 use domain::id::{CheckInId, ClientId};
 use domain::time::Timestamp;
+use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, kept_changing, key, known, partition, take};
 use crate::client::Standing;
 use crate::db::{Item, StoreError, Transacted, b, from_item, n, putting, read_failed, s, stand_back, to_item};
-use crate::outbox::Content;
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
+/// What a check-in is judged for when it comes.
+const JUDGED: [EventType; 3] = [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
@@ -122,8 +125,12 @@ impl Records {
                 return Ok(Recorded::Done);
             }
             let first = record.submitted_at.is_none();
-            let latest = self.latest_with(client, &record, Some(check_in.submitted_at)).await?;
-            let fell = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades);
+            let is_told = first && !backfill;
+            let automations =
+                async { if is_told { self.clients.automations_on(client, &JUDGED).await } else { Ok(Vec::new()) } };
+            let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
+            let (latest, automations) = try_join(latest, automations).await?;
+            let fallen = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades);
             let mut writes = vec![self.put_check_in(Record {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
@@ -134,9 +141,9 @@ impl Records {
             if !check_in.grades.is_empty() {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
-            if first && !backfill {
-                let told = events(client, check_in, fell).map(|event| Content::Event(Box::new(event)));
-                writes.extend(told.map(|event| self.outbox.put(&event, now)));
+            if is_told {
+                let told = told_of_check_in(client, check_in, &fallen, &automations);
+                writes.extend(self.outbox.put_events(told, now));
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Recorded::Done);
@@ -198,8 +205,7 @@ impl Records {
     async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {
         let own = sk(check_in);
         let keys = vec![key(client, &own), key(client, GRADES)];
-        let (standing, items) =
-            futures::future::try_join(self.clients.standing(client), self.db.read(&self.table, keys)).await?;
+        let (standing, items) = try_join(self.clients.standing(client), self.db.read(&self.table, keys)).await?;
         let mut items = items;
         let record = match take(&mut items, &own) {
             Some(item) => from_item(ENTITY, item)?,
@@ -271,11 +277,6 @@ impl Records {
         };
         putting(put)
     }
-}
-
-fn events<'a>(client: &'a Client, check_in: &'a CheckInSubmitted, fell: bool) -> impl Iterator<Item = Event> {
-    let types = std::iter::once(EventType::CheckInSubmitted).chain(fell.then_some(EventType::SystemGradeDrop));
-    types.map(move |kind| Event::of_check_in(client, kind, &check_in.check_in, check_in.submitted_at))
 }
 
 fn sk(check_in: &CheckInId) -> String {

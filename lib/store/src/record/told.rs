@@ -1,14 +1,16 @@
 //! What is told on and not kept: a client's step to another phase, and that a message came. A mark sees to it that each is told once.
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use domain::event::Event;
+use domain::automation::{Automation, told};
+use domain::client::Client;
+use domain::event::{Event, EventType};
 use domain::fact::PhaseAdvance;
 use domain::id::{ClientId, MessageId};
 use domain::time::Timestamp;
+use futures::future::try_join;
 
 use super::{MAX_ROUNDS, Recorded, Records, kept_changing, known};
 use crate::db::{StoreError, Transacted, refused_at, stand_back};
-use crate::outbox::Content;
 
 impl Records {
     /// Tells of a step to another phase, and notes the phase unless what is stored is newer.
@@ -26,12 +28,14 @@ impl Records {
                 Ok(stored) => stored,
                 Err(outcome) => return Ok(outcome),
             };
-            let zone = self.clients.time_zone_of(&stored.client).await?;
+            let client = &stored.client;
+            let automations = self.automations(client, EventType::PhaseAdvanced, backfill);
+            let (zone, automations) = try_join(self.clients.time_zone_of(client), automations).await?;
             let started_on = advance.advanced_at.utc().with_timezone(&zone).date_naive();
             let phase = self.clients.set_phase(&stored, &advance.to_phase, started_on, said_at);
-            let event = Event::phase_advanced(&stored.client, advance);
+            let event = Event::phase_advanced(client, advance);
             let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
-            writes.extend(self.told(backfill, event, now));
+            writes.extend(self.tell(backfill, event, &automations, now));
             match self.db.transact(&writes).await? {
                 Transacted::Done => return Ok(Recorded::Done),
                 Transacted::Refused(reasons) if refused_at(&reasons, 0) => return Ok(Recorded::Done),
@@ -54,16 +58,34 @@ impl Records {
             Ok(stored) => stored,
             Err(outcome) => return Ok(outcome),
         };
+        let automations = self.automations(&stored.client, EventType::MessageReceived, backfill).await?;
         let event = Event::message_received(&stored.client, message, received_at);
         let mut writes =
             vec![self.mark(client_id, &format!("MESSAGE#{message}"), now), self.clients.still_there(client_id)];
-        writes.extend(self.told(backfill, event, now));
+        writes.extend(self.tell(backfill, event, &automations, now));
         // Refused: it was told before, or the client has been erased.
         self.db.transact(&writes).await?;
         Ok(Recorded::Done)
     }
 
-    fn told(&self, backfill: bool, event: Event, now: Timestamp) -> Option<TransactWriteItem> {
-        (!backfill).then(|| self.outbox.put(&Content::Event(Box::new(event)), now))
+    /// The automations that wait for the event. A backfill sets none off.
+    async fn automations(
+        &self,
+        client: &Client,
+        event: EventType,
+        backfill: bool,
+    ) -> Result<Vec<Automation>, StoreError> {
+        if backfill { Ok(Vec::new()) } else { self.clients.automations_on(client, &[event]).await }
+    }
+
+    fn tell(
+        &self,
+        backfill: bool,
+        event: Event,
+        automations: &[Automation],
+        now: Timestamp,
+    ) -> impl Iterator<Item = TransactWriteItem> {
+        let events = if backfill { Vec::new() } else { told(event, automations) };
+        self.outbox.put_events(events, now)
     }
 }

@@ -1,0 +1,167 @@
+//! Automations: a coach's rules, each with a trigger and with steps, of which the Webhook ones are ours to take.
+//!
+//! Those on emitted events are judged when their cause comes in, against what it says and nothing else. Scores and grades are compared
+//! here and dropped. What comes out is events, which name an automation and not what met it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::check_in::Fallen;
+use crate::client::Client;
+use crate::event::{Event, EventType};
+use crate::fact::CheckInSubmitted;
+use crate::id::{AutomationId, CoachId, EndpointId};
+
+/// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A check-in meets
+/// three kinds, one of which tells subscribers of each automation besides: all of it and the check-in itself fit one transaction of 100.
+pub const MAX_TRIGGERED: usize = 20;
+
+/// A coach's automation.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Automation {
+    pub id: AutomationId,
+    pub coach_id: CoachId,
+    pub name: String,
+    pub active: bool,
+    pub trigger: Trigger,
+    pub steps: Vec<Step>,
+}
+
+/// What sets an automation off: an event that is emitted anyway, or a state that a sweep finds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Trigger {
+    NewClient,
+    CheckInSubmitted,
+    PhaseAdvanced,
+    MessageReceived,
+    LowCheckInScore {
+        threshold: f64,
+        /// `None`: any question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question_id: Option<String>,
+    },
+    SystemGradeDrop {
+        /// `None`: any wellness system.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        system: Option<String>,
+    },
+    ComplianceDrop {
+        /// In percent.
+        threshold: f64,
+        window_days: u32,
+    },
+    ComplianceMilestone {
+        /// In percent.
+        threshold: f64,
+        window_days: u32,
+    },
+    PhaseEligible,
+    CheckInInactivity {
+        days: u32,
+    },
+    DailyLogInactivity {
+        days: u32,
+    },
+}
+
+impl Trigger {
+    /// The emitted event that it waits for; `None` where a sweep judges it.
+    pub fn emitted(&self) -> Option<EventType> {
+        match self {
+            Self::NewClient => Some(EventType::NewClient),
+            Self::CheckInSubmitted => Some(EventType::CheckInSubmitted),
+            Self::PhaseAdvanced => Some(EventType::PhaseAdvanced),
+            Self::MessageReceived => Some(EventType::MessageReceived),
+            Self::LowCheckInScore { .. } => Some(EventType::LowCheckInScore),
+            Self::SystemGradeDrop { .. } => Some(EventType::SystemGradeDrop),
+            Self::ComplianceDrop { .. }
+            | Self::ComplianceMilestone { .. }
+            | Self::PhaseEligible
+            | Self::CheckInInactivity { .. }
+            | Self::DailyLogInactivity { .. } => None,
+        }
+    }
+
+    /// Whether one of these scores is below the threshold, or the one of the question that it is about.
+    fn is_met_by_scores(&self, scores: &BTreeMap<String, f64>) -> bool {
+        match self {
+            Self::LowCheckInScore { threshold, question_id: Some(question) } => {
+                scores.get(question).is_some_and(|score| score < threshold)
+            }
+            Self::LowCheckInScore { threshold, question_id: None } => scores.values().any(|score| score < threshold),
+            _ => false,
+        }
+    }
+
+    /// Whether one of these grades fell, or the one of the system that it is about.
+    fn is_met_by_grades(&self, fallen: &Fallen) -> bool {
+        match self {
+            Self::SystemGradeDrop { system: Some(system) } => fallen.includes(system),
+            Self::SystemGradeDrop { system: None } => fallen.any(),
+            _ => false,
+        }
+    }
+}
+
+/// A step of an automation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "step", rename_all = "snake_case")]
+pub enum Step {
+    /// Sends the event to an endpoint.
+    Webhook { endpoint_id: EndpointId },
+    /// Something that the application does itself.
+    Other { kind: String },
+}
+
+impl Automation {
+    /// The endpoints that its steps name, each once.
+    pub fn endpoints(&self) -> Vec<EndpointId> {
+        let named = self.steps.iter().filter_map(|step| match step {
+            Step::Webhook { endpoint_id } => Some(endpoint_id.clone()),
+            Step::Other { .. } => None,
+        });
+        named.collect::<BTreeSet<_>>().into_iter().collect()
+    }
+}
+
+/// All that is told when something happens: the event itself, for subscribers, and those that its automations send.
+pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
+    let waits = |automation: &&Automation| automation.trigger.emitted() == Some(event.event_type);
+    let sent: Vec<Event> = met(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
+    std::iter::once(event).chain(sent).collect()
+}
+
+/// All that is told of a check-in, which the grades fell with. A low score is told to subscribers once for each automation that it meets.
+pub fn told_of_check_in(
+    client: &Client,
+    check_in: &CheckInSubmitted,
+    fallen: &Fallen,
+    automations: &[Automation],
+) -> Vec<Event> {
+    let (id, at) = (&check_in.check_in, check_in.submitted_at);
+    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, at), automations);
+    for automation in met(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
+        let low = Event::low_check_in_score(client, id, at, &automation.id);
+        let sent = low.sent_by(automation);
+        events.push(low);
+        events.extend(sent);
+    }
+    if fallen.any() {
+        let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, at);
+        let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
+        let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();
+        events.push(drop);
+        events.extend(sent);
+    }
+    events
+}
+
+/// The active automations that something meets, as many as are considered.
+fn met(automations: &[Automation], meets: impl Fn(&&Automation) -> bool) -> impl Iterator<Item = &Automation> {
+    automations.iter().filter(|automation| automation.active).filter(meets).take(MAX_TRIGGERED)
+}
+
+#[cfg(test)]
+mod tests;

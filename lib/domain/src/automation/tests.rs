@@ -1,0 +1,222 @@
+//! What is told and sent when something happens, and what each event may say.
+
+use super::*;
+use crate::check_in::Grades;
+use crate::event::PayloadMode;
+use crate::event::tests::client;
+use crate::id::CheckInId;
+use crate::time::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const NAME: &str = "Rule with a telling name";
+
+fn at() -> Timestamp {
+    Timestamp::parse("2026-09-20T08:00:00Z").unwrap()
+}
+
+fn automation(id: &str, trigger: Trigger, endpoints: &[&str]) -> Automation {
+    let webhook = |id: &&str| Step::Webhook { endpoint_id: EndpointId::parse(id).unwrap() };
+    Automation {
+        id: AutomationId::parse(id).unwrap(),
+        coach_id: CoachId::parse("coach_1").unwrap(),
+        name: NAME.to_owned(),
+        active: true,
+        trigger,
+        steps: endpoints.iter().map(webhook).collect(),
+    }
+}
+
+fn low(threshold: f64, question: Option<&str>) -> Trigger {
+    Trigger::LowCheckInScore { threshold, question_id: question.map(str::to_owned) }
+}
+
+fn scores(pairs: &[(&str, f64)]) -> BTreeMap<String, f64> {
+    pairs.iter().map(|(name, score)| ((*name).to_owned(), *score)).collect()
+}
+
+fn check_in(scores: BTreeMap<String, f64>) -> CheckInSubmitted {
+    let check_in = CheckInId::parse("k1").unwrap();
+    CheckInSubmitted { check_in, submitted_at: at(), scores, grades: BTreeMap::new() }
+}
+
+/// The systems that fall from 2 to 1.
+fn fallen(systems: &[&str]) -> Fallen {
+    let grades = |grade: f64| systems.iter().map(|system| ((*system).to_owned(), grade)).collect();
+    let mut latest = Grades::default();
+    latest.take(&CheckInId::parse("k0").unwrap(), at(), &grades(2.0));
+    latest.take(&CheckInId::parse("k1").unwrap(), at(), &grades(1.0))
+}
+
+fn data(event: &Event) -> Value {
+    serde_json::from_slice::<Value>(&event.render(PayloadMode::Identifiers)).unwrap()["data"].clone()
+}
+
+/// Type, who gets it, and the automation it names.
+fn lines(events: &[Event]) -> Vec<(&'static str, usize, Value)> {
+    events.iter().map(|event| (event.event_type.as_str(), event.to.len(), data(event)["automation"].clone())).collect()
+}
+
+#[rstest::rstest]
+#[case::below(low(3.0, None), &[("sleep", 2.9)], true)]
+#[case::equal(low(3.0, None), &[("sleep", 3.0)], false)]
+#[case::above(low(3.0, None), &[("sleep", 3.1)], false)]
+#[case::any_of_many(low(3.0, None), &[("energy", 5.0), ("sleep", 1.0)], true)]
+#[case::the_question(low(3.0, Some("sleep")), &[("energy", 5.0), ("sleep", 1.0)], true)]
+#[case::another_question(low(3.0, Some("energy")), &[("energy", 5.0), ("sleep", 1.0)], false)]
+#[case::a_question_not_asked(low(3.0, Some("mood")), &[("energy", 1.0)], false)]
+#[case::no_scores(low(3.0, None), &[], false)]
+#[case::a_negative_threshold(low(-1.0, None), &[("sleep", -1.5)], true)]
+#[case::no_threshold(Trigger::CheckInSubmitted, &[("sleep", -1e9)], false)]
+fn a_score_is_low_below_the_threshold(#[case] trigger: Trigger, #[case] given: &[(&str, f64)], #[case] is_low: bool) {
+    assert_eq!(trigger.is_met_by_scores(&scores(given)), is_low);
+}
+
+#[test]
+fn an_event_is_told_to_subscribers_and_sent_by_each_automation_that_waits_for_it() {
+    let event = Event::new_client(&client(), at());
+    let automations = [
+        automation("a1", Trigger::NewClient, &["we_2", "we_1", "we_2"]),
+        automation("a2", Trigger::NewClient, &[]),
+        automation("a3", Trigger::PhaseAdvanced, &["we_1"]),
+        automation("a4", Trigger::PhaseEligible, &["we_1"]),
+        Automation { active: false, ..automation("a5", Trigger::NewClient, &["we_1"]) },
+        automation("a6", Trigger::NewClient, &["we_1"]),
+    ];
+    let all = told(event.clone(), &automations);
+    let named = |id: &str| json!({ "id": id, "name": NAME });
+    assert_eq!(
+        lines(&all),
+        [("new_client", 0, Value::Null), ("new_client", 2, named("a1")), ("new_client", 1, named("a6"))]
+    );
+    assert_eq!(all[0], event, "subscribers get what they always got");
+    let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
+    assert_eq!(ids.len(), 3, "each is an event of its own");
+    for event in all {
+        let stored = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&stored).unwrap(), event);
+    }
+}
+
+#[test]
+fn a_low_score_is_told_once_for_each_automation_and_says_neither_what_nor_how_low() {
+    let automations = [
+        automation("a1", low(3.0, Some("sleep")), &["we_1"]),
+        automation("a2", low(4.0, None), &[]),
+        automation("a3", low(1.0, None), &["we_1"]),
+        automation("a4", Trigger::CheckInSubmitted, &["we_1"]),
+    ];
+    let all = told_of_check_in(&client(), &check_in(scores(&[("sleep", 2.0)])), &Fallen::default(), &automations);
+    let by_id = |id: &str| json!({ "id": id });
+    assert_eq!(
+        lines(&all),
+        [
+            ("check_in_submitted", 0, Value::Null),
+            ("check_in_submitted", 1, json!({ "id": "a4", "name": NAME })),
+            ("low_check_in_score", 0, by_id("a1")),
+            ("low_check_in_score", 1, by_id("a1")),
+            ("low_check_in_score", 0, by_id("a2")),
+        ]
+    );
+    let told = json!({
+        "client": { "id": "c1" }, "check_in": { "id": "k1", "submitted_at": at() }, "automation": { "id": "a1" },
+    });
+    assert_eq!((data(&all[2]), data(&all[3])), (told.clone(), told));
+    let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
+    assert_eq!(ids.len(), all.len());
+    for event in &all[2..] {
+        assert!(!serde_json::to_string(event).unwrap().contains("telling"), "not even on its way");
+        let stored = serde_json::to_string(event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&stored).unwrap(), *event);
+    }
+}
+
+#[test]
+fn a_grade_drop_is_told_once_and_sent_by_automations_of_that_system() {
+    let drop = |system: Option<&str>| Trigger::SystemGradeDrop { system: system.map(str::to_owned) };
+    let automations = [
+        automation("any", drop(None), &["we_1"]),
+        automation("gut", drop(Some("gut")), &["we_1"]),
+        automation("sleep", drop(Some("sleep")), &["we_1"]),
+    ];
+    let of = |systems: &[&str]| {
+        let all = told_of_check_in(&client(), &check_in(BTreeMap::new()), &fallen(systems), &automations);
+        lines(&all[1..])
+    };
+    let line = |to, automation: Value| ("system_grade_drop", to, automation);
+    assert_eq!(of(&["gut"]), [line(0, Value::Null), line(1, json!({ "id": "any" })), line(1, json!({ "id": "gut" }))]);
+    assert_eq!(of(&["mind"]), [line(0, Value::Null), line(1, json!({ "id": "any" }))]);
+    assert!(of(&[]).is_empty());
+}
+
+#[test]
+fn all_that_a_check_in_may_tell_fits_its_transaction() {
+    const ITEMS: usize = 100;
+    /// The check-in, the client, the grades.
+    const OWN: usize = 3;
+    let of = |trigger: &Trigger| {
+        (0..50).map(|n| automation(&format!("a{n}"), trigger.clone(), &["we_1"])).collect::<Vec<_>>()
+    };
+    let triggers = [Trigger::CheckInSubmitted, low(3.0, None), Trigger::SystemGradeDrop { system: None }];
+    let automations = triggers.iter().flat_map(of).collect::<Vec<_>>();
+    let all = told_of_check_in(&client(), &check_in(scores(&[("sleep", 1.0)])), &fallen(&["gut"]), &automations);
+    assert_eq!(all.len(), 2 + 4 * MAX_TRIGGERED);
+    assert!(all.len() + OWN <= ITEMS);
+    let event = Event::new_client(&client(), at());
+    assert_eq!(told(event, &of(&Trigger::NewClient)).len(), 1 + MAX_TRIGGERED);
+}
+
+proptest! {
+    #[test]
+    fn an_automation_hears_of_a_check_in_exactly_where_a_grade_of_its_system_fell(
+        before in proptest::collection::btree_map("[a-d]", 0.0f64..5.0, 0..4),
+        after in proptest::collection::btree_map("[a-d]", 0.0f64..5.0, 0..4),
+        system in proptest::option::of("[a-d]"),
+    ) {
+        let mut latest = Grades::default();
+        latest.take(&CheckInId::parse("k0").unwrap(), at(), &before);
+        let fallen = latest.take(&CheckInId::parse("k1").unwrap(), at(), &after);
+        let fell = |system: &String| before.get(system).zip(after.get(system)).is_some_and(|(was, is)| is < was);
+        let rule = automation("a1", Trigger::SystemGradeDrop { system: system.clone() }, &["we_1"]);
+        let all = told_of_check_in(&client(), &check_in(BTreeMap::new()), &fallen, &[rule]);
+        let any = after.keys().any(fell);
+        let heard = system.as_ref().map_or(any, fell);
+        let of = |is_sent: bool| {
+            let drops = all.iter().filter(|event| event.event_type == EventType::SystemGradeDrop);
+            drops.filter(|event| event.to.is_empty() != is_sent).count()
+        };
+        prop_assert_eq!((of(false), of(true)), (usize::from(any), usize::from(heard)));
+    }
+
+    #[test]
+    fn subscribers_are_told_of_a_low_score_exactly_where_some_score_is_below(
+        given in proptest::collection::btree_map("[a-d]", -10.0f64..10.0, 0..4),
+        rules in proptest::collection::vec((-10.0f64..10.0, proptest::option::of("[a-d]"), any::<bool>(), any::<bool>()), 0..8),
+    ) {
+        let automations: Vec<Automation> = rules.iter().enumerate().map(|(n, (threshold, question, active, webhook))| {
+            let endpoints: &[&str] = if *webhook { &["we_1"] } else { &[] };
+            let rule = automation(&format!("a{n}"), low(*threshold, question.as_deref()), endpoints);
+            Automation { active: *active, ..rule }
+        }).collect();
+        let all = told_of_check_in(&client(), &check_in(given.clone()), &Fallen::default(), &automations);
+        let again = told_of_check_in(&client(), &check_in(given.clone()), &Fallen::default(), &automations);
+        prop_assert_eq!(&all, &again);
+        let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
+        prop_assert_eq!(ids.len(), all.len());
+        for (n, (threshold, question, active, webhook)) in rules.iter().enumerate() {
+            let below = given.iter().any(|(name, score)| {
+                question.as_ref().is_none_or(|question| question == name) && score < threshold
+            });
+            let of_rule = |event: &&Event| data(event)["automation"]["id"] == format!("a{n}");
+            let (sent, subscribed): (Vec<_>, Vec<_>) = all.iter().filter(of_rule).partition(|event| !event.to.is_empty());
+            prop_assert_eq!(subscribed.len(), usize::from(*active && below));
+            prop_assert_eq!(sent.len(), usize::from(*active && below && *webhook));
+        }
+        for event in &all {
+            let data = data(event);
+            let mut members: Vec<_> = data.as_object().unwrap().keys().map(String::as_str).collect();
+            members.retain(|name| *name != "automation");
+            prop_assert_eq!(members, ["check_in", "client"]);
+        }
+    }
+}
