@@ -24,13 +24,22 @@ macro_rules! guide {
     };
 }
 
+/// The receivers that a guide shows where it has their names in `<<` and `>>`: the very files that the tests run.
+const RECEIVERS: [(&str, &str); 4] = [
+    ("receiver.py", include_str!("../../../tests/receivers/receiver.py")),
+    ("receiver.mjs", include_str!("../../../tests/receivers/receiver.mjs")),
+    ("receiver.go", include_str!("../../../tests/receivers/receiver.go")),
+    ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
+];
+
 /// All guides, in reading order.
-pub(crate) const GUIDES: [Guide; 5] = [
+pub(crate) const GUIDES: [Guide; 6] = [
     guide!("getting-started", "Getting started"),
     guide!("idempotency", "Idempotency"),
     guide!("errors", "Errors"),
     guide!("limits", "Limits"),
     guide!("events", "Events"),
+    guide!("verifying", "Verify webhooks"),
 ];
 
 impl Guide {
@@ -38,12 +47,24 @@ impl Guide {
     pub(crate) fn path(&self) -> String {
         format!("/docs/guides/{}", self.name)
     }
+
+    /// The text, with the receivers in it.
+    fn whole(&self) -> String {
+        RECEIVERS
+            .iter()
+            .fold(self.text.to_owned(), |text, (name, file)| text.replace(&format!("<<{name}>>\n"), shown(file)))
+    }
+}
+
+/// A file without its header, which ends at the first blank line.
+fn shown(file: &str) -> &str {
+    file.split_once("\n\n").map_or(file, |(_, rest)| rest)
 }
 
 /// The guides as pages, by name.
 pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
     let page = |(i, guide): (usize, &Guide)| {
-        let mut main = format!("<article>\n{}</article>\n", rendered(guide.text));
+        let mut main = format!("<article>\n{}</article>\n", rendered(&guide.whole()));
         if let Some(next) = GUIDES.get(i + 1) {
             main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
         }
@@ -179,6 +200,26 @@ mod tests {
         ];
         for said in sizes.iter().chain(&fields).chain(&others) {
             assert!(text.contains(said), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_guide_to_verifying_shows_each_receiver_once_and_whole() {
+        let page = GUIDES.iter().find(|guide| guide.name == "verifying").unwrap().whole();
+        for (name, file) in RECEIVERS {
+            let code = shown(file);
+            assert!(file.ends_with(code) && code.contains("webhook-id"), "{name}");
+            assert_eq!(page.matches(&format!("\n```{}\n{code}```\n", fence(name))).count(), 1, "{name}");
+        }
+        assert!(!page.contains("<<receiver"));
+    }
+
+    fn fence(name: &str) -> &str {
+        match name.split('.').nth(1).unwrap() {
+            "py" => "python",
+            "mjs" => "js",
+            "rs" => "rust",
+            other => other,
         }
     }
 

@@ -79,6 +79,14 @@ codes! {
         "The workspace has as many webhook endpoints as it may have.",
     EndpointGone = "endpoint_gone" CONFLICT
         "The endpoint's receiver has answered 410, which is for good.",
+    EndpointDisabled = "endpoint_disabled" CONFLICT
+        "The endpoint is switched off.",
+    SecretLimitReached = "secret_limit_reached" CONFLICT
+        "As many secrets sign for the endpoint as may, after rotations within 24 hours.",
+    DeliveryInProgress = "delivery_in_progress" CONFLICT
+        "An attempt at the delivery is under way.",
+    DeliveryErased = "delivery_erased" CONFLICT
+        "The client that the event is about is erased, and what there was to send.",
     BodyTooLarge = "body_too_large" PAYLOAD_TOO_LARGE
         "The body is too large.",
     UnsupportedMediaType = "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE

@@ -67,6 +67,27 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParameter {
     }
 }
 
+/// The decoded values of a path's parameters, in their order. What does not decode leaves none.
+#[derive(Debug, Clone)]
+pub struct PathParameters(pub Vec<String>);
+
+impl PathParameters {
+    /// The value at a place. Empty, which names nothing, where there is none.
+    pub fn get(&self, index: usize) -> &str {
+        self.0.get(index).map_or("", String::as_str)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for PathParameters {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
+        let parameters = RawPathParams::from_request_parts(parts, state).await;
+        let values = parameters.map(|parameters| parameters.iter().map(|(_, value)| value.to_owned()).collect());
+        Ok(Self(values.unwrap_or_default()))
+    }
+}
+
 /// The gateway's id of the request.
 #[derive(Debug, Clone)]
 pub struct RequestId(pub String);
@@ -114,6 +135,11 @@ impl Inbound {
             if too_deep { Problem::TooDeep } else { Problem::InvalidJson(error.to_string()) }
         })?;
         if depth(&value) > MAX_JSON_DEPTH { Err(Problem::TooDeep) } else { Ok(value) }
+    }
+
+    /// The body of a request that needs none.
+    pub fn json_if_sent(&self) -> Result<Option<Value>, Problem> {
+        if self.body.is_empty() { Ok(None) } else { self.json().map(Some) }
     }
 
     /// The body, if it is JSON at all, whatever else is wrong with the request.

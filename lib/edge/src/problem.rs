@@ -49,6 +49,13 @@ pub enum Problem {
     KeyNotLive,
     EndpointLimit,
     EndpointGone,
+    EndpointDisabled,
+    /// As many secrets sign as may.
+    SecretLimit,
+    /// A delivery's attempt is under way.
+    DeliveryInProgress,
+    /// There is nothing left of it to send.
+    DeliveryErased,
     /// A fault of ours. Logged where it is rendered; its text never leaves.
     Internal(Fault),
 }
@@ -115,6 +122,10 @@ impl Problem {
             Self::KeyNotLive => Code::KeyNotLive,
             Self::EndpointLimit => Code::EndpointLimitReached,
             Self::EndpointGone => Code::EndpointGone,
+            Self::EndpointDisabled => Code::EndpointDisabled,
+            Self::SecretLimit => Code::SecretLimitReached,
+            Self::DeliveryInProgress => Code::DeliveryInProgress,
+            Self::DeliveryErased => Code::DeliveryErased,
             Self::Internal(_) => Code::Internal,
         }
     }
@@ -155,6 +166,12 @@ impl Problem {
                 return format!("A workspace has at most {MAX_ENDPOINTS} webhook endpoints. Delete one first.");
             }
             Self::EndpointGone => "The receiver answered 410 Gone, which is for good. Register a new endpoint.",
+            Self::EndpointDisabled => "The endpoint is switched off. Enable it first.",
+            Self::SecretLimit => {
+                "Ten secrets sign for this endpoint at present. Wait for the oldest to end, 24 hours after its rotation."
+            }
+            Self::DeliveryInProgress => "An attempt at this delivery is under way. Try again in a minute.",
+            Self::DeliveryErased => "The client that this event is about is erased, and the event with it.",
             Self::Internal(_) => {
                 "Something went wrong on our side. Retry with the same Idempotency-Key; if it stays, give support the event_id."
             }

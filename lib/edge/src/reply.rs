@@ -29,6 +29,11 @@ impl Reply {
         Self::with(StatusCode::CREATED, record)
     }
 
+    /// 202 with a record.
+    pub fn accepted(record: &impl Serialize) -> Result<Self, Problem> {
+        Self::with(StatusCode::ACCEPTED, record)
+    }
+
     fn with(status: StatusCode, record: &impl Serialize) -> Result<Self, Problem> {
         let body = serde_json::to_value(record).map_err(|error| Problem::internal("render the answer", error))?;
         Ok(Self { status, body, headers: Vec::new() })

@@ -2,14 +2,17 @@
 
 use chrono::NaiveDate;
 use domain::client::Measure;
-use domain::event::{CheckInEvent, CheckInRef, EventType, MessageReceived, MessageRef, NewClient, PhaseAdvanced};
-use domain::id::MessageId;
+use domain::event::{
+    AutomationRef, CheckInEvent, CheckInRef, EventType, LowCheckInScore, MessageReceived, MessageRef, NamedAutomation,
+    NewClient, PhaseAdvanced,
+};
+use domain::id::{AutomationId, MessageId};
 use domain::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::examples::{at, check_in_id, client, date, to_json};
+use super::examples::{at, automation_id, check_in_id, client, date, to_json};
 use super::schemas::Schemas;
 
 /// An event: its name, when it fires, what it says beside the client.
@@ -45,7 +48,7 @@ fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
         EventType::LowCheckInScore => (
             "An answer of a check-in was below an automation's threshold. Once for each check-in and automation.",
             schemas.of::<LowCheckInScore>(),
-            to_json(&LowCheckInScore { check_in: check_in(), automation: AutomationId { id: "auto_12".to_owned() } }),
+            to_json(&LowCheckInScore { check_in: check_in(), automation: AutomationRef { id: automation_id() } }),
         ),
         EventType::SystemGradeDrop => (
             "A wellness system was graded lower than before. Once for each check-in; neither the system nor the grade is told.",
@@ -74,15 +77,15 @@ fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
     };
     let automation = match event {
         EventType::LowCheckInScore => None,
-        EventType::SystemGradeDrop => Some(schemas.of::<AutomationId>()),
-        _ => Some(schemas.of::<Automation>()),
+        EventType::SystemGradeDrop => Some(schemas.of::<AutomationRef>()),
+        _ => Some(schemas.of::<NamedAutomation>()),
     };
     Described { name: event.as_str(), fires, data, example, automation }
 }
 
 fn computed(schemas: &mut Schemas) -> [Described; 5] {
     let rule = |name: &str, threshold: f64| AutomationWithThreshold {
-        id: "auto_12".to_owned(),
+        id: automation_id(),
         name: name.to_owned(),
         threshold: Measure(threshold),
     };
@@ -107,7 +110,7 @@ fn computed(schemas: &mut Schemas) -> [Described; 5] {
             to_json(&PhaseEligible {
                 current_phase: "Foundation".to_owned(),
                 eligible_since: at("00:00:00.000"),
-                automation: Automation { id: "auto_12".to_owned(), name: "Ready to move on".to_owned() },
+                automation: NamedAutomation { id: automation_id(), name: "Ready to move on".to_owned() },
             }),
         ),
         event(
@@ -133,33 +136,13 @@ fn computed(schemas: &mut Schemas) -> [Described; 5] {
     ]
 }
 
-/// A rule of a coach's that an event met, by its id alone: a name or threshold would tell the answer.
-#[derive(Serialize, ToSchema)]
-struct AutomationId {
-    id: String,
-}
-
-/// A rule of a coach's that an event met.
-#[derive(Serialize, ToSchema)]
-struct Automation {
-    id: String,
-    name: String,
-}
-
 /// A rule of a coach's with a threshold, and what the threshold is.
 #[derive(Serialize, ToSchema)]
 struct AutomationWithThreshold {
-    id: String,
+    id: AutomationId,
     name: String,
     /// Percent for compliance, days for inactivity.
     threshold: Measure,
-}
-
-/// `low_check_in_score`.
-#[derive(Serialize, ToSchema)]
-struct LowCheckInScore {
-    check_in: CheckInRef,
-    automation: AutomationId,
 }
 
 /// `compliance_drop` and `compliance_milestone`.
@@ -174,7 +157,7 @@ struct ComplianceCrossed {
 struct PhaseEligible {
     current_phase: String,
     eligible_since: Timestamp,
-    automation: Automation,
+    automation: NamedAutomation,
 }
 
 /// `check_in_inactivity`.

@@ -11,7 +11,7 @@ use domain::delivery::{Attempt, AttemptResult, DeliveryPage, DeliveryStatus, Del
 use domain::email::Email;
 use domain::endpoint::{EndpointStatus, EndpointView, NewEndpoint};
 use domain::event::{EventType, PayloadMode};
-use domain::id::{CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
+use domain::id::{AutomationId, CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
 use domain::key::{KeyView, NewKey};
 use domain::login_link::{EXPIRES_NOTE, LoginLink};
 use domain::phone::Phone;
@@ -24,6 +24,7 @@ use serde_json::Value;
 
 pub(super) const CLIENT_ID: &str = "client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70";
 pub(super) const KEY_ID: &str = "key_6f1ed002ab5595859014ebf0951522d9";
+pub(super) const DELIVERY_ID: &str = "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73";
 pub(super) const ENDPOINT_ID: &str = "we_019a9f0c6d5e7b3c8f1a2b3c4d5e6f71";
 pub(super) const EVENT_ID: &str = "evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72";
 const COACH_ID: &str = "coach_7f3a";
@@ -54,6 +55,10 @@ macro_rules! id {
 
 pub(super) fn check_in_id() -> CheckInId {
     id!(CheckInId, CHECK_IN_ID)
+}
+
+pub(super) fn automation_id() -> AutomationId {
+    id!(AutomationId, "auto_12")
 }
 
 pub(super) fn ping() -> PingResult {
@@ -213,7 +218,7 @@ pub(super) fn delivery_page() -> DeliveryPage {
         response_excerpt: None,
     };
     let delivery = DeliveryView {
-        id: id!(DeliveryId, "dlv_019a9f0c6d5e8b3c8f1a2b3c4d5e6f73"),
+        id: id!(DeliveryId, DELIVERY_ID),
         webhook_id: id!(EventId, EVENT_ID),
         event_type: EventType::NewClient.as_str().to_owned(),
         status: DeliveryStatus::Delivered,

@@ -54,7 +54,7 @@ A path that does not exist is 404 `unknown_path`, and another method on one that
 come as `application/problem+json` (RFC 9457) where `Accept` names it.
 
 Guides: [getting started](/docs/guides/getting-started), [idempotency](/docs/guides/idempotency), [errors](/docs/guides/errors), \
-[limits](/docs/guides/limits), [events](/docs/guides/events).";
+[limits](/docs/guides/limits), [events](/docs/guides/events), [verifying them](/docs/guides/verifying).";
 
 fn paths(operations: Vec<Operation>) -> Value {
     let mut paths = Map::new();

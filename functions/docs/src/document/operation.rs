@@ -128,6 +128,15 @@ impl Operation {
         self
     }
 
+    /// A body that may be left out.
+    pub(super) fn optional_body(self, schema: Value, examples: &[(&str, Value)]) -> Self {
+        let mut operation = self.body(schema, examples);
+        if let Some(body) = &mut operation.body {
+            body["required"] = json!(false);
+        }
+        operation
+    }
+
     /// A body of JSON, with examples by name.
     pub(super) fn body(mut self, schema: Value, examples: &[(&str, Value)]) -> Self {
         let content = json!({ "application/json": { "schema": schema, "examples": named(examples) } });

@@ -7,7 +7,7 @@ use domain::id::MessageId;
 use edge::Code;
 use serde_json::{Value, json};
 
-use super::examples::{at, check_in_id, client};
+use super::examples::{at, automation_id, check_in_id, client};
 use super::*;
 
 fn operations(document: &Value) -> Vec<&Value> {
@@ -101,13 +101,13 @@ fn every_code_is_listed_and_some_operation_can_end_in_it() {
 }
 
 /// The event of the examples, made as the service makes it.
-fn event(event_type: EventType) -> Option<Event> {
+fn event(event_type: EventType) -> Event {
     let client = client();
     let submitted_at = at("16:05:12.480");
     match event_type {
-        EventType::NewClient => Some(Event::new_client(&client, client.created_at)),
+        EventType::NewClient => Event::new_client(&client, client.created_at),
         EventType::CheckInSubmitted | EventType::SystemGradeDrop => {
-            Some(Event::of_check_in(&client, event_type, &check_in_id(), submitted_at))
+            Event::of_check_in(&client, event_type, &check_in_id(), submitted_at)
         }
         EventType::PhaseAdvanced => {
             let advance = domain::fact::PhaseAdvance {
@@ -115,12 +115,14 @@ fn event(event_type: EventType) -> Option<Event> {
                 to_phase: "Rebuild".to_owned(),
                 advanced_at: at("10:00:00.000"),
             };
-            Some(Event::phase_advanced(&client, &advance))
+            Event::phase_advanced(&client, &advance)
         }
         EventType::MessageReceived => {
-            Some(Event::message_received(&client, &MessageId::parse("message_88").unwrap(), at("11:42:07.003")))
+            Event::message_received(&client, &MessageId::parse("message_88").unwrap(), at("11:42:07.003"))
         }
-        EventType::LowCheckInScore => None,
+        EventType::LowCheckInScore => {
+            Event::low_check_in_score(&client, &check_in_id(), submitted_at, &automation_id())
+        }
     }
 }
 
@@ -128,7 +130,7 @@ fn event(event_type: EventType) -> Option<Event> {
 fn examples_of_events_are_what_is_sent() {
     let document = document();
     for event_type in EventType::ALL {
-        let Some(event) = event(event_type) else { continue };
+        let event = event(event_type);
         let body = &document["webhooks"][event_type.as_str()]["post"]["requestBody"]["content"]["application/json"];
         for (mode, name) in
             [(PayloadMode::Identifiers, "identifiers"), (PayloadMode::ContactDetails, "contact_details")]

@@ -1,18 +1,31 @@
 //! `/settings/webhooks`.
 
-use domain::delivery::{DeliveryPage, DeliveryStatus};
-use domain::endpoint::{EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint};
+use domain::delivery::{DeliveryPage, DeliveryStatus, Ordered, Recovered};
+use domain::endpoint::{
+    EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint, recovery_schema, test_schema,
+};
 use domain::fields::Invalid;
 use domain::list::DELIVERY_PAGE;
 use edge::Problem;
 use serde_json::{Value, json};
 
 use super::{Operation, SETTINGS_WEBHOOKS, Schemas, identifier, size, size_rule};
-use crate::document::examples::{ENDPOINT_ID, delivery_page, endpoint, new_endpoint, to_json};
+use crate::document::examples::{DELIVERY_ID, ENDPOINT_ID, delivery_page, endpoint, new_endpoint, to_json};
 use crate::document::operation::Answer;
 
 pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    vec![list(schemas), create(schemas), read(schemas), update(schemas), delete(schemas), deliveries(schemas)]
+    vec![
+        list(schemas),
+        create(schemas),
+        read(schemas),
+        update(schemas),
+        delete(schemas),
+        rotate(schemas),
+        test(schemas),
+        recover(schemas),
+        deliveries(schemas),
+        retry(schemas),
+    ]
 }
 
 fn of_endpoint(method: &'static str, path: &'static str, id: &'static str) -> Operation {
@@ -103,6 +116,74 @@ fn delete(schemas: &mut Schemas) -> Operation {
         .summary("Delete a webhook endpoint")
         .about("Deliveries that wait for it end as failed.")
         .answers(one(schemas, "The endpoint as it was."))
+}
+
+fn rotate(schemas: &mut Schemas) -> Operation {
+    let example = to_json(&new_endpoint());
+    of_endpoint("POST", "/settings/webhooks/{id}/rotate-secret", "rotateEndpointSecret")
+        .summary("Replace an endpoint's secret")
+        .about("The new secret is shown this once. The one before signs beside it for 24 hours.")
+        .answers(Answer::json(
+            200,
+            "The endpoint, and its new secret.",
+            schemas.of::<NewEndpoint>(),
+            &[("endpoint", example)],
+        ))
+        .refuses(Problem::SecretLimit)
+}
+
+fn test(schemas: &mut Schemas) -> Operation {
+    let body = schemas.insert("TestEndpoint", test_schema().into_json());
+    of_endpoint("POST", "/settings/webhooks/{id}/test", "testEndpoint")
+        .summary("Send an example event")
+        .about("An event that looks like a real one and names nobody, with `\"test\": true` in its `data`. It is signed, retried and logged as any other.")
+        .optional_body(body, &[("type", json!({ "type": "check_in_submitted" }))])
+        .answers(ordered(schemas))
+        .refuses(bad_type())
+        .refuses(Problem::EndpointDisabled)
+        .refuses(Problem::EndpointGone)
+}
+
+fn recover(schemas: &mut Schemas) -> Operation {
+    let body = schemas.insert("RecoverDeliveries", recovery_schema().into_json());
+    let answer = Answer::json(
+        202,
+        "How many are on their way again.",
+        schemas.of::<Recovered>(),
+        &[("recovered", to_json(&Recovered { deliveries: 12 }))],
+    );
+    of_endpoint("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries")
+        .summary("Send again what failed")
+        .about(
+            "Everything that failed of the events since then is sent again, each with the webhook-id that it had. At most 1,000 at a \
+             time: call again until the answer says 0.",
+        )
+        .body(body, &[("since", json!({ "since": "2026-11-20T09:30:00Z" }))])
+        .answers(answer)
+        .refuses(Problem::Invalid(Invalid::field("since", "is required")))
+        .refuses(Problem::EndpointDisabled)
+        .refuses(Problem::EndpointGone)
+}
+
+fn retry(schemas: &mut Schemas) -> Operation {
+    of_endpoint("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry", "retryDelivery")
+        .in_path("delivery_id", identifier(), "The delivery's id.", DELIVERY_ID)
+        .summary("Send an event again")
+        .about("At once, with the same webhook-id, whatever became of it so far: a chain of attempts of its own.")
+        .answers(ordered(schemas))
+        .refuses(Problem::DeliveryInProgress)
+        .refuses(Problem::DeliveryErased)
+        .refuses(Problem::EndpointDisabled)
+        .refuses(Problem::EndpointGone)
+}
+
+fn ordered(schemas: &mut Schemas) -> Answer {
+    let example = json!({ "delivery_id": DELIVERY_ID });
+    Answer::json(202, "The delivery, which is on its way.", schemas.of::<Ordered>(), &[("ordered", example)])
+}
+
+fn bad_type() -> Problem {
+    Problem::Invalid(Invalid::field("type", "takes new_client, check_in_submitted, ..."))
 }
 
 fn deliveries(schemas: &mut Schemas) -> Operation {
