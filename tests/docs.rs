@@ -65,6 +65,7 @@ async fn everything_that_the_pages_need_comes_from_the_service_itself() {
         "/docs/guides/getting-started",
         "/docs/guides/idempotency",
         "/docs/guides/limits",
+        "/docs/guides/verifying",
         "/docs/reference.js",
         "/docs/style.css",
         "/docs/swagger-ui-bundle.js",

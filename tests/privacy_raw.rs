@@ -16,12 +16,14 @@ const TABLES_OF_PEOPLE: [&str; 2] = ["table clients", "table crm"];
 const WAITED_S: u64 = 20 * 60;
 const CONTACT: &str = "00000000-0000-7000-8000-000000000001";
 /// Malformed facts below: each kind of them twice, and one of an unknown name.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 18] = [
     "workspace.saved",
     "team.saved",
     "client.saved",
     "contact.saved",
     "programme.saved",
+    "automation.saved",
+    "automation.deleted",
     "phase.advanced",
     "dose_schedule.saved",
     "dose.logged",
@@ -56,6 +58,12 @@ fn clean(world: &World, name: &str, client: &str) -> Fact {
             "programme_id": "p1", "coach_id": "ada",
             "phases": [{ "name": "Base", "min_days": 7, "min_compliance_pct": 80 }, { "name": "Build", "min_days": 7, "min_compliance_pct": null }],
         }),
+        "automation.saved" => json!({
+            "automation_id": "a1", "coach_id": "ada", "name": "Rule", "active": true,
+            "trigger": { "event": "low_check_in_score", "threshold": 3 },
+            "steps": [{ "kind": "webhook", "endpoint_id": "we_1" }, { "kind": "email" }],
+        }),
+        "automation.deleted" => json!({ "automation_id": "a2", "coach_id": "ada" }),
         "phase.advanced" => json!({ "client_id": client, "from_phase": null, "to_phase": "Base", "advanced_at": at }),
         "dose_schedule.saved" => json!({
             "client_id": client, "doses": [{ "dose_id": "d1", "per_day": 2, "from": "2026-05-01", "until": null }],
@@ -117,7 +125,7 @@ fn plant_into(detail: &mut Value, name: &str) {
 /// Two ways for the fact to be malformed: a required field is missing, and known fields hold something else with texts in it.
 fn malformed(world: &World, name: &str, client: &str) -> [Fact; 2] {
     let key = match name {
-        "workspace.saved" | "programme.saved" => "coach_id",
+        "workspace.saved" | "programme.saved" | "automation.saved" | "automation.deleted" => "coach_id",
         "team.saved" => "team_id",
         "contact.saved" => "contact_id",
         _ => "client_id",

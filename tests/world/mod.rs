@@ -8,6 +8,7 @@ mod caller;
 mod coach;
 mod raw;
 mod receiver;
+mod rough;
 mod stack;
 
 use std::sync::Mutex;
@@ -21,6 +22,7 @@ pub(crate) use aws::{Fact, bytes_of, fact};
 pub(crate) use caller::{Call, Caller, Reply};
 pub(crate) use coach::{Coach, Endpoint};
 pub(crate) use receiver::{Answer, Receiver};
+pub(crate) use rough::{Manner, OK, Rough};
 
 use caller::Addresses;
 use stack::Stack;
@@ -121,6 +123,11 @@ impl World {
     /// The latest invocations of a function with the calls that each made, newest first.
     pub(crate) async fn calls(&self, function: &str) -> Vec<Value> {
         list(self.local.get(&format!("/_local/calls?function={function}&limit=500")).await.expect(200).body)
+    }
+
+    /// The most memory that the stack has had so far.
+    pub(crate) fn peak_memory_bytes(&self) -> u64 {
+        self.stack.lock().unwrap().peak_memory_bytes()
     }
 
     /// Everything that the stack has written to its standard error so far.

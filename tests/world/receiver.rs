@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -30,17 +31,25 @@ pub(crate) struct Answer {
     body: String,
     /// The body is what was sent.
     echoes: bool,
+    /// How long the receiver thinks first.
+    after: Duration,
 }
 
 impl Answer {
     /// An answer without a body.
     pub(crate) fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: String::new(), echoes: false }
+        Self { status, headers: Vec::new(), body: String::new(), echoes: false, after: Duration::ZERO }
     }
 
     /// An answer that repeats what was sent.
     pub(crate) fn echo(status: u16) -> Self {
         Self { echoes: true, ..Self::status(status) }
+    }
+
+    /// The same answer, not before so much time has passed.
+    pub(crate) fn after(mut self, after: Duration) -> Self {
+        self.after = after;
+        self
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: &str) -> Self {
@@ -107,9 +116,13 @@ impl Drop for Receiver {
 }
 
 async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let mut shared = shared.lock().unwrap();
-    shared.hooks.push(Hook { path: uri.path().to_owned(), headers, body: body.to_vec() });
-    let answer = shared.script.pop_front().or_else(|| shared.otherwise.clone()).unwrap_or_else(|| Answer::status(204));
+    let answer = {
+        let mut shared = shared.lock().unwrap();
+        shared.hooks.push(Hook { path: uri.path().to_owned(), headers, body: body.to_vec() });
+        shared.script.pop_front().or_else(|| shared.otherwise.clone()).unwrap_or_else(|| Answer::status(204))
+    };
+    // Nothing comes of waiting but that time passes.
+    let _ = tokio::time::timeout(answer.after, std::future::pending::<()>()).await;
     let said = if answer.echoes { body } else { Bytes::from(answer.body) };
     let mut response = (StatusCode::from_u16(answer.status).unwrap(), said).into_response();
     for (name, value) in answer.headers {

@@ -70,6 +70,13 @@ impl Stack {
         self.dir.as_ref().expect("a killed stack is not asked").path().join(DATA_DIR)
     }
 
+    /// The most memory that its process has had so far.
+    pub(crate) fn peak_memory_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
+    }
+
     /// What it has written to its standard error so far.
     pub(crate) fn log(&self) -> String {
         let Some(dir) = &self.dir else { return String::new() };

@@ -1,0 +1,374 @@
+//! Automations on emitted events: what their Webhook steps send, and when an answer was low.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Coach, Endpoint, Fact, Receiver, World, fact};
+
+const AT: &str = "2026-05-01T07:00:00.000Z";
+const EVENTS: [&str; 6] = [
+    "new_client",
+    "check_in_submitted",
+    "low_check_in_score",
+    "system_grade_drop",
+    "phase_advanced",
+    "message_received",
+];
+
+/// A coach, her client `c1`, whom nobody was told of, and two receivers: one subscribes to everything but the creation of clients, the
+/// other to that alone.
+pub(crate) struct Place {
+    pub(crate) world: World,
+    key: Caller,
+    pub(crate) subscribed: Receiver,
+    pub(crate) named: Receiver,
+    subscribed_endpoint: Endpoint,
+    pub(crate) named_endpoint: Endpoint,
+}
+
+impl Place {
+    pub(crate) async fn new(payload_mode: &str) -> Self {
+        let world = World::start().await;
+        let (subscribed, named) = (Receiver::start().await, Receiver::start().await);
+        let ada = world.coach("ada").await;
+        let key = ada.partner_key().await;
+        let subscribed_endpoint = endpoint(&ada, &subscribed, &EVENTS[1..], payload_mode).await;
+        let named_endpoint = endpoint(&ada, &named, &EVENTS[..1], payload_mode).await;
+        world.facts([Fact::client("ada", "c1").with("backfill", true)]).await;
+        Self { world, key, subscribed, named, subscribed_endpoint, named_endpoint }
+    }
+
+    /// Saves an automation whose step names the endpoint that does not subscribe.
+    pub(crate) async fn automation(&self, id: &str, trigger: Value) {
+        self.world.facts([automation(id, trigger, &[&self.named_endpoint])]).await;
+    }
+
+    /// The bodies of that type that came to the one that steps name.
+    pub(crate) fn sent(&self, event: &str) -> Vec<Value> {
+        bodies(&self.named, &self.named_endpoint, event)
+    }
+
+    /// The bodies of that type that came to the one that subscribes.
+    pub(crate) fn told(&self, event: &str) -> Vec<Value> {
+        bodies(&self.subscribed, &self.subscribed_endpoint, event)
+    }
+
+    /// Check-ins and automations of all low scores that subscribers were told of, sorted.
+    pub(crate) fn told_low(&self) -> Vec<(String, String)> {
+        let pair = |body: &Value| {
+            let id = |member: &str| body["data"][member]["id"].as_str().unwrap().to_owned();
+            (id("check_in"), id("automation"))
+        };
+        let mut pairs: Vec<_> = self.told("low_check_in_score").iter().map(pair).collect();
+        pairs.sort();
+        pairs
+    }
+}
+
+async fn endpoint(coach: &Coach<'_>, receiver: &Receiver, events: &[&str], payload_mode: &str) -> Endpoint {
+    let body = json!({ "url": receiver.url(), "events": events, "payload_mode": payload_mode });
+    let made = coach.settings().await.post("/settings/webhooks", body).await.expect(201);
+    Endpoint { id: made.str("id").to_owned(), secret: made.str("secret").to_owned() }
+}
+
+fn bodies(receiver: &Receiver, endpoint: &Endpoint, event: &str) -> Vec<Value> {
+    let hooks = receiver.hooks();
+    assert!(hooks.iter().all(|hook| hook.is_signed_with(&endpoint.secret)));
+    hooks.iter().filter(|hook| hook.header("x-service-event") == event).map(|hook| hook.json()).collect()
+}
+
+pub(crate) fn name(id: &str) -> String {
+    format!("telling name of {id}")
+}
+
+pub(crate) fn automation(id: &str, trigger: Value, endpoints: &[&Endpoint]) -> Fact {
+    let mut steps = vec![json!({ "kind": "email", "template": "T" })];
+    steps.extend(endpoints.iter().map(|endpoint| json!({ "kind": "webhook", "endpoint_id": endpoint.id })));
+    let detail = json!({
+        "automation_id": id, "coach_id": "ada", "name": name(id), "active": true, "trigger": trigger, "steps": steps,
+    });
+    fact("automation.saved", detail)
+}
+
+pub(crate) fn on(event: &str) -> Value {
+    json!({ "event": event })
+}
+
+pub(crate) fn low(threshold: f64, question: impl Into<Value>) -> Value {
+    json!({ "event": "low_check_in_score", "threshold": threshold, "question_id": question.into() })
+}
+
+pub(crate) fn check_in(id: &str, day: u32, scores: Value, grades: Value) -> Fact {
+    let submitted_at = format!("2026-05-{day:02}T07:00:00.000Z");
+    let detail = json!({
+        "client_id": "c1", "check_in_id": id, "submitted_at": submitted_at, "scores": scores, "grades": grades,
+    });
+    fact("check_in.submitted", detail)
+}
+
+fn message(id: &str) -> Fact {
+    fact("message.received", json!({ "client_id": "c1", "message_id": id, "received_at": AT }))
+}
+
+fn advance(to_phase: &str) -> Fact {
+    let detail = json!({ "client_id": "c1", "from_phase": null, "to_phase": to_phase, "advanced_at": AT });
+    fact("phase.advanced", detail)
+}
+
+#[tokio::test]
+async fn a_step_sends_each_emitted_event_with_its_automation() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    for event in &EVENTS[1..] {
+        let trigger = if *event == "low_check_in_score" { low(3.0, Value::Null) } else { on(event) };
+        place.automation(&format!("on_{event}"), trigger).await;
+    }
+    let first = check_in("k0", 1, json!({}), json!({ "gut": 3 })).with("backfill", true);
+    world.facts([first]).await;
+    world.facts([check_in("k1", 2, json!({ "sleep": 1 }), json!({ "gut": 2 })), message("m1"), advance("Build")]).await;
+
+    let of_check_in = json!({ "check_in": { "id": "k1", "submitted_at": "2026-05-02T07:00:00.000Z" } });
+    let step = json!({ "from_phase": null, "to_phase": "Build", "advanced_at": AT });
+    for (event, told, is_named) in [
+        ("check_in_submitted", of_check_in.clone(), true),
+        ("low_check_in_score", of_check_in.clone(), false),
+        ("system_grade_drop", of_check_in, false),
+        ("message_received", json!({ "message": { "id": "m1", "received_at": AT } }), true),
+        ("phase_advanced", step, true),
+    ] {
+        let id = format!("on_{event}");
+        let mut data = told;
+        data["client"] = json!({ "id": "c1" });
+        let to_subscribers = data.clone();
+        data["automation"] = if is_named { json!({ "id": id, "name": name(&id) }) } else { json!({ "id": id }) };
+        let sent = place.sent(event);
+        assert_eq!((sent.len(), &sent[0]["data"]), (1, &data), "{event}");
+        let expected = if event == "low_check_in_score" { data } else { to_subscribers };
+        let told = place.told(event);
+        assert_eq!((told.len(), &told[0]["data"], &told[0]["timestamp"]), (1, &expected, &sent[0]["timestamp"]));
+    }
+    assert_eq!(place.named.hooks().len(), 5);
+}
+
+#[tokio::test]
+async fn a_creation_sets_off_automations_wherever_it_was_made() {
+    let place = Place::new("identifiers").await;
+    let trigger = on("new_client");
+    place.world.facts([automation("a1", trigger, &[&place.subscribed_endpoint])]).await;
+    for send_welcome in [false, true] {
+        let email = format!("welcome-{send_welcome}@example.com");
+        let made = place.key.post("/v1/clients", json!({ "email": email, "send_welcome": send_welcome })).await;
+        let client = made.expect(201).str("client_id").to_owned();
+        place.world.settle().await;
+        let created_at = place.key.get(&format!("/v1/clients/{client}")).await.body["created_at"].clone();
+        let body = json!({
+            "type": "new_client", "timestamp": created_at,
+            "data": {
+                "client": { "id": client }, "created_at": created_at, "source": "partner_api",
+                "automation": { "id": "a1", "name": name("a1") },
+            },
+        });
+        assert_eq!(place.told("new_client").last(), Some(&body));
+    }
+    let created = place.told("new_client").len();
+    place.world.facts([Fact::client("ada", "c2"), Fact::client("ada", "c3").with("backfill", true)]).await;
+    place.world.facts([Fact::client("ada", "c2").with("full_name", "Changed")]).await;
+    let told = place.told("new_client");
+    assert_eq!(told.len(), created + 1, "a backfill and a change set nothing off");
+    assert_eq!(told.last().unwrap()["data"]["client"]["id"], "c2");
+    assert!(place.sent("new_client").iter().all(|body| body["data"]["automation"].is_null()));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_subscribes_and_is_named_gets_both_and_each_automation_is_an_event_of_its_own() {
+    let place = Place::new("identifiers").await;
+    let both = [&place.subscribed_endpoint, &place.named_endpoint, &place.subscribed_endpoint];
+    place.world.facts([automation("a1", on("message_received"), &both)]).await;
+    place.world.facts([automation("a2", on("message_received"), &both[..1])]).await;
+    place.world.facts([message("m1"), message("m1")]).await;
+    let hooks = place.subscribed.hooks();
+    let of = |id: &str| {
+        let found = hooks.iter().find(|hook| hook.json()["data"]["automation"]["id"] == id);
+        found.unwrap().header("webhook-id").to_owned()
+    };
+    assert_eq!(hooks.len(), 3, "once as a subscriber, once for each automation, however often a step names it");
+    assert_eq!(hooks.iter().map(|hook| hook.header("webhook-id")).collect::<BTreeSet<_>>().len(), 3);
+    let sent = place.named.hooks();
+    assert_eq!((sent.len(), sent[0].header("webhook-id")), (1, of("a1").as_str()), "one event for all that it names");
+    assert!(hooks.iter().any(|hook| hook.json()["data"]["automation"].is_null()));
+}
+
+#[tokio::test]
+async fn contact_details_are_added_where_the_named_endpoint_wants_them() {
+    let place = Place::new("contact_details").await;
+    place.automation("a1", low(3.0, Value::Null)).await;
+    place.world.facts([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
+    let client = json!({ "id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null });
+    let check_in = json!({ "id": "k1", "submitted_at": AT });
+    let data = json!({ "client": client, "check_in": check_in, "automation": { "id": "a1" } });
+    assert_eq!(place.sent("low_check_in_score")[0]["data"], data);
+    assert_eq!(place.told("low_check_in_score")[0]["data"], data);
+}
+
+#[tokio::test]
+async fn a_foreign_or_unknown_endpoint_in_a_step_is_ignored() {
+    let place = Place::new("identifiers").await;
+    let foreign = Receiver::start().await;
+    let bob = place.world.coach("bob").await;
+    let of_bob = endpoint(&bob, &foreign, &["message_received"], "contact_details").await;
+    let unknown = Endpoint { id: "we_nowhere".to_owned(), secret: String::new() };
+    place.world.facts([automation("a1", on("message_received"), &[&of_bob, &unknown])]).await;
+    let mixed = [&of_bob, &place.named_endpoint, &unknown];
+    place.world.facts([automation("a2", on("message_received"), &mixed)]).await;
+    place.world.facts([message("m1")]).await;
+    assert!(foreign.hooks().is_empty() && bob.deliveries(&of_bob).await.is_empty());
+    let sent = place.sent("message_received");
+    assert_eq!((sent.len(), &sent[0]["data"]["automation"]["id"]), (1, &json!("a2")));
+    assert_eq!(place.told("message_received").len(), 1, "what nobody is named for does not go to subscribers");
+    assert!(place.world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_named_endpoint_that_is_off_misses_the_event_and_its_log_says_so() {
+    let place = Place::new("identifiers").await;
+    let ada = place.world.coach("ada").await;
+    place.automation("a1", on("message_received")).await;
+    let path = format!("/settings/webhooks/{}", place.named_endpoint.id);
+    ada.settings().await.patch(&path, json!({ "enabled": false })).await.expect(200);
+    place.world.facts([message("m1")]).await;
+    let log = ada.deliveries(&place.named_endpoint).await;
+    assert_eq!((log.len(), &log[0]["status"], &log[0]["type"]), (1, &json!("failed"), &json!("message_received")));
+    assert!(place.named.hooks().is_empty());
+}
+
+#[tokio::test]
+async fn a_backfill_and_an_inactive_automation_set_nothing_off() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    let off = |id: &str, trigger: Value| automation(id, trigger, &[&place.named_endpoint]).with("active", false);
+    world.facts([off("a1", low(3.0, Value::Null)), off("a2", on("message_received"))]).await;
+    world.facts([check_in("k1", 1, json!({ "sleep": 1 }), json!({})), message("m1")]).await;
+    assert!(place.named.hooks().is_empty() && place.told_low().is_empty());
+    place.automation("a1", low(3.0, Value::Null)).await;
+    place.automation("a2", on("message_received")).await;
+    let told = place.subscribed.hooks().len();
+    let backfilled = [check_in("k2", 2, json!({ "sleep": 1 }), json!({})), message("m2"), advance("Build")];
+    world.facts(backfilled.map(|fact| fact.with("backfill", true))).await;
+    assert!(place.named.hooks().is_empty() && place.subscribed.hooks().len() == told);
+    world.facts([message("m3")]).await;
+    assert_eq!(place.named.hooks().len(), 1);
+}
+
+#[tokio::test]
+async fn of_an_automation_what_was_said_last_counts() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    let saved = async |seconds, endpoints: &[&Endpoint]| {
+        let said_at = world.timestamp_in(seconds).await;
+        world.facts([automation("a1", on("message_received"), endpoints).with("occurred_at", said_at)]).await;
+    };
+    let deleted = async |seconds| {
+        let said_at = world.timestamp_in(seconds).await;
+        let detail = json!({ "automation_id": "a1", "coach_id": "ada", "occurred_at": said_at });
+        world.facts([fact("automation.deleted", detail)]).await;
+    };
+    let mut sent = 0;
+    let mut sends = async |expected: bool, why: &str| {
+        let id = format!("m{}", world.number());
+        world.facts([message(&id)]).await;
+        let came = place.named.hooks().len() - sent;
+        sent += came;
+        assert_eq!(came == 1, expected, "{why}");
+    };
+    let step = [&place.named_endpoint];
+    deleted(10_000).await;
+    saved(5_000, &step).await;
+    sends(false, "it was deleted before it came").await;
+    saved(20_000, &step).await;
+    sends(true, "what is newer brings it back").await;
+    saved(15_000, &[]).await;
+    sends(true, "what is older changes nothing").await;
+    deleted(15_000).await;
+    sends(true, "nor does an older deletion").await;
+    saved(30_000, &[]).await;
+    sends(false, "what is newer does").await;
+    saved(40_000, &step).await;
+    deleted(50_000).await;
+    sends(false, "it is deleted").await;
+    let items = world.items("workspaces", "COACH#ada").await;
+    let stored: Vec<&Value> = items.iter().filter(|item| item["sk"]["S"] == "AUTOMATION#a1").collect();
+    assert_eq!(stored.len(), 1);
+    assert!(!stored[0].to_string().contains("telling") && stored[0].get("trigger").is_none(), "nothing of it stays");
+}
+
+#[tokio::test]
+async fn an_automation_waits_for_its_workspace() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let deleted = fact("automation.deleted", json!({ "automation_id": "a2", "coach_id": "ada" }));
+    world.facts([automation("a1", on("new_client"), &[]), deleted]).await;
+    assert!(world.set_aside().await.is_empty());
+    world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
+    world.advance_s(60).await;
+    let stored = world.items("workspaces", "COACH#ada").await;
+    let ids = ["AUTOMATION#a1", "AUTOMATION#a2"];
+    assert!(ids.iter().all(|id| stored.iter().any(|item| item["sk"]["S"] == *id)));
+    world.facts([automation("a3", on("new_client"), &[]).with("coach_id", "nobody")]).await;
+    world.advance_s(17 * 60).await;
+    assert_eq!(world.set_aside().await[0]["reason"], "coach_id nobody has not been seen");
+}
+
+#[tokio::test]
+async fn after_a_hand_over_the_new_coachs_automations_count() {
+    let place = Place::new("identifiers").await;
+    place.automation("a1", on("message_received")).await;
+    place.world.coach("bob").await;
+    place.world.facts([Fact::client("bob", "c1")]).await;
+    place.world.facts([message("m1")]).await;
+    assert!(place.named.hooks().is_empty());
+}
+
+#[tokio::test]
+async fn a_malformed_automation_is_set_aside_with_its_field() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let of = |trigger: Value| automation("a1", trigger, &[]);
+    let malformed = [
+        ("automation_id", of(on("new_client")).without("automation_id")),
+        ("name", of(on("new_client")).with("name", 5)),
+        ("active", of(on("new_client")).without("active")),
+        ("trigger ", of(json!("new_client"))),
+        ("trigger.event", of(on("new_moon"))),
+        ("trigger.event", of(json!({}))),
+        ("trigger.threshold", of(on("low_check_in_score"))),
+        ("trigger.threshold", of(json!({ "event": "compliance_drop", "threshold": "60" }))),
+        ("trigger.window_days", of(json!({ "event": "compliance_drop", "threshold": 60, "window_days": "week" }))),
+        ("trigger.question_id", of(low(3.0, 7))),
+        ("trigger.system", of(json!({ "event": "system_grade_drop", "system": 1 }))),
+        ("trigger.days", of(on("check_in_inactivity"))),
+        ("trigger.days", of(json!({ "event": "daily_log_inactivity", "days": -1 }))),
+        ("steps ", of(on("new_client")).with("steps", json!({}))),
+        ("steps.kind", of(on("new_client")).with("steps", json!([{}]))),
+        ("steps.endpoint_id", of(on("new_client")).with("steps", json!([{ "kind": "webhook" }]))),
+        ("coach_id", fact("automation.deleted", json!({ "automation_id": "a1" }))),
+    ];
+    let computed = json!({ "event": "compliance_drop", "threshold": 60, "note": "planted-note" });
+    let mut good = automation("computed", computed, &[]);
+    good.detail["steps"][0]["text"] = json!("planted-text");
+    world.facts(malformed.iter().map(|(_, fact)| fact.clone()).chain([good])).await;
+    let set_aside = world.set_aside().await;
+    assert_eq!(set_aside.len(), malformed.len(), "{set_aside:?}");
+    for (field, fact) in malformed {
+        let is_it = |aside: &&Value| {
+            aside["reason"].as_str().unwrap().starts_with(field) && aside["detail-type"] == fact.detail_type
+        };
+        assert!(set_aside.iter().any(|aside| is_it(&aside)), "{field} in {set_aside:#?}");
+    }
+    let stored = world.items("workspaces", "COACH#ada").await;
+    let stored: Vec<&Value> =
+        stored.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("AUTOMATION#")).collect();
+    assert_eq!(stored.len(), 1);
+    assert_eq!(stored[0]["trigger"]["M"]["window_days"]["N"], "7", "what a sweep judges is kept as well");
+    assert!(!stored[0].to_string().contains("planted"));
+}

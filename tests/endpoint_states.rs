@@ -1,0 +1,186 @@
+//! What receivers' answers make of an endpoint and of what waits for it: asking for patience, gone for good, failing for days.
+
+use serde_json::{Value, json};
+
+use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list, time};
+
+const HOUR_S: u64 = 3_600;
+const DAY_S: u64 = 24 * HOUR_S;
+
+struct Place {
+    world: World,
+    receiver: Receiver,
+}
+
+impl Place {
+    async fn new() -> Self {
+        Self { world: World::start().await, receiver: Receiver::start().await }
+    }
+
+    async fn coach(&self) -> (Coach<'_>, Endpoint, Caller) {
+        let ada = self.world.coach("ada").await;
+        let endpoint = ada.endpoint(&self.receiver.url(), "identifiers").await;
+        let settings = ada.settings().await;
+        (ada, endpoint, settings)
+    }
+
+    /// An event: a new client.
+    async fn event(&self, client: &str) {
+        self.world.facts([Fact::client("ada", client)]).await;
+    }
+}
+
+async fn state(settings: &Caller, endpoint: &Endpoint) -> Value {
+    settings.get(&format!("/settings/webhooks/{}", endpoint.id)).await.expect(200).body
+}
+
+/// Whole seconds from the first attempt to when the next is due.
+fn gap_s(delivery: &Value) -> i64 {
+    (time(&delivery["next_attempt_at"]) - time(&delivery["attempts"][0]["at"])).num_seconds()
+}
+
+#[tokio::test]
+async fn a_busy_receiver_is_left_alone_for_as_long_as_it_asks_up_to_an_hour() {
+    let place = Place::new().await;
+    let (ada, endpoint, _) = place.coach().await;
+    let in_ten_minutes = (place.world.now().await + chrono::TimeDelta::minutes(10)).format("%a, %d %b %Y %H:%M:%S GMT");
+    for (n, (status, retry_after, gap)) in [
+        (429, "600".to_owned(), 600..602),
+        (503, "600".to_owned(), 600..602),
+        (429, in_ten_minutes.to_string(), 590..602),
+        (429, "99999999999".to_owned(), 3_600..3_602),
+        (503, "-600".to_owned(), 5..7),
+        (503, "soon".to_owned(), 5..7),
+        (429, "1".to_owned(), 5..7),
+        (500, "600".to_owned(), 5..7),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        place.receiver.script([Answer::status(status).header("retry-after", &retry_after)]);
+        place.event(&format!("c{n}")).await;
+        let delivery = &ada.deliveries(&endpoint).await[0];
+        assert!(gap.contains(&gap_s(delivery)), "{status} {retry_after}: {delivery}");
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_that_answers_410_gets_nothing_more_for_good() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.receiver.script([Answer::status(500), Answer::status(410)]);
+    place.event("waits").await;
+    place.event("gone").await;
+    let seen = place.receiver.hooks().len();
+    let gone = state(&settings, &endpoint).await;
+    assert_eq!((gone["status"].as_str(), gone["disabled_at"].is_string()), (Some("gone"), true));
+    assert!(gone["disabled_reason"].as_str().unwrap().contains("410"));
+    for delivery in ada.deliveries(&endpoint).await {
+        assert_eq!(delivery["status"], "failed", "what waits ends at once");
+        assert!(delivery["next_attempt_at"].is_null());
+    }
+    place.event("later").await;
+    place.world.advance_s(2 * DAY_S).await;
+    assert_eq!(place.receiver.hooks().len(), seen);
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    settings.patch(&path, json!({ "enabled": true })).await.refused(409, "endpoint_gone");
+    for what in ["test", "recover"] {
+        let call = settings.post(&format!("{path}/{what}"), json!({ "since": "2026-01-01T00:00:00Z" }));
+        let call = if what == "test" { settings.post(&format!("{path}/{what}"), json!({})) } else { call };
+        call.await.refused(409, "endpoint_gone");
+    }
+    let told = place.world.outgoing("endpoint.disabled").await;
+    assert_eq!(told.len(), 1);
+    assert_eq!((&told[0]["coach_id"], &told[0]["endpoint"]["status"]), (&json!("ada"), &json!("gone")));
+    assert!(!told[0].to_string().contains("/hook"), "of the address the host alone");
+    assert_eq!(told[0]["endpoint"]["host"], "127.0.0.1");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_fails_for_five_days_over_three_events_is_switched_off_and_can_be_switched_on_again() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    let status = async || state(&settings, &endpoint).await["status"].clone();
+    place.receiver.otherwise(Answer::status(500));
+    place.event("c1").await;
+    place.world.advance_s(2 * DAY_S).await;
+    place.event("c2").await;
+    place.world.advance_s(3 * DAY_S - 2 * HOUR_S).await;
+    place.event("c3").await;
+    place.world.advance_s(60).await;
+    assert_eq!(status().await, "enabled", "two hours too early");
+    place.world.advance_s(4 * HOUR_S + 600).await;
+    let off = state(&settings, &endpoint).await;
+    assert_eq!(off["status"], "disabled", "at the first attempt after five days");
+    assert!(off["disabled_reason"].as_str().unwrap().contains("failed since"));
+    let waiting = ada.deliveries(&endpoint).await.into_iter().filter(|delivery| delivery["status"] == "pending");
+    assert_eq!(waiting.count(), 0);
+    assert_eq!(place.world.outgoing("endpoint.disabled").await.len(), 1);
+    // What happens meanwhile is recorded as not sent.
+    place.event("c4").await;
+    let missed = &ada.deliveries(&endpoint).await[0];
+    assert_eq!(missed["status"], "failed");
+    assert!(missed["attempts"][0]["error"].as_str().unwrap().contains("endpoint disabled"));
+    // Switched on by hand it has its time anew.
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    settings.patch(&path, json!({ "enabled": true })).await.expect(200);
+    place.event("c5").await;
+    place.world.advance_s(HOUR_S).await;
+    assert_eq!(status().await, "enabled");
+}
+
+#[tokio::test]
+async fn the_coach_is_mailed_once_after_a_day_of_failing_and_once_when_the_endpoint_is_off() {
+    let place = Place::new().await;
+    let _ = place.coach().await;
+    place.receiver.otherwise(Answer::status(500));
+    for (client, days) in [("c1", 2), ("c2", 2), ("c3", 2)] {
+        place.event(client).await;
+        place.world.advance_s(days * DAY_S).await;
+    }
+    let mails = place.world.mail().await;
+    let subjects: Vec<&str> = mails.iter().map(|mail| mail["subject"].as_str().unwrap()).collect();
+    assert_eq!(subjects, ["Webhooks to 127.0.0.1 fail", "Webhooks to 127.0.0.1 are switched off"]);
+    assert!(mails.iter().all(|mail| mail["to"] == "ada@coaches.example" && !mail.to_string().contains("/hook")));
+}
+
+#[tokio::test]
+async fn a_success_and_a_lack_of_events_keep_an_endpoint_on() {
+    let place = Place::new().await;
+    let (_, endpoint, settings) = place.coach().await;
+    place.receiver.otherwise(Answer::status(500));
+    place.event("c1").await;
+    place.event("c2").await;
+    place.world.advance_s(6 * DAY_S).await;
+    assert_eq!(state(&settings, &endpoint).await["status"], "enabled", "two events are not three");
+    place.receiver.script([Answer::status(204)]);
+    place.event("c3").await;
+    place.event("c4").await;
+    place.event("c5").await;
+    place.world.advance_s(4 * DAY_S).await;
+    assert_eq!(state(&settings, &endpoint).await["status"], "enabled", "the time runs from the success");
+}
+
+#[tokio::test]
+async fn switching_off_and_deleting_end_what_waits_with_that_reason() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.receiver.otherwise(Answer::status(500));
+    place.event("c1").await;
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    settings.patch(&path, json!({ "enabled": false })).await.expect(200);
+    let ended = &ada.deliveries(&endpoint).await[0];
+    assert_eq!(ended["status"], "failed");
+    let lines = list(ended["attempts"].clone());
+    assert_eq!(lines.last().unwrap()["error"], "not sent: endpoint disabled");
+    settings.patch(&path, json!({ "enabled": true })).await.expect(200);
+    let seen = place.receiver.hooks().len();
+    place.world.advance_s(2 * DAY_S).await;
+    assert_eq!(place.receiver.hooks().len(), seen, "ended is ended");
+    place.event("c2").await;
+    let seen = place.receiver.hooks().len();
+    settings.delete(&path).await.expect(200);
+    place.world.advance_s(2 * DAY_S).await;
+    assert_eq!(place.receiver.hooks().len(), seen);
+    assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
+}

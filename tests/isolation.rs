@@ -1,0 +1,115 @@
+//! A receiver that hangs holds up nobody but itself.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpListener;
+
+use crate::world::{Answer, Endpoint, Fact, Receiver, World};
+
+/// Takes every connection, reads all that comes and never answers.
+struct Hanging {
+    port: u16,
+    open: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+}
+
+impl Hanging {
+    async fn start() -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+        let (counted, peak) = (Arc::clone(&open), Arc::clone(&most));
+        tokio::spawn(async move {
+            loop {
+                let (mut connection, _) = listener.accept().await.unwrap();
+                let (open, most) = (Arc::clone(&counted), Arc::clone(&peak));
+                tokio::spawn(async move {
+                    most.fetch_max(open.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    let mut bytes = [0; 1024];
+                    while connection.read(&mut bytes).await.is_ok_and(|read| read > 0) {}
+                    open.fetch_sub(1, Ordering::SeqCst);
+                });
+            }
+        });
+        Self { port, open, most }
+    }
+
+    fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/hook", self.port)
+    }
+}
+
+/// Asks again until it is so. Fails when it takes too long.
+async fn until(what: &str, limit: Duration, is_so: impl AsyncFn() -> bool) -> Duration {
+    let began = Instant::now();
+    while !is_so().await {
+        assert!(began.elapsed() < limit, "{what} took longer than {limit:?}");
+        tokio::task::yield_now().await;
+    }
+    began.elapsed()
+}
+
+#[tokio::test]
+async fn with_500_events_queued_for_a_receiver_that_hangs_another_gets_its_event_within_2_seconds() {
+    const EVENTS: usize = 500;
+    let world = World::start().await;
+    let hanging = Hanging::start().await;
+    let healthy = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.partner_key().await;
+    ada.endpoint(&hanging.url(), "identifiers").await;
+    let bob = world.coach("bob").await;
+    bob.endpoint(&healthy.url(), "identifiers").await;
+    world.put((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
+    let all_stored = async || key.get("/v1/ping").await.body["active_clients"] == EVENTS;
+    until("storing the facts", Duration::from_secs(60), all_stored).await;
+    until("hanging", Duration::from_secs(20), async || hanging.open.load(Ordering::SeqCst) > 0).await;
+    for n in 0..5 {
+        world.put([Fact::client("bob", &format!("b{n}"))]).await;
+        until("the other's event", Duration::from_secs(2), async || healthy.hooks().len() == n + 1).await;
+    }
+    let most = hanging.most.load(Ordering::SeqCst);
+    assert!((1..=40).contains(&most), "{most} deliveries in flight at once");
+}
+
+#[tokio::test]
+async fn a_batch_of_receivers_that_take_a_second_each_takes_little_more_than_a_second() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let receivers = futures::future::join_all((0..10).map(|_| Receiver::start())).await;
+    for receiver in &receivers {
+        receiver.otherwise(Answer::status(204).after(Duration::from_secs(1)));
+        ada.endpoint(&receiver.url(), "identifiers").await;
+    }
+    let began = Instant::now();
+    world.put([Fact::client("ada", "c1")]).await;
+    let all = async || receivers.iter().all(|receiver| receiver.hooks().len() == 1);
+    until("ten deliveries", Duration::from_secs(3), all).await;
+    world.settle().await;
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn what_was_put_off_is_delivered_once_each() {
+    const EVENTS: usize = 120;
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    let endpoint: Endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+    world.faults(json!({ "duplicate_messages": true })).await;
+    world.facts((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
+    world.advance_s(300).await;
+    let mut ids: Vec<String> = receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
+    assert_eq!(ids.len(), EVENTS);
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), EVENTS);
+    let path = format!("/settings/webhooks/{}/deliveries?status=pending", endpoint.id);
+    assert_eq!(ada.settings().await.get(&path).await.expect(200).body["data"], json!([]));
+    assert!(world.take_messages("deliveries-dlq").await.is_empty());
+}

@@ -1,0 +1,165 @@
+//! Receivers that misbehave, through the running stack: what the delivery log says, and that the log has a line for each hit.
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::world::{Endpoint, Manner, OK, Rough, World, list};
+
+const CLOSED: &str = "connection closed before an answer";
+const NO_HTTP: &str = "no valid HTTP answer";
+const DRIPPED: &str = "timed out after 15 s: status 200, but no end of the answer";
+/// What 64 KiB and the buffers around them come to, and what a stack that lives on takes anyway.
+const MOST_GROWTH_BYTES: u64 = 24 * 1024 * 1024;
+const HUGE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n";
+
+async fn create(world: &World, key: &crate::world::Caller) {
+    let email = format!("c{}@example.com", world.number());
+    key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).await.expect(201);
+}
+
+/// What an attempt came to: its status, or the reason why there is none.
+fn said(attempt: &Value) -> String {
+    attempt["status_code"]
+        .as_u64()
+        .map_or_else(|| attempt["error"].as_str().unwrap().to_owned(), |code| code.to_string())
+}
+
+#[tokio::test]
+async fn the_log_names_what_each_receiver_did_and_has_a_line_for_each_hit() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
+    let mut cases: Vec<(Rough, Endpoint, &str)> = Vec::new();
+    for (manner, expected) in [
+        (Manner::says(OK), "200"),
+        (Manner::status(302), "302"),
+        (Manner::status(500), "500"),
+        (Manner::says("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"), "200"),
+        (Manner::SaysAndCloses(half), "200"),
+        (Manner::endless(HUGE), "200"),
+        (Manner::gzip_bomb(), "200"),
+        (Manner::Resets, "connection reset"),
+        (Manner::SaysAndResets(Vec::new()), "connection reset"),
+        (Manner::SaysAndCloses(Vec::new()), CLOSED),
+        (Manner::HalfCloses, CLOSED),
+        (Manner::says("220 mail.example.com ESMTP\r\n"), NO_HTTP),
+        (Manner::says(""), "timed out after 15 s"),
+        (Manner::SaysAndDrips(b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec()), "timed out after 15 s"),
+        (Manner::SaysAndDrips(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n".to_vec()), DRIPPED),
+    ] {
+        let receiver = Rough::start([manner]).await;
+        let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+        cases.push((receiver, endpoint, expected));
+    }
+    let plain = Rough::start_through([Manner::says(OK)], async |stream: TcpStream| {
+        stream.writable().await?;
+        stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;
+        Ok(stream)
+    });
+    let plain = plain.await;
+    let endpoint = ada.endpoint(&plain.url().replace("http:", "https:"), "identifiers").await;
+    cases.push((plain, endpoint, "TLS: the receiver does not speak it"));
+    create(&world, &ada.partner_key().await).await;
+    world.settle().await;
+    for (receiver, endpoint, expected) in &cases {
+        let mut deliveries = ada.deliveries(endpoint).await;
+        assert_eq!(deliveries.len(), 1);
+        let delivery = deliveries.remove(0);
+        let attempts = list(delivery["attempts"].clone());
+        // Time goes on while slow ones are waited for: a failure may have been tried again.
+        assert!(
+            !attempts.is_empty() && attempts.iter().all(|attempt| said(attempt) == *expected),
+            "{expected}: {attempts:?}"
+        );
+        // A connection is reset with or without a request on it.
+        let hits = receiver.requests().len().max(receiver.connections());
+        assert_eq!(hits, attempts.len(), "{expected}: each hit is logged");
+        let delivered = if *expected == "200" { "delivered" } else { "pending" };
+        assert_eq!(delivery["status"], delivered, "{expected}");
+        assert!(receiver.sent_bytes() < 16 * 1024 * 1024, "{expected}: {}", receiver.sent_bytes());
+        for attempt in &attempts {
+            let took_ms = attempt["duration_ms"].as_u64().unwrap();
+            let limits = if expected.starts_with("timed out") { 15_000..17_000 } else { 0..5000 };
+            assert!(limits.contains(&took_ms), "{expected} took {took_ms} ms");
+            let excerpt = attempt["response_excerpt"].as_str().unwrap_or_default();
+            assert!(excerpt.len() <= 1024 && !attempt["error"].to_string().contains("secret"));
+        }
+    }
+    assert!(!world.log().contains("secret-"), "no path and no query of a receiver is in the log");
+}
+
+#[tokio::test]
+async fn answers_of_200_mb_take_no_memory() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.partner_key().await;
+    let sound = Rough::start([Manner::says(OK)]).await;
+    ada.endpoint(&sound.url(), "identifiers").await;
+    for _ in 0..3 {
+        create(&world, &key).await;
+    }
+    world.settle().await;
+    let before = world.peak_memory_bytes();
+    let (huge, bomb) = (Rough::start([Manner::endless(HUGE)]).await, Rough::start([Manner::gzip_bomb()]).await);
+    let endpoints = [ada.endpoint(&huge.url(), "identifiers").await, ada.endpoint(&bomb.url(), "identifiers").await];
+    for _ in 0..3 {
+        create(&world, &key).await;
+    }
+    world.settle().await;
+    let grown = world.peak_memory_bytes().saturating_sub(before);
+    println!("peak memory: {before} bytes before, {grown} more after");
+    assert!(grown < MOST_GROWTH_BYTES, "{grown} bytes more");
+    for (receiver, endpoint) in [&huge, &bomb].into_iter().zip(&endpoints) {
+        let deliveries = ada.deliveries(endpoint).await;
+        assert!(deliveries.len() == 3 && deliveries.iter().all(|delivery| delivery["status"] == "delivered"));
+        receiver.until_closed(3).await;
+        assert_eq!((receiver.requests().len(), receiver.connections()), (3, 3));
+    }
+}
+
+#[tokio::test]
+async fn a_receiver_keeps_its_connection_from_event_to_event() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.partner_key().await;
+    let receiver = Rough::start([Manner::says(OK)]).await;
+    ada.endpoint(&format!("http://localhost:{}/hook", receiver.port()), "identifiers").await;
+    for _ in 0..20 {
+        create(&world, &key).await;
+        world.settle().await;
+    }
+    println!("{} connections for 20 events", receiver.connections());
+    assert_eq!(receiver.requests().len(), 20);
+    assert!(receiver.connections() <= 4, "{} connections", receiver.connections());
+}
+
+#[tokio::test]
+async fn a_url_that_would_leak_or_lead_inside_is_refused_with_a_reason() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let refused = join_all(
+        [
+            ("https://user:password@hooks.example.com/", "user name or password"),
+            ("https://user@hooks.example.com/", "user name or password"),
+            ("https://hooks.example.com/#part", "fragment"),
+            ("http://hooks.example.com/", "https://"),
+            ("https://hooks.example.com@10.0.0.1/", "user name or password"),
+            ("https://0xa9fea9fe/latest", "special address"),
+            ("https://[::ffff:a00:1]/", "special address"),
+            ("https://Metadata.Google.Internal./", "private network"),
+            ("https://router.home.arpa/", "private network"),
+            ("https://a{b}.example.com/", "letters, digits and hyphens"),
+        ]
+        .map(async |(url, reason)| {
+            let body = json!({ "url": url, "events": ["new_client"], "payload_mode": "identifiers" });
+            (url, reason, settings.post("/settings/webhooks", body).await)
+        }),
+    )
+    .await;
+    for (url, reason, reply) in refused {
+        assert_eq!(reply.status, 400, "{url}: {}", reply.text);
+        assert!(reply.str("error").contains(reason), "{url}: {}", reply.text);
+        assert!(!reply.text.contains("password@") && !reply.text.contains("latest"), "{}", reply.text);
+    }
+}

@@ -1,0 +1,180 @@
+//! Days of stack time with receivers that behave at random, while messages come twice, functions die and the store errs. However it goes:
+//! every event ends delivered or failed at every endpoint, with a whole log, no more than nine attempts, gaps as scheduled, one id.
+//!
+//! A run is told by its seed. `cargo test -p behaviour --features long-simulation simulation` makes longer ones.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list, time};
+
+const SEEDS: &[u64] = if cfg!(feature = "long-simulation") { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[1, 2] };
+const ROUNDS: u64 = if cfg!(feature = "long-simulation") { 60 } else { 12 };
+const ENDPOINTS: usize = 4;
+/// Seconds between an attempt and the next, and how much longer a gap may be: a twentieth, or what the receiver asked for.
+const GAPS_S: [i64; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];
+const RETRY_AFTER_S: i64 = 900;
+/// Until a message comes again whose function died, an attempt's lease, and waits for a slot.
+const LATE_S: i64 = 400;
+
+/// SplitMix64: small, and the same everywhere.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to below `end`.
+    fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    fn answer(&mut self) -> Answer {
+        match self.below(10) {
+            0..=4 => Answer::status(200),
+            5 => Answer::status(500),
+            6 => Answer::status(404).body("no"),
+            7 => Answer::status(429).header("retry-after", &RETRY_AFTER_S.to_string()),
+            8 => Answer::status(503).header("retry-after", "nonsense"),
+            _ => Answer::status(302).header("location", "http://127.0.0.1:1/"),
+        }
+    }
+
+    fn faults(&mut self) -> Value {
+        let function = ["relay", "deliver", "ingest", ""][usize::try_from(self.below(4)).unwrap()];
+        json!({
+            "duplicate_messages": self.below(2) == 0, "crash_after_commit": self.below(3), "store_failures": self.below(4),
+            "store_conflicts": self.below(4), "store_lost_answers": self.below(3),
+            "function": function,
+        })
+    }
+}
+
+struct Run<'w> {
+    world: &'w World,
+    coach: Coach<'w>,
+    receivers: Vec<(Receiver, Endpoint)>,
+    chance: Chance,
+    clients: u64,
+}
+
+impl<'w> Run<'w> {
+    async fn new(world: &'w World, seed: u64) -> Self {
+        let coach = world.coach("ada").await;
+        let mut receivers = Vec::new();
+        for _ in 0..ENDPOINTS {
+            let receiver = Receiver::start().await;
+            let endpoint = coach.endpoint(&receiver.url(), "identifiers").await;
+            receivers.push((receiver, endpoint));
+        }
+        Self { world, coach, receivers, chance: Chance(seed), clients: 0 }
+    }
+
+    async fn round(&mut self) {
+        for (receiver, _) in &self.receivers {
+            let answers: Vec<Answer> = (0..self.chance.below(20)).map(|_| self.chance.answer()).collect();
+            receiver.script(answers);
+            receiver.otherwise(self.chance.answer());
+        }
+        self.world.faults(self.chance.faults()).await;
+        let events = 1 + self.chance.below(8);
+        let first = self.clients;
+        self.clients += events;
+        self.world.put((first..self.clients).map(|n| Fact::client("ada", &format!("c{n:05}")))).await;
+        self.world.advance_s(30 + self.chance.below(5 * 3_600)).await;
+    }
+
+    /// All is well again, and everything that is still to be done is done.
+    async fn end(&self) {
+        self.world
+            .faults(json!({
+                "duplicate_messages": false, "crash_after_commit": 0, "store_failures": 0, "store_conflicts": 0,
+                "store_lost_answers": 0, "function": "",
+            }))
+            .await;
+        for (receiver, _) in &self.receivers {
+            receiver.otherwise(Answer::status(204));
+        }
+        self.world.advance_s(3 * 86_400).await;
+    }
+
+    async fn deliveries(&self, endpoint: &Endpoint) -> Vec<Value> {
+        let settings = self.coach.settings().await;
+        let (mut all, mut cursor) = (Vec::new(), String::new());
+        loop {
+            let path = format!("/settings/webhooks/{}/deliveries?limit=200{cursor}", endpoint.id);
+            let page = settings.get(&path).await.expect(200).body;
+            all.extend(list(page["data"].clone()));
+            match page["next_cursor"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => return all,
+            }
+        }
+    }
+}
+
+/// What holds of one delivery, whatever happened.
+fn check(delivery: &Value, sent: usize) {
+    let attempts = list(delivery["attempts"].clone());
+    let status = delivery["status"].as_str().unwrap();
+    assert!(["delivered", "failed"].contains(&status), "{delivery}");
+    assert!((1..=9).contains(&attempts.len()), "{delivery}");
+    let succeeded: Vec<bool> =
+        attempts.iter().map(|attempt| (200..300).contains(&attempt["status_code"].as_u64().unwrap_or(0))).collect();
+    assert_eq!(succeeded.last().copied(), Some(status == "delivered"), "{delivery}");
+    assert!(succeeded.iter().rev().skip(1).all(|succeeded| !succeeded), "an end is an end: {delivery}");
+    assert!(status == "delivered" || attempts.len() == 9, "given up too early: {delivery}");
+    assert!(sent >= attempts.len(), "{sent} sent of {delivery}");
+    for (made, pair) in attempts.windows(2).enumerate() {
+        let ended = |attempt: &Value| {
+            time(&attempt["at"]) + chrono::TimeDelta::milliseconds(attempt["duration_ms"].as_i64().unwrap())
+        };
+        let gap_s = (time(&pair[1]["at"]) - ended(&pair[0])).num_milliseconds() as f64 / 1_000.0;
+        let scheduled = GAPS_S[made];
+        let longest = (scheduled + scheduled / 20).max(RETRY_AFTER_S) + LATE_S;
+        assert!(gap_s >= scheduled as f64 - 0.1 && gap_s <= longest as f64, "a gap of {gap_s} s: {delivery}");
+    }
+}
+
+async fn simulate(seed: u64) {
+    println!("seed {seed}");
+    let world = World::start().await;
+    let mut run = Run::new(&world, seed).await;
+    for _ in 0..ROUNDS {
+        run.round().await;
+    }
+    run.end().await;
+    let mut ids: Vec<Vec<String>> = Vec::new();
+    for (receiver, endpoint) in &run.receivers {
+        let mut sent: BTreeMap<String, usize> = BTreeMap::new();
+        for hook in receiver.hooks() {
+            assert!(hook.is_signed_with(&endpoint.secret));
+            *sent.entry(hook.header("webhook-id").to_owned()).or_default() += 1;
+        }
+        let deliveries = run.deliveries(endpoint).await;
+        assert_eq!(deliveries.len() as u64, run.clients, "seed {seed}: each event once at each endpoint");
+        for delivery in &deliveries {
+            check(delivery, sent.get(delivery["webhook_id"].as_str().unwrap()).copied().unwrap_or(0));
+        }
+        let mut own: Vec<String> =
+            deliveries.iter().map(|delivery| delivery["webhook_id"].as_str().unwrap().to_owned()).collect();
+        own.sort_unstable();
+        assert!(sent.keys().all(|id| own.binary_search(id).is_ok()), "nothing was sent that the log does not know");
+        ids.push(own);
+    }
+    assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "an event has one id at all endpoints");
+    assert!(world.take_messages("deliveries-dlq").await.is_empty(), "the dead letters are for faults of ours");
+}
+
+#[tokio::test]
+async fn whatever_happens_every_event_ends_delivered_or_failed_with_a_whole_log() {
+    for seed in SEEDS {
+        simulate(*seed).await;
+    }
+}
