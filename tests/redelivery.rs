@@ -110,6 +110,26 @@ async fn there_are_never_two_chains_for_a_delivery() {
 }
 
 #[tokio::test]
+async fn a_deliverer_that_dies_at_any_call_costs_at_most_one_duplicate_with_the_same_id() {
+    let place = Place::new().await;
+    let (ada, endpoint, _) = place.coach().await;
+    for spared_calls in 0..6 {
+        let before = place.receiver.hooks().len();
+        let fault = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
+        place.world.faults(fault).await;
+        place.event(&format!("c{spared_calls}")).await;
+        place.world.advance_s(HOUR_S).await;
+        place.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        let ids: Vec<String> = place.webhook_ids().split_off(before);
+        assert!((1..=2).contains(&ids.len()), "{} sent when it died after {spared_calls} calls", ids.len());
+        assert!(ids.iter().all(|id| *id == ids[0]));
+        let delivery = &ada.deliveries(&endpoint).await[0];
+        assert_eq!((&delivery["status"], &delivery["webhook_id"]), (&json!("delivered"), &json!(ids[0])));
+    }
+    assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_retry_that_was_accepted_is_made_whatever_dies() {
     let place = Place::new().await;
     let (ada, endpoint, settings) = place.coach().await;

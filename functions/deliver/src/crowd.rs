@@ -1,5 +1,5 @@
-//! Messages of a batch by their endpoint. One on its own goes at once; several, and any for an endpoint that was slow a moment ago, take a
-//! slot first, or are put off.
+//! Messages of a batch by their endpoint. Those of an endpoint take one of its few slots, or are put off: whatever is queued for a receiver
+//! that hangs, it holds up few functions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,9 +17,8 @@ use store::StoreError;
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
 
-/// Batches that deliver to one endpoint at once, and to one that is slow.
-const SLOTS: usize = 3;
-const SLOTS_OF_SLOW: usize = 1;
+/// Batches that deliver to one endpoint at once. Of one that is slow, the first slot alone is used.
+const SLOTS: usize = 2;
 /// How long orders wait that found no slot: so long, and up to as long again.
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
 const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
@@ -77,26 +76,23 @@ impl App {
     async fn deliver_all(&self, due: Vec<Ordered>, now: Timestamp) -> Outcomes {
         let Some(Ordered { order, .. }) = due.first() else { return Vec::new() };
         let (coach, id) = (order.coach_id.clone(), order.endpoint_id.clone());
-        let endpoint = match self.endpoints.get(&coach, &id, now).await {
-            Ok(endpoint) => endpoint,
-            Err(error) => return failed(due, error),
+        let read = self.endpoints.get(&coach, &id, now);
+        let (endpoint, flight) = tokio::join!(read, self.endpoints.take_flight(&coach, &id, SLOTS, now));
+        let (endpoint, flight) = match (endpoint, flight) {
+            (Ok(endpoint), Ok(flight)) => (endpoint, flight),
+            (Err(error), _) | (_, Err(error)) => return failed(due, error),
         };
         let slow = endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now);
-        if due.len() == 1 && !slow {
-            return self.carry_out_all(due, endpoint).await;
+        let Some(flight) = flight else { return self.put_off_all(due, now + put_off(slow)).await };
+        let outcomes = if slow && !flight.is_first() {
+            self.put_off_all(due, now + put_off(slow)).await
+        } else {
+            self.carry_out_all(due, endpoint).await
+        };
+        if let Err(error) = self.endpoints.land(&coach, &id, &flight).await {
+            tracing::warn!(%error, "a slot is left to run out");
         }
-        let slots = if slow { SLOTS_OF_SLOW } else { SLOTS };
-        match self.endpoints.take_flight(&coach, &id, slots, now).await {
-            Err(error) => failed(due, error),
-            Ok(None) => self.put_off_all(due, now + put_off(slow)).await,
-            Ok(Some(flight)) => {
-                let outcomes = self.carry_out_all(due, endpoint).await;
-                if let Err(error) = self.endpoints.land(&coach, &id, &flight).await {
-                    tracing::warn!(%error, "a slot is left to run out");
-                }
-                outcomes
-            }
-        }
+        outcomes
     }
 
     async fn carry_out_all(&self, due: Vec<Ordered>, endpoint: Option<SignedEndpoint>) -> Outcomes {

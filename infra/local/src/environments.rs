@@ -20,7 +20,7 @@ use crate::request_id::request_id;
 use crate::template::{ACCOUNT, REGION};
 
 /// Most environments of one function; further invocations wait.
-const MAX_ENVIRONMENTS: usize = 32;
+const MAX_ENVIRONMENTS: usize = 128;
 /// An environment that had nothing to do for this long goes.
 const IDLE_FOR: Duration = Duration::from_secs(60);
 /// Starting an environment may take this long, as on Lambda.

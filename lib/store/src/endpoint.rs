@@ -7,17 +7,17 @@
 //! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
-//! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record.
+//! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
 //! 7. `take_flight`, `land`, `mark_slow` UpdateItem: module `flights`.
 //! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
 
 mod flights;
 mod health;
+mod secret;
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::endpoint::{
-    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP,
-    SignedEndpoint,
+    Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
 };
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
@@ -38,6 +38,7 @@ use crate::vault::Vault;
 use crate::workspace::key as workspace_key;
 
 pub use flights::Flight;
+pub use secret::Rotated;
 
 /// How often a change that lost a race is decided anew.
 const MAX_ROUNDS: u32 = 10;
@@ -101,15 +102,6 @@ impl SealedSecret {
     }
 }
 
-/// What came of changing an endpoint's secret.
-#[derive(Debug)]
-pub enum Rotated {
-    Done(Box<Endpoint>),
-    /// As many secrets sign as may.
-    TooMany,
-    NotFound,
-}
-
 /// The endpoints in the workspaces table.
 #[derive(Clone)]
 pub struct Endpoints {
@@ -153,38 +145,6 @@ impl Endpoints {
         let secrets = secrets.map(|secret| self.open(id, secret)).collect::<Result<_, _>>()?;
         let slow_until = record.slow_until.map(Timestamp::from_ms);
         Ok(Some(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until }))
-    }
-
-    /// Gives an endpoint another secret. The one before signs on for a while beside it.
-    pub async fn rotate_secret(
-        &self,
-        coach: &CoachId,
-        id: &EndpointId,
-        secret: &SigningSecret,
-        now: Timestamp,
-    ) -> Result<Rotated, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(record) = self.read(coach, id).await? else { return Ok(Rotated::NotFound) };
-            let endpoint = record.endpoint()?;
-            let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
-            let mut secrets = vec![SealedSecret { sealed, until: None }];
-            for old in record.secrets.iter().filter(|secret| secret.counts(now)) {
-                let until = old.until.unwrap_or_else(|| (now + SECRET_OVERLAP).ms());
-                secrets.push(SealedSecret { until: Some(until), ..old.clone() });
-            }
-            if secrets.len() > MAX_SECRETS {
-                return Ok(Rotated::TooMany);
-            }
-            let writes = [
-                self.replace(Record { secrets, ..record }, &endpoint),
-                audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
-            ];
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Rotated::Done(Box::new(endpoint)));
-            }
-        }
-        Err(kept_changing())
     }
 
     /// Registers an endpoint.

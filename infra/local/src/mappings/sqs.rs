@@ -13,8 +13,10 @@ use crate::environments::Pool;
 use crate::template::SqsSource;
 use crate::work::Work;
 
-/// Most batches of a queue at once.
-const MAX_CONCURRENCY: usize = 10;
+/// Batches of a queue at once where the template does not say how many.
+const DEFAULT_CONCURRENCY: usize = 10;
+/// Most batches of a queue at once, whatever the template says.
+const MAX_CONCURRENCY: usize = 60;
 /// After an error of the store.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -33,7 +35,7 @@ pub struct SqsMapping {
 impl SqsMapping {
     /// Carries messages until the stack ends.
     pub async fn run(self: Arc<Self>) {
-        let concurrency = self.source.maximum_concurrency().unwrap_or(MAX_CONCURRENCY).clamp(1, MAX_CONCURRENCY);
+        let concurrency = self.source.maximum_concurrency().unwrap_or(DEFAULT_CONCURRENCY).clamp(1, MAX_CONCURRENCY);
         let slots = Arc::new(Semaphore::new(concurrency));
         let queue = self.source.queue_name();
         let mut changes = self.aws.changes();

@@ -1,8 +1,7 @@
 //! How many batches deliver to an endpoint at once. pk `COACH#<coach_id>`, sk `FLIGHTS#<endpoint_id>`: an attribute `s<n>` per slot, until
 //! when it is taken, in ms. A slot whose holder died is free again when its time is over.
 //!
-//! An event on its own needs no slot, so that a healthy endpoint with little traffic costs nothing. Several at once, and anything for an
-//! endpoint that was slow to answer a moment ago, do: one that hangs holds up few functions, whatever is queued for it.
+//! Every batch needs a slot of each endpoint that it delivers to: one that hangs holds up few functions, whatever is queued for it.
 
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use domain::delivery::ATTEMPT_LEASE;
@@ -19,6 +18,13 @@ pub struct Flight {
     until: i64,
 }
 
+impl Flight {
+    /// Whether it is the slot that is taken before all others.
+    pub fn is_first(&self) -> bool {
+        self.slot == "s0"
+    }
+}
+
 impl Endpoints {
     /// Takes one of `slots` slots; `None` when all are taken.
     pub async fn take_flight(
@@ -29,7 +35,7 @@ impl Endpoints {
         now: Timestamp,
     ) -> Result<Option<Flight>, StoreError> {
         let until = (now + ATTEMPT_LEASE).ms();
-        let mut free: Vec<String> = (0..slots).map(|slot| format!("s{slot}")).collect();
+        let mut free: Vec<String> = (0..slots).rev().map(|slot| format!("s{slot}")).collect();
         while let Some(slot) = free.pop() {
             let written = write("UpdateItem", || {
                 let update = self.db.client().update_item().table_name(&self.table).set_key(Some(flights(coach, id)));

@@ -1,0 +1,53 @@
+//! Secrets that are replaced. The one before signs on for a while, so that a receiver can be told the new one in its own time.
+
+use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
+use domain::id::{CoachId, EndpointId};
+use domain::signature::SigningSecret;
+use domain::time::Timestamp;
+
+use super::{Endpoints, MAX_ROUNDS, Record, SealedSecret, kept_changing, secret_context};
+use crate::audit;
+use crate::db::{StoreError, Transacted, stand_back};
+
+/// What came of changing an endpoint's secret.
+#[derive(Debug)]
+pub enum Rotated {
+    Done(Box<Endpoint>),
+    /// As many secrets sign as may.
+    TooMany,
+    NotFound,
+}
+
+impl Endpoints {
+    /// Gives an endpoint another secret. The one before signs on for a while beside it.
+    pub async fn rotate_secret(
+        &self,
+        coach: &CoachId,
+        id: &EndpointId,
+        secret: &SigningSecret,
+        now: Timestamp,
+    ) -> Result<Rotated, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let Some(record) = self.read(coach, id).await? else { return Ok(Rotated::NotFound) };
+            let endpoint = record.endpoint()?;
+            let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
+            let mut secrets = vec![SealedSecret { sealed, until: None }];
+            for old in record.secrets.iter().filter(|secret| secret.counts(now)) {
+                let until = old.until.unwrap_or_else(|| (now + SECRET_OVERLAP).ms());
+                secrets.push(SealedSecret { until: Some(until), ..old.clone() });
+            }
+            if secrets.len() > MAX_SECRETS {
+                return Ok(Rotated::TooMany);
+            }
+            let writes = [
+                self.replace(Record { secrets, ..record }, &endpoint),
+                audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
+            ];
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Rotated::Done(Box::new(endpoint)));
+            }
+        }
+        Err(kept_changing())
+    }
+}
