@@ -3,22 +3,32 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use chrono::TimeDelta;
 use domain::endpoint::SignedEndpoint;
-use domain::id::EndpointId;
+use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::queue::{DeliveryOrder, NotAnOrder, read_order};
 use runtime::random_bytes;
 use store::StoreError;
+use store::endpoint::Flight;
 
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
 
 /// Batches that deliver to one endpoint at once. Of one that is slow, the first slot alone is used.
-const SLOTS: usize = 2;
+const SLOTS: usize = 3;
+/// Waits for a slot, which a healthy endpoint gives back soon; a second in all. Nobody waits for one that is slow.
+const WAITS: [Duration; 5] = [
+    Duration::from_millis(30),
+    Duration::from_millis(60),
+    Duration::from_millis(120),
+    Duration::from_millis(240),
+    Duration::from_millis(550),
+];
 /// How long orders wait that found no slot: so long, and up to as long again.
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
 const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
@@ -83,7 +93,15 @@ impl App {
             (Err(error), _) | (_, Err(error)) => return failed(due, error),
         };
         let slow = endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now);
-        let Some(flight) = flight else { return self.put_off_all(due, now + put_off(slow)).await };
+        let flight = match flight {
+            Some(flight) => Some(flight),
+            None if slow => None,
+            None => match self.wait_for_flight(&coach, &id).await {
+                Ok(flight) => flight,
+                Err(error) => return failed(due, error),
+            },
+        };
+        let Some(flight) = flight else { return self.put_off_all(due, self.now() + put_off(slow)).await };
         let outcomes = if slow && !flight.is_first() {
             self.put_off_all(due, now + put_off(slow)).await
         } else {
@@ -93,6 +111,16 @@ impl App {
             tracing::warn!(%error, "a slot is left to run out");
         }
         outcomes
+    }
+
+    async fn wait_for_flight(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Flight>, StoreError> {
+        for wait in WAITS {
+            tokio::time::sleep(wait).await;
+            if let Some(flight) = self.endpoints.take_flight(coach, id, SLOTS, self.now()).await? {
+                return Ok(Some(flight));
+            }
+        }
+        Ok(None)
     }
 
     async fn carry_out_all(&self, due: Vec<Ordered>, endpoint: Option<SignedEndpoint>) -> Outcomes {

@@ -56,6 +56,15 @@ pub struct ReceiverUrl(Url);
 impl ReceiverUrl {
     /// The URL that `text` is, or why it is refused.
     pub fn parse(text: &str, reach: Reach) -> Result<Self, &'static str> {
+        // The parser would repair these in silence.
+        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+            return Err("must not contain spaces or control characters");
+        }
+        let authority =
+            text.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?', '#']).next().unwrap_or_default());
+        if authority.contains('@') {
+            return Err(CREDENTIALS);
+        }
         let url =
             Url::parse(text).map_err(|_| "must be an absolute https URL such as https://hooks.example.com/coaching")?;
         let loopback_allowed = reach == Reach::PublicAndLoopback && is_loopback(&url);
@@ -63,10 +72,16 @@ impl ReceiverUrl {
             return Err("must begin with https://");
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("must not contain a user name or password; check the signature instead");
+            return Err(CREDENTIALS);
         }
         if url.fragment().is_some() {
             return Err("must not contain a fragment (#...): it would not be sent");
+        }
+        if authority.is_empty() {
+            return Err("must name a host after ://");
+        }
+        if url.port() == Some(0) {
+            return Err("must not name port 0: nothing can listen there");
         }
         match url.host() {
             None => return Err("must name a host"),
@@ -95,6 +110,7 @@ impl ReceiverUrl {
     }
 }
 
+const CREDENTIALS: &str = "must not contain a user name or password; check the signature instead";
 const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
 const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";

@@ -16,7 +16,7 @@ use crate::work::Work;
 /// Batches of a queue at once where the template does not say how many.
 const DEFAULT_CONCURRENCY: usize = 10;
 /// Most batches of a queue at once, whatever the template says.
-const MAX_CONCURRENCY: usize = 60;
+const MAX_CONCURRENCY: usize = 100;
 /// After an error of the store.
 const PAUSE: Duration = Duration::from_millis(500);
 
