@@ -156,12 +156,12 @@ async fn any_path_and_query_that_a_url_may_have_can_be_sent() {
     for path in [
         "",
         "/",
-        "/a b",
+        "/a%20b",
         "/%00",
         "/a|b^c{d}`e\"f<g>",
         "/ü/💪",
         "/;,=@!$&'()*+",
-        "/?q=a b|^{}`\"<>'ü",
+        "/?q=a%20b|^{}`\"<>'ü",
         "/a?b?c/d",
         "//x",
     ] {
