@@ -7,25 +7,26 @@ use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list,
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 
-struct Place {
-    world: World,
-    receiver: Receiver,
+/// A coach's receiver, which is told of new clients with their contact details.
+pub(crate) struct Place {
+    pub(crate) world: World,
+    pub(crate) receiver: Receiver,
 }
 
 impl Place {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         Self { world: World::start().await, receiver: Receiver::start().await }
     }
 
-    async fn coach(&self) -> (Coach<'_>, Endpoint, Caller) {
+    pub(crate) async fn coach(&self) -> (Coach<'_>, Endpoint, Caller) {
         let ada = self.world.coach("ada").await;
-        let endpoint = ada.endpoint(&self.receiver.url(), "identifiers").await;
+        let endpoint = ada.endpoint(&self.receiver.url(), "contact_details").await;
         let settings = ada.settings().await;
         (ada, endpoint, settings)
     }
 
     /// An event: a new client.
-    async fn event(&self, client: &str) {
+    pub(crate) async fn event(&self, client: &str) {
         self.world.facts([Fact::client("ada", client)]).await;
     }
 }

@@ -2,32 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World};
+use crate::endpoint_states::Place;
+use crate::world::{Answer, Endpoint};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 
-struct Place {
-    world: World,
-    receiver: Receiver,
-}
-
 impl Place {
-    async fn new() -> Self {
-        Self { world: World::start().await, receiver: Receiver::start().await }
-    }
-
-    async fn coach(&self) -> (Coach<'_>, Endpoint, Caller) {
-        let ada = self.world.coach("ada").await;
-        let endpoint = ada.endpoint(&self.receiver.url(), "contact_details").await;
-        let settings = ada.settings().await;
-        (ada, endpoint, settings)
-    }
-
-    async fn event(&self, client: &str) {
-        self.world.facts([Fact::client("ada", client)]).await;
-    }
-
     fn webhook_ids(&self) -> Vec<String> {
         self.receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect()
     }

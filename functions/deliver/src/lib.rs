@@ -1,8 +1,8 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
 //! Messages of a batch are worked on at once and fail one by one. Each holds an order for one attempt. The delivery's item decides
-//! whether the order still counts: messages arrive twice, late, and after a function died half-way. Several for one endpoint are a crowd,
-//! which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
+//! whether the order still counts: messages arrive twice, late, and after a function died half-way. Those for one endpoint are a
+//! crowd, which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
 
 mod attempt;
 mod crowd;
