@@ -76,23 +76,34 @@ pub enum Permission {
 }
 
 impl Permission {
-    pub(crate) const ALL: [(&'static str, Self); 7] = [
-        ("contacts.read", Self::ContactsRead),
-        ("contacts.write", Self::ContactsWrite),
-        ("opportunities.read", Self::OpportunitiesRead),
-        ("opportunities.write", Self::OpportunitiesWrite),
-        ("bookings.read", Self::BookingsRead),
-        ("bookings.write", Self::BookingsWrite),
-        ("workflows.read", Self::WorkflowsRead),
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::ContactsRead,
+        Self::ContactsWrite,
+        Self::OpportunitiesRead,
+        Self::OpportunitiesWrite,
+        Self::BookingsRead,
+        Self::BookingsWrite,
+        Self::WorkflowsRead,
     ];
+
+    /// The permission's name in requests and answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ContactsRead => "contacts.read",
+            Self::ContactsWrite => "contacts.write",
+            Self::OpportunitiesRead => "opportunities.read",
+            Self::OpportunitiesWrite => "opportunities.write",
+            Self::BookingsRead => "bookings.read",
+            Self::BookingsWrite => "bookings.write",
+            Self::WorkflowsRead => "workflows.read",
+        }
+    }
 
     /// The permission of that name.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.iter().find(|(name, _)| *name == text);
-        found.map(|(_, permission)| *permission).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|(name, _)| *name).collect();
-            format!("takes {}", names.join(", "))
-        })
+        let found = Self::ALL.into_iter().find(|permission| permission.as_str() == text);
+        found.ok_or_else(|| format!("takes {}", Self::ALL.map(Self::as_str).join(", ")))
     }
 }
 

@@ -1,17 +1,29 @@
 //! A CRM contact: somebody in a workspace's address book, who may be or become a client.
+//!
+//! A contact is told of by two mouths. The application says the whole record; the API sets a name, an e-mail address or the suppression.
+//! What was said last counts, field by field, in whatever order it comes: [`KnownContact`] remembers when.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::email::Email;
+use crate::email::{Email, MAX_EMAIL_CHARS};
+use crate::fact::ContactSaved;
+use crate::fields::{Fields, Invalid};
 use crate::id::{ClientId, ContactId};
+#[cfg(feature = "openapi")]
+use crate::openapi::{Body, Field};
 use crate::phone::Phone;
 use crate::time::Timestamp;
+
+#[cfg(test)]
+mod tests;
 
 /// Most characters of a contact's name.
 pub const MAX_CONTACT_NAME_CHARS: usize = 200;
 
 /// What a contact has agreed to be sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Marketing {
     pub email: bool,
     pub sms: bool,
@@ -19,17 +31,201 @@ pub struct Marketing {
 
 /// A contact as the API shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Contact {
     pub id: ContactId,
     pub name: String,
+    /// Null where the application knows none.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub email: Option<Email>,
+    /// As it was given; null where the application knows none.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub phone: Option<Phone>,
     /// Suppression: nothing may be sent to this contact.
     pub do_not_contact: bool,
+    /// What the contact has agreed to be sent.
     pub marketing: Marketing,
-    /// The client that this contact has become.
+    /// The client that this contact has become; null while it is none.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub client_id: Option<ClientId>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
+}
+
+/// A contact to be created, or to be found by its address.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactDraft {
+    pub name: String,
+    pub email: Email,
+}
+
+impl ContactDraft {
+    /// Reads the body of `POST /v1/crm/contacts`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::strict(body, &["name", "email"])?;
+        Ok(Self {
+            name: fields.required_text("name", MAX_CONTACT_NAME_CHARS)?.to_owned(),
+            email: fields.required("email", MAX_EMAIL_CHARS, Email::parse)?,
+        })
+    }
+
+    /// What [`ContactDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        let email = Field::email(MAX_EMAIL_CHARS).required();
+        Body::strict([
+            ("name", Field::text(MAX_CONTACT_NAME_CHARS).required()),
+            ("email", email.about("A contact that has this address, in whatever case, is left as it is and answered.")),
+        ])
+    }
+}
+
+/// A change of a contact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContactPatch {
+    pub name: Option<String>,
+    /// True: nothing may be sent to the contact any more.
+    pub do_not_contact: bool,
+}
+
+impl ContactPatch {
+    /// Reads the body of `PATCH /v1/crm/contacts/{id}`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::strict(body, &["name", "doNotContact"])?;
+        let name = fields.text("name", MAX_CONTACT_NAME_CHARS)?.map(str::to_owned);
+        let do_not_contact = match fields.boolean("doNotContact")? {
+            Some(false) => {
+                return Err(fields.refuse("doNotContact", "can only be true: what stops messages is not lifted here"));
+            }
+            given => given.is_some(),
+        };
+        if name.is_none() && !do_not_contact {
+            return Err(Invalid::whole("The body must hold name, doNotContact or both."));
+        }
+        Ok(Self { name, do_not_contact })
+    }
+
+    /// What [`ContactPatch::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        Body::change([
+            ("name", Field::text(MAX_CONTACT_NAME_CHARS)),
+            (
+                "doNotContact",
+                Field::only_true().about(
+                    "True: nothing may be sent to the contact any more. It cannot be lifted here, and no permission can be given.",
+                ),
+            ),
+        ])
+    }
+}
+
+/// When what is known of a contact was said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Said {
+    /// The application's whole record. `None`: it has not said one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saved_at: Option<Timestamp>,
+    /// The API's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_set_at: Option<Timestamp>,
+    /// The API's e-mail address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub email_set_at: Option<Timestamp>,
+    /// The API's suppression.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub do_not_contact_set_at: Option<Timestamp>,
+}
+
+/// A contact, and when what is known of it was said.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KnownContact {
+    #[serde(flatten)]
+    pub contact: Contact,
+    #[serde(flatten)]
+    pub said: Said,
+}
+
+impl KnownContact {
+    /// A contact that the API makes: it may be sent nothing, and nothing keeps it from being sent something.
+    pub fn create(id: ContactId, draft: &ContactDraft, now: Timestamp) -> Self {
+        let contact = Contact {
+            id,
+            name: draft.name.clone(),
+            email: Some(draft.email.clone()),
+            phone: None,
+            do_not_contact: false,
+            marketing: Marketing::default(),
+            client_id: None,
+            created_at: now,
+            updated_at: now,
+        };
+        Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
+    }
+
+    /// A contact that the application tells of for the first time.
+    pub fn meet(saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Self {
+        let contact = Contact {
+            id: saved.contact_id,
+            name: saved.name.clone(),
+            email: saved.email.clone(),
+            phone: saved.phone.clone(),
+            do_not_contact: saved.do_not_contact,
+            marketing: saved.marketing,
+            client_id: None,
+            created_at: now,
+            updated_at: now,
+        };
+        Self { contact, said: Said { saved_at: Some(at), ..Said::default() } }
+    }
+
+    /// The contact after the application has told of it: a record said at `at`, which does not touch what the API has set since.
+    /// `None`: what is known is newer.
+    pub fn hear(&self, saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Option<Self> {
+        if self.said.saved_at.is_some_and(|saved_at| saved_at > at) {
+            return None;
+        }
+        let stays = |set_at: Option<Timestamp>| set_at.is_some_and(|set_at| set_at > at);
+        let mut heard = self.clone();
+        let Contact { name, email, phone, do_not_contact, marketing, .. } = &mut heard.contact;
+        if !stays(self.said.name_set_at) {
+            name.clone_from(&saved.name);
+        }
+        if !stays(self.said.email_set_at) {
+            email.clone_from(&saved.email);
+        }
+        if !stays(self.said.do_not_contact_set_at) {
+            *do_not_contact = saved.do_not_contact;
+        }
+        phone.clone_from(&saved.phone);
+        *marketing = saved.marketing;
+        if heard.contact != self.contact {
+            heard.contact.updated_at = self.later(now);
+        }
+        heard.said.saved_at = Some(at);
+        Some(heard)
+    }
+
+    /// The contact after a change through the API. What it says anew counts from now on even where it changes nothing.
+    pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
+        let mut changed = self.clone();
+        if let Some(name) = &patch.name {
+            changed.contact.name.clone_from(name);
+            changed.said.name_set_at = Some(now);
+        }
+        if patch.do_not_contact {
+            changed.contact.do_not_contact = true;
+            changed.said.do_not_contact_set_at = Some(now);
+        }
+        if changed.contact != self.contact {
+            changed.contact.updated_at = self.later(now);
+        }
+        changed
+    }
+
+    /// The time of a change: after that of the one before, so that each has a time of its own.
+    pub fn later(&self, now: Timestamp) -> Timestamp {
+        now.max(Timestamp::from_ms(self.contact.updated_at.ms() + 1))
+    }
 }

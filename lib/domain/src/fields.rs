@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
 use crate::daily_log::{DATE_RULE, parse_date};
+use crate::id::InvalidUuid;
 use crate::time::Timestamp;
 
 /// What is wrong with a field, or with the whole (no field).
@@ -93,14 +94,46 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Refuses fields beyond `known`.
+    /// Refuses fields beyond `known`, and names all of them.
     pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
-        match self.names().find(|name| !known.contains(name)) {
-            Some(name) => {
-                Err(self.invalid(name, format_args!("is not a field of this request; it takes {}", known.join(", "))))
-            }
-            None => Ok(()),
+        let unknown: Vec<&str> = self.names().filter(|name| !known.contains(name)).collect();
+        let takes = known.join(", ");
+        match unknown.as_slice() {
+            [] => Ok(()),
+            [name] => Err(self.invalid(name, format_args!("is not a field of this request; it takes {takes}"))),
+            [first, ..] => Err(Invalid {
+                field: Some(self.named(first)),
+                message: format!("{} are not fields of this request; it takes {takes}", unknown.join(", ")),
+            }),
         }
+    }
+
+    /// The body of a request that takes these fields and no others, and no null.
+    pub fn strict(value: &'a Value, known: &[&str]) -> Result<Self, Invalid> {
+        let fields = Self::body(value)?;
+        fields.only(known)?;
+        match fields.object.iter().find(|(_, value)| value.is_null()) {
+            Some((name, _)) => Err(fields.invalid(name, "must not be null; leave it out instead")),
+            None => Ok(fields),
+        }
+    }
+
+    /// A UUID that has to be there.
+    pub fn required_uuid<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
+    ) -> Result<T, Invalid> {
+        self.required_text(name, usize::MAX).and_then(|text| parse(text).map_err(|rule| self.invalid(name, rule)))
+    }
+
+    /// A UUID; omitted or null is `None`.
+    pub fn uuid<T>(
+        &self,
+        name: &str,
+        parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
+    ) -> Result<Option<T>, Invalid> {
+        self.parsed(name, usize::MAX, parse)
     }
 
     /// A text of 1 to `max` characters; omitted or null is `None`, empty is an error.
@@ -181,6 +214,16 @@ impl<'a> Fields<'a> {
     /// A whole number of 0 or more that has to be there.
     pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
         self.count(name)?.ok_or_else(|| self.invalid(name, format_args!("is required and {COUNT_RULE}")))
+    }
+
+    /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is one that every reader
+    /// of JSON holds exactly.
+    pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        let whole = |number: &f64| number.fract() == 0.0 && (0.0..=max as f64).contains(number);
+        let number = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64));
+        let number = number.filter(|number| *number <= max);
+        number.map(Some).ok_or_else(|| self.invalid(name, format_args!("must be an integer from 0 to {max}")))
     }
 
     /// An object of at most `max` numbers by names, which has to be there.

@@ -87,6 +87,8 @@ opaque_id! {
     ProgrammeId
     /// A CRM pipeline. Chosen by the application.
     PipelineId
+    /// A stage of a pipeline, among its others. Chosen by the application.
+    StageId
     /// An API key's record. Says nothing about the key.
     KeyId
     /// A registered webhook endpoint.
@@ -185,15 +187,54 @@ pub fn new_uuid(now_ms: i64, random: [u8; 10]) -> Uuid {
     uuid::Builder::from_unix_timestamp_millis(since_epoch_ms, &random).into_uuid()
 }
 
-/// A CRM contact. A UUID.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct ContactId(pub Uuid);
+/// A text that is no UUID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be a UUID such as 0197a6a0-5c3b-7000-8000-2f1d3c4b5a69")]
+pub struct InvalidUuid;
 
-impl fmt::Display for ContactId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.hyphenated())
-    }
+/// Characters of a UUID.
+const UUID_CHARS: usize = 36;
+
+/// The UUID that `text` is: 32 digits and four hyphens (RFC 9562), in either case.
+pub fn parse_uuid(text: &str) -> Result<Uuid, InvalidUuid> {
+    let formed = text.len() == UUID_CHARS;
+    Uuid::try_parse(text).ok().filter(|_| formed).ok_or(InvalidUuid)
+}
+
+macro_rules! uuid_id {
+    ($($(#[$doc:meta])* $name:ident)*) => {$(
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(value_type = String, format = Uuid))]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// The identifier that `text` is, as [`parse_uuid`] reads it.
+            pub fn parse(text: &str) -> Result<Self, InvalidUuid> {
+                parse_uuid(text).map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{}", self.0.hyphenated())
+            }
+        }
+    )*};
+}
+
+uuid_id! {
+    /// A CRM contact.
+    ContactId
+    /// A CRM opportunity.
+    OpportunityId
+    /// A calendar that bookings are made on.
+    CalendarId
+    /// An event on a coach's calendars: a booking, or a private entry.
+    CalendarEventId
+    /// A workflow of the coach's.
+    WorkflowId
 }
 
 #[cfg(test)]
@@ -208,6 +249,22 @@ mod tests {
         assert_eq!(ClientId::parse(&"a".repeat(129)), Err(InvalidId));
         for bad in ["a b", "a/b", "ä", "a\0", "a#b"] {
             assert_eq!(ClientId::parse(bad), Err(InvalidId), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_uuid_is_hyphenated_in_either_case_and_renders_in_lower_case() {
+        let text = "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69";
+        assert_eq!(ContactId::parse(text).unwrap().to_string(), text.to_lowercase());
+        for bad in [
+            "",
+            "0197a6a05c3b700080002f1d3c4b5a69",
+            "{0197a6a0-5c3b-7000-8000-2f1d3c4b5a69}",
+            "urn:uuid:0197a6a0-5c3b-7000-8000-2f1d3c4b5a69",
+            "0197a6a0-5c3b-7000-8000-2f1d3c4b5a6g",
+            "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69 ",
+        ] {
+            assert_eq!(ContactId::parse(bad), Err(InvalidUuid), "{bad:?}");
         }
     }
 

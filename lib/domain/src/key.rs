@@ -54,7 +54,7 @@ impl KeyDraft {
     #[cfg(feature = "openapi")]
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
-        let permissions = Permission::ALL.map(|(name, _)| name);
+        let permissions = Permission::ALL.map(Permission::as_str);
         Body::new([
             ("name", Field::text(MAX_KEY_NAME_CHARS).required().about("What the coach calls the key.")),
             (

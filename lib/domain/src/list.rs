@@ -1,6 +1,9 @@
 //! Query parameters that count. A page size or a window is never refused: what is no positive integer falls back to the default, what is
 //! too large is capped.
 
+use serde::Serialize;
+use uuid::Uuid;
+
 /// Bounds of a `limit` or of another parameter that is read as one.
 #[derive(Debug, Clone, Copy)]
 pub struct PageSize {
@@ -14,8 +17,20 @@ pub const CLIENT_PAGE: PageSize = PageSize { default: 50, max: 200 };
 pub const CHECK_IN_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of daily-log dates.
 pub const DAILY_LOG_PAGE: PageSize = PageSize { default: 90, max: 365 };
+/// Page size of the lists of the CRM.
+pub const CRM_PAGE: PageSize = PageSize { default: 50, max: 200 };
 /// Page size of the delivery log.
 pub const DELIVERY_PAGE: PageSize = PageSize { default: 50, max: 200 };
+
+/// A page of a list of the CRM, in the order of UUIDs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CrmPage<T> {
+    pub data: Vec<T>,
+    /// The id of the last record here, where there are more: the `cursor` of the next page. Null at the end.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>, format = Uuid))]
+    pub next_cursor: Option<Uuid>,
+}
 
 impl PageSize {
     /// The size that a parameter asks for. Digits alone count: no sign, space, exponent or fraction. However many digits: a number

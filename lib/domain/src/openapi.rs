@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 /// No field has a use for NUL: every text refuses it.
 const NO_NUL: &str = r"^[^\x00]*$";
 
+/// `HH:MM` on a clock of 24 hours.
+const TIME_OF_DAY: &str = r"^([01]\d|2[0-3]):[0-5]\d$";
+
 /// A member of a body.
 #[derive(Debug, Clone)]
 pub struct Field {
@@ -40,9 +43,39 @@ impl Field {
         Self::of(json!({ "type": "number", "exclusiveMinimum": 0, "maximum": max }))
     }
 
+    /// A text of 1 to `max` characters that has this form, which `^` and `$` enclose.
+    pub fn formed(pattern: &str, max: usize) -> Self {
+        Self::of(json!({ "type": "string", "minLength": 1, "maxLength": max, "pattern": pattern }))
+    }
+
+    /// A UUID, in either case.
+    pub fn uuid() -> Self {
+        Self::of(json!({ "type": "string", "format": "uuid" }))
+    }
+
+    /// A whole number from 0 to `max`.
+    pub fn whole_number(max: u64) -> Self {
+        Self::of(json!({ "type": "integer", "minimum": 0, "maximum": max }))
+    }
+
     /// True or false.
     pub fn boolean() -> Self {
         Self::of(json!({ "type": "boolean" }))
+    }
+
+    /// True, for what can be switched on and not off.
+    pub fn only_true() -> Self {
+        Self::of(json!({ "type": "boolean", "const": true }))
+    }
+
+    /// A calendar date, `YYYY-MM-DD`.
+    pub fn date() -> Self {
+        Self::of(json!({ "type": "string", "format": "date" }))
+    }
+
+    /// A time of day, `HH:MM`, from `00:00` to `23:59`.
+    pub fn time_of_day() -> Self {
+        Self::of(json!({ "type": "string", "pattern": TIME_OF_DAY }))
     }
 
     /// A point in time.
@@ -100,9 +133,14 @@ impl Body {
         Self::with(fields, Field::or_null)
     }
 
+    /// A body of these fields and no others, none of which may be null.
+    pub fn strict(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
+        Self::with(fields, |field| field).closed()
+    }
+
     /// A change of a record: what is left out stays as it is, so that null does not count as left out, and something has to be there.
     pub fn change(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
-        let mut body = Self::with(fields, |field| field).closed();
+        let mut body = Self::strict(fields);
         body.0["minProperties"] = json!(1);
         body
     }
@@ -164,12 +202,17 @@ impl Body {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::booking::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
     use crate::client_draft::{ClientDraft, activation_schema, parse_activation};
+    use crate::contact::{ContactDraft, ContactPatch};
     use crate::endpoint::{EndpointChange, EndpointDraft};
     use crate::fields::{Fields, Invalid};
     use crate::key::KeyDraft;
+    use crate::opportunity::{OpportunityDraft, OpportunityPatch};
     use crate::receiver_url::Reach;
     use crate::time::Timestamp;
+
+    const UUID: &str = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
 
     /// A parser, what it is said to take, and the least that it takes.
     struct Case {
@@ -228,13 +271,48 @@ mod tests {
             Case::new("UpdateEndpoint", EndpointChange::schema(), json!({ "enabled": true }), |body| {
                 EndpointChange::parse(Fields::body(body)?, Reach::Public).map(drop)
             }),
+            Case::new(
+                "CreateContact",
+                ContactDraft::schema(),
+                json!({ "name": "Ada", "email": "ada@example.com" }),
+                |body| ContactDraft::parse(body).map(drop),
+            ),
+            Case::new("UpdateContact", ContactPatch::schema(), json!({ "name": "Ada" }), |body| {
+                ContactPatch::parse(body).map(drop)
+            }),
+            Case::new("CreateOpportunity", OpportunityDraft::schema(), json!({ "contactId": UUID }), |body| {
+                OpportunityDraft::parse(body).map(drop)
+            }),
+            Case::new("UpdateOpportunity", OpportunityPatch::schema(), json!({ "name": "Package" }), |body| {
+                OpportunityPatch::parse(body).map(drop)
+            }),
+            Case::new("CreateBooking", BookingDraft::schema(), with_lead(&["calendarId", "date", "time"]), |body| {
+                BookingDraft::parse(body).map(drop)
+            }),
+            Case::new("RescheduleBooking", RescheduleDraft::schema(), with_lead(&["date", "time"]), |body| {
+                RescheduleDraft::parse(body).map(drop)
+            }),
+            Case::new("CancelBooking", CancelDraft::schema(), with_lead(&[]), |body| {
+                CancelDraft::parse(body).map(drop)
+            }),
+            Case::new("FindTimes", AvailabilityRequest::schema(), with_lead(&[]), |body| {
+                AvailabilityRequest::parse(body).map(drop)
+            }),
         ]
+    }
+
+    /// A body about a contact, with these fields too.
+    fn with_lead(others: &[&str]) -> Value {
+        let whole = json!({ "leadId": UUID, "calendarId": UUID, "date": "2027-03-01", "time": "09:30" });
+        let told =
+            whole.as_object().unwrap().iter().filter(|(name, _)| *name == "leadId" || others.contains(&name.as_str()));
+        Value::Object(told.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
     fn allows(field: &Value, kind: &str) -> bool {
         match &field["type"] {
             Value::Array(kinds) => kinds.iter().any(|allowed| allowed == kind),
-            allowed => allowed == kind,
+            allowed => allowed == kind || (kind == "number" && allowed == "integer"),
         }
     }
 
@@ -243,11 +321,12 @@ mod tests {
         match field["format"].as_str() {
             Some("email") => {
                 // Labels of a domain have at most 63 characters.
-                let labels = ["b".repeat(60), "c".repeat(chars - 134)].join(".");
+                let labels: String = (1..=chars - 73).map(|i| if i % 61 == 0 { '.' } else { 'b' }).collect();
                 format!("{}@{labels}.example.com", "a".repeat(60))
             }
             Some("uri") => format!("https://a.example/{}", "x".repeat(chars - 18)),
-            _ => "é".repeat(chars),
+            _ if field["pattern"] == NO_NUL => "é".repeat(chars),
+            _ => "x".repeat(chars),
         }
     }
 
@@ -275,8 +354,9 @@ mod tests {
     fn a_number_is_taken_up_to_its_limit_and_refused_beyond() {
         let mut seen = 0;
         for case in cases() {
-            for (name, field) in case.properties().filter(|(_, field)| allows(field, "number")) {
+            for (name, field) in case.properties().filter(|(_, field)| field["exclusiveMinimum"].is_number()) {
                 seen += 1;
+                assert!(allows(field, "number"));
                 let (above, most) = (field["exclusiveMinimum"].as_f64().unwrap(), field["maximum"].as_f64().unwrap());
                 for good in [above + 0.001, most] {
                     case.takes(name, json!(good));
@@ -287,6 +367,83 @@ mod tests {
             }
         }
         assert!(seen >= 2, "{seen}");
+    }
+
+    #[test]
+    fn a_whole_number_is_taken_from_the_least_to_the_most() {
+        let mut seen = 0;
+        for case in cases() {
+            for (name, field) in case.properties().filter(|(_, field)| field["type"] == "integer") {
+                seen += 1;
+                let (least, most) = (field["minimum"].as_i64().unwrap(), field["maximum"].as_i64().unwrap());
+                for good in [least, least + 1, most] {
+                    case.takes(name, json!(good));
+                    // A number without a fraction is whole, however it is written.
+                    case.takes(name, json!(good as f64));
+                }
+                for bad in [json!(least - 1), json!(most + 1), json!(0.5), json!(f64::MAX), json!("1")] {
+                    case.refuses(name, bad);
+                }
+            }
+        }
+        assert!(seen >= 2, "{seen}");
+    }
+
+    #[test]
+    fn what_has_a_form_is_taken_in_that_form_alone() {
+        let forms: [(Value, &[&str], &[&str]); 4] = [
+            (
+                json!({ "format": "uuid" }),
+                &[UUID, "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69"],
+                &[
+                    "",
+                    "0197a6a05c3b700080002f1d3c4b5a69",
+                    "{0197a6a0-5c3b-7000-8000-2f1d3c4b5a69}",
+                    "0197a6a0-5c3b-7000-8000-2f1d3c4b5a6",
+                    "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69 ",
+                ],
+            ),
+            (
+                json!({ "format": "date" }),
+                &["2027-12-31", "2028-02-29"],
+                &["", "2027-02-29", "2027-1-05", "2027-01-05T00:00:00Z", "20270105", "2027-01-05\n"],
+            ),
+            (
+                json!({ "pattern": TIME_OF_DAY }),
+                &["00:00", "09:05", "19:30", "23:59"],
+                &["", "24:00", "9:00", "12:60", "12:5", "12:00:00", " 12:00", "12:00\n", "１２:00", "12.00"],
+            ),
+            (
+                json!({ "pattern": "^[a-zA-Z0-9_-]{1,100}$" }),
+                &["new", "Won_2-b"],
+                &["two words", "größe", "a.b", "a\n", "٣"],
+            ),
+        ];
+        for (form, good, bad) in forms {
+            let (kind, form) = form.as_object().unwrap().iter().next().unwrap();
+            let mut seen = 0;
+            for case in cases() {
+                for (name, _) in case.properties().filter(|(_, field)| field[kind] == *form) {
+                    seen += 1;
+                    good.iter().for_each(|text| case.takes(name, json!(text)));
+                    bad.iter().for_each(|text| case.refuses(name, json!(text)));
+                }
+            }
+            assert!(seen >= 1, "{form}");
+        }
+    }
+
+    #[test]
+    fn what_can_only_be_switched_on_is_not_switched_off() {
+        let mut seen = 0;
+        for case in cases() {
+            for (name, _) in case.properties().filter(|(_, field)| field["const"] == true) {
+                seen += 1;
+                case.takes(name, json!(true));
+                case.refuses(name, json!(false));
+            }
+        }
+        assert!(seen >= 1, "{seen}");
     }
 
     #[test]

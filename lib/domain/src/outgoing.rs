@@ -3,11 +3,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::booking::{Booking, CalendarEvent};
 use crate::client::Client;
 use crate::contact::Contact;
 use crate::endpoint::Endpoint;
 use crate::id::{CoachId, FactId, IntakeId};
 use crate::intake::IntakeState;
+use crate::opportunity::OpportunityView;
 use crate::time::Timestamp;
 
 /// The `source` of every outgoing fact.
@@ -67,11 +69,70 @@ impl OutgoingFact {
         Self::new("client.activation_changed", &cause, &client.coach_id, at, detail)
     }
 
-    /// `contact.updated`.
+    /// `contact.created`.
+    pub fn contact_created(coach: &CoachId, contact: &Contact) -> Self {
+        let detail = json!({ "contact": contact });
+        let cause = ["contact.created", &contact.id.to_string()];
+        Self::new("contact.created", &cause, coach, contact.created_at, detail)
+    }
+
+    /// `contact.updated`. No two changes of a contact have the same time.
     pub fn contact_updated(coach: &CoachId, contact: &Contact) -> Self {
         let detail = json!({ "contact": contact });
         let cause = ["contact.updated", &contact.id.to_string()];
         Self::new("contact.updated", &cause, coach, contact.updated_at, detail)
+    }
+
+    /// The ids of what is told last of a contact: that it was made, and how it is now.
+    pub fn contact_ids(contact: &Contact) -> [FactId; 2] {
+        let told = |name: &str, at: Timestamp| FactId::derive(at.ms(), &[name, &contact.id.to_string()]);
+        [told("contact.created", contact.created_at), told("contact.updated", contact.updated_at)]
+    }
+
+    /// `booking.created`.
+    pub fn booking_created(coach: &CoachId, booking: &Booking) -> Self {
+        let cause = ["booking.created", &booking.id.to_string()];
+        Self::new("booking.created", &cause, coach, booking.created_at, json!({ "booking": booking }))
+    }
+
+    /// `booking.rescheduled`.
+    pub fn booking_rescheduled(coach: &CoachId, booking: &Booking, previous: Timestamp) -> Self {
+        let detail = json!({ "booking": booking, "previousStartsAt": previous });
+        let cause = ["booking.rescheduled", &booking.id.to_string()];
+        Self::new("booking.rescheduled", &cause, coach, booking.updated_at, detail)
+    }
+
+    /// `booking.cancelled`.
+    pub fn booking_cancelled(coach: &CoachId, booking: &Booking) -> Self {
+        let cause = ["booking.cancelled", &booking.id.to_string()];
+        Self::new("booking.cancelled", &cause, coach, booking.updated_at, json!({ "booking": booking }))
+    }
+
+    /// `booking.conflict`: what the application has told put this event over that booking, or the booking over the event.
+    pub fn booking_conflict(coach: &CoachId, booking: &Booking, event: &CalendarEvent) -> Self {
+        let span = event.span;
+        let other = json!({ "event_id": event.id, "starts_at": span.starts_at, "ends_at": span.ends_at });
+        let detail = json!({ "booking": booking, "conflicts_with": other });
+        // Whichever of the two it is found by, it is the same conflict.
+        let mut pair = [(booking.id, booking.updated_at), (event.id, event.updated_at)];
+        pair.sort_unstable();
+        let pair = pair.map(|(id, updated_at)| format!("{id}@{updated_at}"));
+        let at = booking.updated_at.max(event.updated_at);
+        Self::new("booking.conflict", &["booking.conflict", &pair[0], &pair[1]], coach, at, detail)
+    }
+
+    /// `opportunity.created`.
+    pub fn opportunity_created(coach: &CoachId, opportunity: &OpportunityView) -> Self {
+        let cause = ["opportunity.created", &opportunity.id.to_string()];
+        let detail = json!({ "opportunity": opportunity });
+        Self::new("opportunity.created", &cause, coach, opportunity.created_at, detail)
+    }
+
+    /// `opportunity.updated`. No two changes of an opportunity have one time.
+    pub fn opportunity_updated(coach: &CoachId, opportunity: &OpportunityView) -> Self {
+        let cause = ["opportunity.updated", &opportunity.id.to_string()];
+        let detail = json!({ "opportunity": opportunity });
+        Self::new("opportunity.updated", &cause, coach, opportunity.updated_at, detail)
     }
 
     /// `endpoint.disabled`: switched off after failing for days, or gone. Of the address the host alone: the rest may hold a secret.

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::daily_log::parse_date;
+
 /// What a field may hold.
 #[derive(Clone, Copy)]
 enum Shape {
@@ -10,11 +12,15 @@ enum Shape {
     Object(&'static [&'static str]),
     /// A list of objects with these scalars.
     List(&'static [&'static str]),
+    /// An object with these lists of pairs of scalars.
+    Pairs(&'static [&'static str]),
+    /// An object with lists of pairs of scalars by date.
+    PairsByDate,
     /// Numbers by name. They are judged and dropped, and go to no dead letter.
     Judged,
 }
 
-use Shape::{Judged, List, Object, Scalar};
+use Shape::{Judged, List, Object, Pairs, PairsByDate, Scalar};
 
 type Fields = &'static [(&'static str, Shape)];
 
@@ -62,6 +68,59 @@ fn fields_of(detail_type: &str) -> Fields {
             ("do_not_contact", Scalar),
             ("marketing", Object(&["email", "sms"])),
         ],
+        "contact.merged" => &[("coach_id", Scalar), ("contact_id", Scalar), ("merged_into", Scalar)],
+        "calendar.saved" => &[
+            ("calendar_id", Scalar),
+            ("coach_id", Scalar),
+            ("name", Scalar),
+            ("time_zone", Scalar),
+            ("price_cents", Scalar),
+            ("currency", Scalar),
+            ("booking_url", Scalar),
+            ("active", Scalar),
+            ("slot_minutes", Scalar),
+            ("slot_interval_minutes", Scalar),
+            ("buffer_before_minutes", Scalar),
+            ("buffer_after_minutes", Scalar),
+            ("min_notice_minutes", Scalar),
+            ("horizon_days", Scalar),
+            ("weekly", Pairs(&["mon", "tue", "wed", "thu", "fri", "sat", "sun"])),
+            ("overrides", PairsByDate),
+        ],
+        "calendar_event.saved" => &[
+            ("event_id", Scalar),
+            ("coach_id", Scalar),
+            ("calendar_id", Scalar),
+            ("lead_id", Scalar),
+            ("starts_at", Scalar),
+            ("ends_at", Scalar),
+            ("status", Scalar),
+        ],
+        "pipeline.saved" => &[
+            ("pipeline_id", Scalar),
+            ("coach_id", Scalar),
+            ("name", Scalar),
+            ("stages", List(&["id", "name", "kind"])),
+        ],
+        "opportunity.saved" => &[
+            ("opportunity_id", Scalar),
+            ("coach_id", Scalar),
+            ("contact_id", Scalar),
+            ("name", Scalar),
+            ("value_cents", Scalar),
+            ("pipeline_id", Scalar),
+            ("stage", Scalar),
+            ("lost_reason", Scalar),
+        ],
+        "workflow.saved" => &[
+            ("workflow_id", Scalar),
+            ("coach_id", Scalar),
+            ("name", Scalar),
+            ("trigger", Scalar),
+            ("active", Scalar),
+            ("activated_at", Scalar),
+            ("updated_at", Scalar),
+        ],
         "programme.saved" => &[
             ("programme_id", Scalar),
             ("coach_id", Scalar),
@@ -107,13 +166,23 @@ pub fn cleaned(detail_type: &str, detail: &Value) -> Value {
             let kept = items.iter().map(|item| item.as_object().map(|object| Value::Object(scalars(object, names))));
             Some(Value::Array(kept.map(Option::unwrap_or_default).collect()))
         }
+        (Pairs(names), Value::Object(object)) => {
+            let known = object.iter().filter(|(name, _)| names.contains(&name.as_str()));
+            Some(Value::Object(known.map(|(name, value)| (name.clone(), pairs(value))).collect()))
+        }
+        (PairsByDate, Value::Object(object)) => {
+            // A name that is no date might say anything.
+            let dated = object.keys().all(|name| parse_date(name).is_some());
+            let kept = || object.iter().map(|(name, value)| (name.clone(), pairs(value))).collect();
+            Some(if dated { Value::Object(kept()) } else { Value::Null })
+        }
         (Judged, Value::Object(object)) => {
             let numbers = object
                 .iter()
                 .map(|(name, value)| (name.clone(), if value.is_number() { value.clone() } else { Value::Null }));
             Some(Value::Object(numbers.collect()))
         }
-        (Scalar | Object(_), value) if is_scalar(value) => Some(value.clone()),
+        (Scalar | Object(_) | Pairs(_) | PairsByDate, value) if is_scalar(value) => Some(value.clone()),
         _ => None,
     })
 }
@@ -136,6 +205,15 @@ fn scalars(object: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
     known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+/// A list of pairs of scalars. What is none is left as a null for the parser to refuse.
+fn pairs(list: &Value) -> Value {
+    let pair = |item: &Value| match item {
+        Value::Array(pair) if pair.len() == 2 && pair.iter().all(is_scalar) => item.clone(),
+        _ => Value::Null,
+    };
+    list.as_array().map_or(Value::Null, |list| Value::Array(list.iter().map(pair).collect()))
+}
+
 fn is_scalar(value: &Value) -> bool {
     !value.is_object() && !value.is_array()
 }
@@ -154,6 +232,27 @@ mod tests {
         assert_eq!(cleaned("workspace.saved", &workspace), json!({"id": "f", "plan": {"client_cap": 1}, "crm": null}));
         assert_eq!(cleaned("no.such", &json!({"id": "f", "x": "SECRET"})), json!({"id": "f"}));
         assert_eq!(cleaned("client.saved", &json!(["SECRET"])), json!({}));
+    }
+
+    #[test]
+    fn cleaning_keeps_pairs_of_times_by_day_and_date() {
+        let calendar = json!({
+            "weekly": {
+                "mon": [["09:00", "10:00"], ["09:00", "10:00", "SECRET"], ["09:00", {"x": "SECRET"}], {"x": "SECRET"}],
+                "tue": "SECRET", "wed": [], "holiday": [["SECRET", "SECRET"]]
+            },
+            "overrides": {"2026-12-24": [["09:00", "10:00"], ["SECRET"]], "2026-12-25": {"x": "SECRET"}},
+            "notes": "SECRET"
+        });
+        let clean = json!({
+            "weekly": {"mon": [["09:00", "10:00"], null, null, null], "tue": null, "wed": []},
+            "overrides": {"2026-12-24": [["09:00", "10:00"], null], "2026-12-25": null}
+        });
+        assert_eq!(cleaned("calendar.saved", &calendar), clean);
+        let undated = json!({"overrides": {"2026-12-24": [], "SECRET": []}, "weekly": [["SECRET"]]});
+        assert_eq!(cleaned("calendar.saved", &undated), json!({"overrides": null}));
+        let event = json!({"event_id": "e", "lead_id": null, "title": "SECRET", "status": {"x": "SECRET"}});
+        assert_eq!(cleaned("calendar_event.saved", &event), json!({"event_id": "e", "lead_id": null}));
     }
 
     #[test]

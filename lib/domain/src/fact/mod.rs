@@ -4,8 +4,10 @@
 //! carries nothing that the service has no business with.
 
 mod automation;
+mod calendar;
 mod client;
 mod contact;
+mod crm;
 mod history;
 mod known;
 mod workspace;
@@ -20,8 +22,10 @@ use crate::programme::Programme;
 use crate::time::Timestamp;
 use crate::workspace::{Team, Workspace};
 
+pub use calendar::{CalendarEventSaved, CalendarSaved};
 pub use client::ClientSaved;
-pub use contact::ContactSaved;
+pub use contact::{ContactSaved, Merge};
+pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
 pub use history::{CheckInSubmitted, ClientHappening, DoseLogged, PhaseAdvance};
 pub use known::{cleaned, without_judged};
 
@@ -48,8 +52,14 @@ pub enum FactBody {
     ClientSaved(Box<ClientSaved>),
     ProgrammeSaved(Programme),
     ContactSaved(Box<ContactSaved>),
+    ContactMerged(CoachId, Merge),
+    CalendarSaved(Box<CalendarSaved>),
+    CalendarEventSaved(CalendarEventSaved),
     AutomationSaved(Box<Automation>),
     AutomationDeleted(AutomationId, CoachId),
+    PipelineSaved(PipelineSaved),
+    OpportunitySaved(Box<OpportunitySaved>),
+    WorkflowSaved(Box<WorkflowSaved>),
     OfClient(ClientId, ClientHappening),
 }
 
@@ -63,6 +73,15 @@ impl Fact {
             "client.saved" => FactBody::ClientSaved(Box::new(client::client(fields)?)),
             "programme.saved" => FactBody::ProgrammeSaved(workspace::programme(fields)?),
             "contact.saved" => FactBody::ContactSaved(Box::new(contact::contact(fields)?)),
+            "contact.merged" => {
+                let (coach, merge) = contact::merge(fields)?;
+                FactBody::ContactMerged(coach, merge)
+            }
+            "calendar.saved" => FactBody::CalendarSaved(Box::new(calendar::calendar(fields)?)),
+            "calendar_event.saved" => FactBody::CalendarEventSaved(calendar::event(fields)?),
+            "pipeline.saved" => FactBody::PipelineSaved(crm::pipeline(fields)?),
+            "opportunity.saved" => FactBody::OpportunitySaved(Box::new(crm::opportunity(fields)?)),
+            "workflow.saved" => FactBody::WorkflowSaved(Box::new(crm::workflow(fields)?)),
             "automation.saved" => FactBody::AutomationSaved(Box::new(automation::automation(fields)?)),
             "automation.deleted" => {
                 let (automation, coach) = automation::deleted(fields)?;

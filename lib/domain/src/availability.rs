@@ -1,0 +1,213 @@
+//! Which slots of a calendar can be booked. What is listed can be booked, and what is not listed cannot: both come from one walk.
+//!
+//! 1. Slots start on a grid of wall-clock times, from each opening on. One that falls into a gap is left out, not moved; one in an
+//!    overlap is the first of the two.
+//! 2. A slot lasts its minutes of real time and ends at the closing instant at the latest.
+//! 3. Today in the calendar's zone is the first of the horizon's days. A slot starts no sooner than the notice allows.
+//! 4. It keeps off every event of the coach, by the longer of the two buffers that face each other.
+
+use std::collections::BTreeMap;
+
+use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use serde::Serialize;
+
+use crate::busy::{Busy, Span, utc_day};
+use crate::calendar::{Buffers, Calendar, MAX_BUFFER_MINUTES, OpeningHours, time_of};
+use crate::id::CalendarId;
+use crate::time::Timestamp;
+use crate::wall_clock::{date_at, reached_at, show_time};
+
+pub use crate::wall_clock::local_start;
+
+/// Most slots of an answer that covers all calendars.
+pub const MAX_SLOTS: usize = 20_000;
+
+/// A time that can be booked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slot {
+    /// On the wall clock of the calendar's zone.
+    pub time: NaiveTime,
+    pub span: Span,
+}
+
+/// The slots of a date.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DaySlots {
+    /// In the calendar's zone.
+    pub date: NaiveDate,
+    /// `HH:MM` in the calendar's zone, ready to be booked.
+    pub slots: Vec<String>,
+}
+
+/// A calendar with the slots of its horizon.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct CalendarAvailability {
+    pub id: CalendarId,
+    pub name: String,
+    /// The IANA name.
+    pub timezone: String,
+    pub price_cents: u64,
+    /// ISO 4217.
+    pub currency: String,
+    pub booking_url: String,
+    /// Every day of the horizon, those without slots included.
+    pub days: Vec<DaySlots>,
+}
+
+impl CalendarAvailability {
+    /// A calendar's part of the answer.
+    pub fn new(calendar: &Calendar, days: Vec<DaySlots>) -> Self {
+        Self {
+            id: calendar.id,
+            name: calendar.name.clone(),
+            timezone: calendar.time_zone.name().to_owned(),
+            price_cents: calendar.price_cents,
+            currency: calendar.currency.clone(),
+            booking_url: calendar.booking_url.clone(),
+            days,
+        }
+    }
+}
+
+/// What can be booked. Nothing is reserved by it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Availability {
+    /// Always true.
+    pub ok: bool,
+    pub calendars: Vec<CalendarAvailability>,
+}
+
+impl Availability {
+    /// The answer for these calendars.
+    pub fn new(calendars: Vec<CalendarAvailability>) -> Self {
+        Self { ok: true, calendars }
+    }
+
+    /// Whether it has more slots than an answer for all calendars may have.
+    pub fn is_too_long(&self) -> bool {
+        let days = self.calendars.iter().flat_map(|calendar| &calendar.days);
+        days.map(|day| day.slots.len()).sum::<usize>() > MAX_SLOTS
+    }
+}
+
+/// The slots of a date in the calendar's zone, in order. `busy` holds every confirmed event of the coach that could be in the way.
+pub fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
+    Offer::new(calendar, busy, now).slots_on(date)
+}
+
+/// The slot of that date and time, if there is one.
+pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[Busy], now: Timestamp) -> Option<Slot> {
+    slots_on(calendar, date, busy, now).into_iter().find(|slot| slot.time == time)
+}
+
+/// The slots of every day of the horizon.
+pub fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
+    let offer = Offer::new(calendar, busy, now);
+    let dates = offer.first.iter_days().take_while(|date| *date <= offer.last);
+    dates
+        .map(|date| DaySlots {
+            date,
+            slots: offer.slots_on(date).into_iter().map(|slot| show_time(slot.time)).collect(),
+        })
+        .collect()
+}
+
+/// The first and the last UTC day whose buckets (beside the one of long events) [`days`] needs.
+pub fn window(calendar: &Calendar, now: Timestamp) -> (NaiveDate, NaiveDate) {
+    let offer = Offer::new(calendar, &[], now);
+    let buffer = TimeDelta::minutes(i64::from(MAX_BUFFER_MINUTES));
+    let end = offer.last.succ_opt().unwrap_or(offer.last).and_time(NaiveTime::MIN);
+    let end = reached_at(calendar.time_zone, end).unwrap_or(offer.earliest);
+    let last = utc_day(end + buffer + TimeDelta::milliseconds(-1));
+    (utc_day(offer.earliest + -buffer).min(last), last)
+}
+
+/// A calendar at a moment.
+struct Offer<'a> {
+    calendar: &'a Calendar,
+    blocked: Blocked,
+    /// The first instant at which a booking may start.
+    earliest: Timestamp,
+    first: NaiveDate,
+    last: NaiveDate,
+}
+
+impl<'a> Offer<'a> {
+    fn new(calendar: &'a Calendar, busy: &[Busy], now: Timestamp) -> Self {
+        let first = date_at(calendar.time_zone, now);
+        let more = Days::new(u64::from(calendar.horizon_days.saturating_sub(1)));
+        Self {
+            calendar,
+            blocked: Blocked::new(busy, calendar.buffers),
+            earliest: now + TimeDelta::minutes(i64::from(calendar.min_notice_minutes)),
+            first,
+            last: first.checked_add_days(more).unwrap_or(NaiveDate::MAX),
+        }
+    }
+
+    fn slots_on(&self, date: NaiveDate) -> Vec<Slot> {
+        if date < self.first || date > self.last {
+            return Vec::new();
+        }
+        // Hours may overlap: a slot that stands in two of them is one.
+        let mut slots = BTreeMap::new();
+        for hours in self.calendar.hours_on(date) {
+            slots.extend(self.slots_in(date, *hours).map(|slot| (slot.time, slot)));
+        }
+        slots.into_values().collect()
+    }
+
+    fn slots_in(&self, date: NaiveDate, hours: OpeningHours) -> impl Iterator<Item = Slot> {
+        let zone = self.calendar.time_zone;
+        let duration = TimeDelta::minutes(i64::from(self.calendar.slot_minutes));
+        let grid = (hours.opens_min()..hours.closes_min()).step_by(self.calendar.slot_interval_minutes.max(1) as usize);
+        let closing = reached_at(zone, wall_clock(date, hours.closes_min()));
+        grid.filter_map(move |minute| {
+            let time = time_of(minute)?;
+            let starts_at = local_start(zone, date, time)?;
+            let span = Span { starts_at, ends_at: starts_at + duration };
+            let offered = starts_at >= self.earliest && span.ends_at <= closing? && self.blocked.leaves(span);
+            offered.then_some(Slot { time, span })
+        })
+    }
+}
+
+/// A minute of a date on the wall clock. The last one is the start of the next date.
+fn wall_clock(date: NaiveDate, minute: u16) -> NaiveDateTime {
+    date.and_time(NaiveTime::MIN) + TimeDelta::minutes(i64::from(minute))
+}
+
+/// What events leave no room for: stretches of time in order, with time between them.
+struct Blocked(Vec<Span>);
+
+impl Blocked {
+    fn new(busy: &[Busy], buffers: Buffers) -> Self {
+        let mut blocked: Vec<Span> = busy.iter().filter_map(|event| event.blocked_for(buffers)).collect();
+        blocked.sort_unstable();
+        let mut merged: Vec<Span> = Vec::with_capacity(blocked.len());
+        for span in blocked {
+            match merged.last_mut().filter(|last| span.starts_at <= last.ends_at) {
+                Some(last) => last.ends_at = last.ends_at.max(span.ends_at),
+                None => merged.push(span),
+            }
+        }
+        Self(merged)
+    }
+
+    /// Whether all of that time is left.
+    fn leaves(&self, span: Span) -> bool {
+        let next = self.0.partition_point(|blocked| blocked.ends_at <= span.starts_at);
+        self.0.get(next).is_none_or(|blocked| !blocked.overlaps(span))
+    }
+}
+
+#[cfg(test)]
+mod dst_cases;
+#[cfg(test)]
+mod oracle;
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,259 @@
+//! The rules of availability once more, as slowly and plainly as they are worded: every minute of UTC is turned into wall-clock time,
+//! which is never in doubt, and every time of the day is judged on its own. What it allows and what is listed has to be the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{Datelike, Weekday};
+use chrono_tz::Tz;
+use proptest::prelude::*;
+
+use super::tests::{closed, date};
+use super::*;
+use crate::busy::{Bucket, held_in, reach_of};
+
+/// What a zone's clocks show in each minute of UTC around a date.
+struct Clock {
+    first_shown: BTreeMap<NaiveDateTime, Timestamp>,
+    /// The instants of leaps, with the times before and after.
+    leaps: Vec<(NaiveDateTime, NaiveDateTime, Timestamp)>,
+}
+
+impl Clock {
+    fn around(zone: Tz, day: NaiveDate) -> Self {
+        let midnight = Timestamp::new(day.and_time(NaiveTime::MIN).and_utc());
+        let (mut first_shown, mut leaps) = (BTreeMap::new(), Vec::new());
+        let mut before: Option<NaiveDateTime> = None;
+        for minute in -16 * 60..(24 + 16) * 60 {
+            let at = midnight + TimeDelta::minutes(minute);
+            let shown = at.utc().with_timezone(&zone).naive_local();
+            first_shown.entry(shown).or_insert(at);
+            if let Some(before) = before.filter(|before| *before + TimeDelta::minutes(1) < shown) {
+                leaps.push((before, shown, at));
+            }
+            before = Some(shown);
+        }
+        Self { first_shown, leaps }
+    }
+
+    fn closing(&self, local: NaiveDateTime) -> Timestamp {
+        let leap = || self.leaps.iter().find(|(before, after, _)| *before < local && local < *after).unwrap().2;
+        self.first_shown.get(&local).copied().unwrap_or_else(leap)
+    }
+}
+
+fn minutes(count: u32) -> TimeDelta {
+    TimeDelta::minutes(i64::from(count))
+}
+
+/// Every time of the date that can be booked, with the instant that it starts at.
+fn allowed(calendar: &Calendar, day: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<(NaiveTime, Timestamp)> {
+    let clock = Clock::around(calendar.time_zone, day);
+    let times = (0..1_440).map(|minute| NaiveTime::from_num_seconds_from_midnight_opt(minute * 60, 0).unwrap());
+    times.filter_map(|time| judge(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
+}
+
+fn judge(
+    clock: &Clock,
+    calendar: &Calendar,
+    day: NaiveDate,
+    time: NaiveTime,
+    busy: &[Busy],
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let start = *clock.first_shown.get(&day.and_time(time))?;
+    let end = start + minutes(calendar.slot_minutes);
+    let today = now.utc().with_timezone(&calendar.time_zone).date_naive();
+    let day_of_horizon = (day - today).num_days() + 1;
+    let weekday = match day.weekday() {
+        Weekday::Sat => &calendar.weekly.sat,
+        Weekday::Sun => &calendar.weekly.sun,
+        _ => &calendar.weekly.mon,
+    };
+    let in_hours = calendar.overrides.get(&day).unwrap_or(weekday).iter().any(|hours| {
+        let since = (time - NaiveTime::MIN).num_minutes() - i64::from(hours.opens_min());
+        let on_grid = since >= 0 && since % i64::from(calendar.slot_interval_minutes) == 0;
+        let closing = day.and_time(NaiveTime::MIN) + TimeDelta::minutes(i64::from(hours.closes_min()));
+        on_grid && end <= clock.closing(closing)
+    });
+    let clear = busy.iter().all(|event| {
+        let since = minutes(event.buffers.after_min.max(calendar.buffers.before_min));
+        let until = minutes(calendar.buffers.after_min.max(event.buffers.before_min));
+        event.span.starts_at == event.span.ends_at
+            || event.span.ends_at + since <= start
+            || end + until <= event.span.starts_at
+    });
+    let in_horizon = (1..=i64::from(calendar.horizon_days)).contains(&day_of_horizon);
+    (in_horizon && in_hours && clear && start >= now + minutes(calendar.min_notice_minutes)).then_some(start)
+}
+
+/// Dates on which the clocks of a zone were or will be changed, one from each kind of change.
+const CHANGES: &[(Tz, &str)] = &[
+    (Tz::America__New_York, "2026-03-08"),
+    (Tz::America__New_York, "2026-11-01"),
+    (Tz::Europe__Berlin, "2026-03-29"),
+    (Tz::Europe__Berlin, "2026-10-25"),
+    (Tz::Australia__Lord_Howe, "2026-04-05"),
+    (Tz::Australia__Lord_Howe, "2026-10-04"),
+    (Tz::Pacific__Apia, "2011-12-30"),
+    (Tz::Pacific__Apia, "2011-04-02"),
+    (Tz::Pacific__Kwajalein, "1993-08-21"),
+    (Tz::Pacific__Kiritimati, "1995-01-01"),
+    (Tz::America__Sao_Paulo, "2018-02-18"),
+    (Tz::America__Sao_Paulo, "2018-11-04"),
+    (Tz::America__Havana, "2026-03-08"),
+    (Tz::America__Havana, "2026-11-01"),
+    (Tz::Asia__Gaza, "2021-03-27"),
+    (Tz::Asia__Gaza, "2021-10-29"),
+    (Tz::Africa__Cairo, "2026-04-24"),
+    (Tz::Africa__Cairo, "2026-10-30"),
+    (Tz::Asia__Kathmandu, "1986-01-01"),
+    (Tz::Pacific__Chatham, "2026-04-05"),
+    (Tz::Pacific__Chatham, "2026-09-27"),
+    (Tz::Africa__Casablanca, "2026-02-15"),
+    (Tz::Africa__Casablanca, "2026-03-22"),
+    (Tz::Antarctica__Troll, "2026-03-29"),
+    (Tz::Antarctica__Troll, "2026-10-25"),
+    (Tz::America__St_Johns, "2010-03-14"),
+    (Tz::America__St_Johns, "2010-11-07"),
+    (Tz::Asia__Pyongyang, "2015-08-15"),
+    (Tz::Asia__Pyongyang, "2018-05-05"),
+    (Tz::America__Caracas, "2016-05-01"),
+    (Tz::America__Santiago, "2026-04-05"),
+    (Tz::America__Santiago, "2026-09-06"),
+    (Tz::Atlantic__Azores, "2026-03-29"),
+    (Tz::Atlantic__Azores, "2026-10-25"),
+    (Tz::Asia__Beirut, "2026-03-29"),
+    (Tz::Asia__Beirut, "2026-10-25"),
+];
+
+/// A zone and a date on or next to one on which its clocks change, or, where they do not change that year, any date.
+fn zones_and_dates() -> impl Strategy<Value = (Tz, NaiveDate)> {
+    let known = (prop::sample::select(CHANGES), -1_i64..=1).prop_map(|((zone, day), shift)| (zone, date(day), shift));
+    let any = (prop::sample::select(&chrono_tz::TZ_VARIANTS[..]), 1_973..2_039_i32, 0..365_u64, -1_i64..=1);
+    let any = any.prop_map(|(zone, year, pick, shift)| {
+        let new_year = NaiveDate::from_ymd_opt(year, 1, 1).unwrap();
+        let noon = |day: NaiveDate| Timestamp::new(day.and_hms_opt(12, 0, 0).unwrap().and_utc());
+        let offset = |day| noon(day).utc().with_timezone(&zone).naive_local() - noon(day).utc().naive_utc();
+        let changes: Vec<NaiveDate> =
+            new_year.iter_days().take(365).filter(|day| offset(*day) != offset(day.succ_opt().unwrap())).collect();
+        let any = new_year + Days::new(pick);
+        (zone, changes.get(pick as usize % changes.len().max(1)).copied().unwrap_or(any), shift)
+    });
+    prop_oneof![known, any].prop_map(|(zone, day, shift)| (zone, day + TimeDelta::days(shift)))
+}
+
+fn lengths() -> impl Strategy<Value = u32> {
+    prop_oneof![4 => prop::sample::select(vec![5, 10, 15, 20, 30, 45, 50, 60, 90]), 1 => 5..=300_u32, 1 => 5..=1_440_u32]
+}
+
+fn buffers() -> impl Strategy<Value = Buffers> {
+    let minutes = || prop_oneof![2 => Just(0), 2 => prop::sample::select(vec![5, 15, 30, 60]), 1 => 0..=240_u32];
+    (minutes(), minutes()).prop_map(|(before_min, after_min)| Buffers { before_min, after_min })
+}
+
+fn opening_hours() -> impl Strategy<Value = OpeningHours> {
+    let grid = || prop_oneof![3 => (0..=96_u16).prop_map(|quarter| quarter * 15), 1 => 0..=1_440_u16];
+    let stretch = (grid(), grid()).prop_filter("hours have a length", |(a, b)| a != b);
+    prop_oneof![1 => Just((0, 1_440)), 1 => Just((60, 300)), 6 => stretch].prop_map(|(a, b)| {
+        let show = |minute: u16| format!("{:02}:{:02}", minute / 60, minute % 60);
+        OpeningHours::parse(&show(a.min(b)), &show(a.max(b))).unwrap()
+    })
+}
+
+/// Some events within two days of a date, and some weeks away or weeks long. Most are whole minutes.
+fn events(day: NaiveDate) -> impl Strategy<Value = Vec<Busy>> {
+    let midnight = Timestamp::new(day.and_time(NaiveTime::MIN).and_utc());
+    let quarters = |range: std::ops::Range<i64>| range.prop_map(|quarter| quarter * 15);
+    let start =
+        prop_oneof![8 => quarters(-30 * 4..54 * 4), 4 => -30 * 60..54 * 60_i64, 1 => -60 * 1_440..60 * 1_440_i64];
+    let length = prop_oneof![1 => Just(0), 8 => quarters(1..12), 4 => 1..240_i64, 1 => 1..80 * 1_440_i64];
+    let event = (start, length, prop_oneof![9 => Just(0), 1 => -1..=1_i64], buffers());
+    let event = event.prop_map(move |(start, length, ms, buffers)| {
+        let starts_at = midnight + TimeDelta::minutes(start) + TimeDelta::milliseconds(ms);
+        Busy { span: Span { starts_at, ends_at: starts_at + TimeDelta::minutes(length) }, buffers }
+    });
+    prop::collection::vec(event, 0..8)
+}
+
+#[derive(Debug, Clone)]
+struct Case {
+    calendar: Calendar,
+    day: NaiveDate,
+    events: Vec<Busy>,
+    now: Timestamp,
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    zones_and_dates().prop_flat_map(|(zone, day)| {
+        let hours = || prop::collection::vec(opening_hours(), 0..4);
+        let overriding = prop::option::of(hours());
+        let grid = (lengths(), lengths(), buffers());
+        let ahead = (prop_oneof![3 => Just(0), 1 => 0..3_000_u32], 1..5_u32, -4 * 1_440..1_440_i64);
+        (hours(), hours(), overriding, grid, ahead, events(day)).prop_map(
+            move |(week, weekend, overriding, (slot_minutes, slot_interval_minutes, buffers), ahead, events)| {
+                let mut calendar = Calendar { slot_minutes, slot_interval_minutes, buffers, ..closed(zone) };
+                let (notice, horizon, minutes_to_day) = ahead;
+                (calendar.min_notice_minutes, calendar.horizon_days) = (notice, horizon);
+                for workday in ["mon", "tue", "wed", "thu", "fri"] {
+                    *weekday(&mut calendar, workday) = week.clone();
+                }
+                for other in ["sat", "sun"] {
+                    *weekday(&mut calendar, other) = weekend.clone();
+                }
+                calendar.overrides.extend(overriding.map(|hours| (day, hours)));
+                let midnight = Timestamp::new(day.and_time(NaiveTime::MIN).and_utc());
+                Case { calendar, day, events, now: midnight + TimeDelta::minutes(minutes_to_day) }
+            },
+        )
+    })
+}
+
+fn weekday<'a>(calendar: &'a mut Calendar, name: &str) -> &'a mut Vec<OpeningHours> {
+    let weekly = &mut calendar.weekly;
+    match name {
+        "mon" => &mut weekly.mon,
+        "tue" => &mut weekly.tue,
+        "wed" => &mut weekly.wed,
+        "thu" => &mut weekly.thu,
+        "fri" => &mut weekly.fri,
+        "sat" => &mut weekly.sat,
+        _ => &mut weekly.sun,
+    }
+}
+
+/// The events that stand in any of these buckets.
+fn standing_in(events: &[Busy], buckets: &BTreeSet<Bucket>) -> Vec<Busy> {
+    let stands = |event: &&Busy| held_in(event.span).iter().any(|bucket| buckets.contains(bucket));
+    events.iter().filter(stands).copied().collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_is_listed_is_allowed_and_what_is_not_listed_is_not(case in cases(), others in prop::collection::vec(0..1_440_u16, 8)) {
+        let Case { calendar, day, events, now } = &case;
+        let slots = slots_on(calendar, *day, events, *now);
+        let listed: Vec<_> = slots.iter().map(|slot| (slot.time, slot.span.starts_at)).collect();
+        prop_assert_eq!(&listed, &allowed(calendar, *day, events, *now));
+
+        // What a booking finds, knowing the buckets alone that its date reaches.
+        let near = standing_in(events, &BTreeSet::from_iter(reach_of(*day)));
+        let times = slots.iter().step_by(slots.len() / 8 + 1).map(|slot| slot.time);
+        for time in times.chain(others.iter().filter_map(|minute| time_of(*minute))) {
+            let slot = slots.iter().find(|slot| slot.time == time).copied();
+            prop_assert_eq!(find_slot(calendar, *day, time, &near, *now), slot);
+        }
+
+        // What a list shows, knowing the buckets alone of its window.
+        let (first, last) = window(calendar, *now);
+        prop_assert!(first <= last);
+        let known = first.iter_days().take_while(|day| *day <= last).map(Bucket::Day).chain([Bucket::Long]).collect();
+        let days = days(calendar, &standing_in(events, &known), *now);
+        prop_assert_eq!(days.len(), calendar.horizon_days as usize);
+        for shown in days {
+            let slots = slots_on(calendar, shown.date, events, *now);
+            prop_assert_eq!(shown.slots, slots.iter().map(|slot| show_time(slot.time)).collect::<Vec<_>>());
+        }
+    }
+}

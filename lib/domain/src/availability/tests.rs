@@ -1,0 +1,261 @@
+//! What the tests of availability are written in, and the rules that are not about clocks that change.
+
+use std::collections::BTreeSet;
+
+use chrono_tz::Tz;
+use rstest::rstest;
+
+use super::*;
+use crate::busy::{Bucket, guarded_by, held_in, reach_of};
+use crate::calendar::Weekly;
+
+/// An instant `YYYY-MM-DDTHH:MMZ`.
+pub(super) fn at(text: &str) -> Timestamp {
+    Timestamp::parse(&text.replace('Z', ":00Z")).unwrap()
+}
+
+pub(crate) fn date(text: &str) -> NaiveDate {
+    text.parse().unwrap()
+}
+
+fn time(text: &str) -> NaiveTime {
+    crate::wall_clock::parse_time(text).unwrap()
+}
+
+/// Stretches `HH:MM-HH:MM`, with blanks between them.
+pub(crate) fn hours(text: &str) -> Vec<OpeningHours> {
+    let pairs = text.split_whitespace().map(|pair| pair.split_once('-').unwrap());
+    pairs.map(|(opens, closes)| OpeningHours::parse(opens, closes).unwrap()).collect()
+}
+
+/// An event `start/end`, and what it keeps free before and after: `start/end -15 +30`.
+pub(super) fn event(text: &str) -> Busy {
+    let (span, buffers) = text.split_once(' ').unwrap_or((text, ""));
+    let (start, end) = span.split_once('/').unwrap();
+    let buffer = |sign: char| {
+        let said = buffers.split_whitespace().find_map(|buffer| buffer.strip_prefix(sign));
+        said.map_or(0, |minutes| minutes.parse().unwrap())
+    };
+    Busy {
+        span: Span { starts_at: at(start), ends_at: at(end) },
+        buffers: Buffers { before_min: buffer('-'), after_min: buffer('+') },
+    }
+}
+
+/// A calendar that is never open, for the longest horizon, with slots of an hour on the hour.
+pub(crate) fn closed(zone: Tz) -> Calendar {
+    Calendar {
+        id: CalendarId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap(),
+        name: "Consultation".to_owned(),
+        time_zone: zone,
+        price_cents: 0,
+        currency: "EUR".to_owned(),
+        booking_url: "https://book.example/c".to_owned(),
+        active: true,
+        slot_minutes: 60,
+        slot_interval_minutes: 60,
+        buffers: Buffers::default(),
+        min_notice_minutes: 0,
+        horizon_days: 400,
+        weekly: Weekly::default(),
+        overrides: BTreeMap::new(),
+    }
+}
+
+/// As [`closed`], but open every day.
+fn open(zone: Tz, daily: &str) -> Calendar {
+    let daily = hours(daily);
+    let weekly = Weekly {
+        mon: daily.clone(),
+        tue: daily.clone(),
+        wed: daily.clone(),
+        thu: daily.clone(),
+        fri: daily.clone(),
+        sat: daily.clone(),
+        sun: daily,
+    };
+    Calendar { weekly, ..closed(zone) }
+}
+
+fn times(slots: &[Slot]) -> Vec<String> {
+    slots.iter().map(|slot| show_time(slot.time)).collect()
+}
+
+#[test]
+fn every_day_of_the_horizon_is_listed_and_today_in_the_zone_is_the_first() {
+    let mut calendar = open(Tz::Pacific__Auckland, "10:00-12:00");
+    calendar.horizon_days = 3;
+    calendar.overrides.insert(date("2026-07-03"), Vec::new());
+    // In Auckland (+12), the 2nd has begun.
+    let days = days(&calendar, &[], at("2026-07-01T12:00Z"));
+    let open = vec!["10:00".to_owned(), "11:00".to_owned()];
+    let expected = [("2026-07-02", open.clone()), ("2026-07-03", Vec::new()), ("2026-07-04", open)];
+    assert_eq!(days, expected.map(|(day, slots)| DaySlots { date: date(day), slots }));
+    for outside in ["2026-07-01", "2026-07-05"] {
+        assert_eq!(slots_on(&calendar, date(outside), &[], at("2026-07-01T12:00Z")), []);
+        assert_eq!(find_slot(&calendar, date(outside), time("10:00"), &[], at("2026-07-01T12:00Z")), None);
+    }
+}
+
+#[rstest]
+#[case::no_notice(0, "2026-07-01T08:00Z", &["10:00", "11:00"])]
+#[case::to_the_minute(60, "2026-07-01T07:00Z", &["10:00", "11:00"])]
+#[case::a_minute_late(60, "2026-07-01T07:01Z", &["11:00"])]
+#[case::just_begun(0, "2026-07-01T08:01Z", &["11:00"])]
+#[case::over(0, "2026-07-01T09:01Z", &[])]
+#[case::days_ahead(2880, "2026-06-29T08:00Z", &["10:00", "11:00"])]
+fn a_slot_starts_no_sooner_than_the_notice_allows(#[case] notice: u32, #[case] now: &str, #[case] expected: &[&str]) {
+    let mut calendar = open(Tz::Europe__Berlin, "10:00-12:00");
+    calendar.min_notice_minutes = notice;
+    assert_eq!(times(&slots_on(&calendar, date("2026-07-01"), &[], at(now))), expected);
+}
+
+#[test]
+fn a_date_with_hours_of_its_own_has_no_others() {
+    let mut calendar = closed(Tz::Europe__Berlin);
+    calendar.weekly.wed = hours("09:00-11:00");
+    calendar.overrides.insert(date("2026-07-08"), hours("20:00-21:00"));
+    calendar.overrides.insert(date("2026-07-15"), Vec::new());
+    calendar.overrides.insert(date("2026-07-16"), hours("08:00-09:00"));
+    let on = |day: &str| times(&slots_on(&calendar, date(day), &[], at("2026-07-01T00:00Z")));
+    assert_eq!(on("2026-07-01"), ["09:00", "10:00"]);
+    assert_eq!(on("2026-07-02"), [""; 0]);
+    assert_eq!(on("2026-07-08"), ["20:00"]);
+    assert_eq!(on("2026-07-15"), [""; 0]);
+    assert_eq!(on("2026-07-16"), ["08:00"]);
+}
+
+#[test]
+fn a_slot_is_found_by_its_date_and_time_and_nothing_between_slots_is() {
+    let calendar = open(Tz::America__New_York, "09:00-11:00");
+    let find = |text: &str| find_slot(&calendar, date("2026-07-02"), time(text), &[], at("2026-07-01T00:00Z"));
+    let span = Span { starts_at: at("2026-07-02T13:00Z"), ends_at: at("2026-07-02T14:00Z") };
+    assert_eq!(find("09:00"), Some(Slot { time: time("09:00"), span }));
+    for none in ["08:00", "09:01", "09:30", "10:59", "11:00"] {
+        assert_eq!(find(none), None, "{none}");
+    }
+}
+
+#[test]
+fn the_window_holds_every_day_that_an_event_in_the_way_could_stand_in() {
+    let mut calendar = open(Tz::Pacific__Kiritimati, "00:00-24:00");
+    calendar.horizon_days = 2;
+    // +14: the 2nd and the 3rd, which end on the 3rd at 10:00 UTC; 4 hours more either way.
+    assert_eq!(window(&calendar, at("2026-07-01T11:00Z")), (date("2026-07-01"), date("2026-07-03")));
+    assert_eq!(window(&calendar, at("2026-07-01T03:59Z")), (date("2026-06-30"), date("2026-07-02")));
+    calendar.min_notice_minutes = 1_440;
+    assert_eq!(window(&calendar, at("2026-07-01T11:00Z")), (date("2026-07-02"), date("2026-07-03")));
+    // A notice longer than the horizon leaves nothing to book, but still a range in order.
+    calendar.min_notice_minutes = 525_600;
+    assert_eq!(window(&calendar, at("2026-07-01T11:00Z")), (date("2026-07-03"), date("2026-07-03")));
+    // The 2nd ends in Moscow (+03) at 21:00 UTC.
+    let calendar = Calendar { horizon_days: 1, ..open(Tz::Europe__Moscow, "00:00-24:00") };
+    assert_eq!(window(&calendar, at("2026-07-02T11:00Z")), (date("2026-07-02"), date("2026-07-03")));
+}
+
+#[test]
+fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
+    let dates = ["1900-01-01", "2011-12-29", "2011-12-30", "2026-03-29", "2026-07-01", "2026-10-25", "2099-12-31"];
+    for zone in chrono_tz::TZ_VARIANTS {
+        for duration in [5, 1_440] {
+            let mut calendar =
+                Calendar { slot_minutes: duration, slot_interval_minutes: 55, ..open(zone, "00:00-24:00") };
+            for day in dates.map(date) {
+                let now = Timestamp::from_ms(at_midnight(day) - 4 * 86_400_000);
+                // The date is the last of the horizon.
+                calendar.horizon_days = (day - date_at(zone, now)).num_days() as u32 + 1;
+                let reach = reach_of(day);
+                let (first, last) = window(&calendar, now);
+                for slot in slots_on(&calendar, day, &[], now) {
+                    let guarded = guarded_by(slot.span);
+                    assert!(guarded.iter().all(|bucket| reach.contains(bucket)), "{zone} {day} {slot:?}");
+                    let in_window = |bucket: &Bucket| match bucket {
+                        Bucket::Day(day) => (first..=last).contains(day),
+                        Bucket::Long => true,
+                    };
+                    assert!(guarded.iter().all(in_window), "{zone} {day} {slot:?}");
+                    assert!(held_in(slot.span).iter().all(|bucket| guarded.contains(bucket)));
+                }
+            }
+        }
+    }
+}
+
+fn at_midnight(day: NaiveDate) -> i64 {
+    day.and_time(NaiveTime::MIN).and_utc().timestamp_millis()
+}
+
+#[test]
+fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
+    let day = |slots: usize| DaySlots { date: date("2026-07-01"), slots: vec!["09:00".to_owned(); slots] };
+    let calendar = closed(Tz::Europe__Berlin);
+    let part = |days| CalendarAvailability::new(&calendar, days);
+    let answer = Availability::new(vec![part(vec![day(MAX_SLOTS - 5), day(2)]), part(vec![day(3)])]);
+    assert!(!answer.is_too_long());
+    let answer = Availability::new(vec![part(vec![day(MAX_SLOTS - 5), day(2)]), part(vec![day(4)])]);
+    assert!(answer.is_too_long());
+}
+
+#[test]
+fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
+    let calendar = Calendar { price_cents: 5_000, horizon_days: 1, ..open(Tz::Europe__Berlin, "09:00-10:00") };
+    let days = days(&calendar, &[], at("2026-07-01T00:00Z"));
+    let answer = Availability::new(vec![CalendarAvailability::new(&calendar, days)]);
+    assert_eq!(
+        serde_json::to_value(answer).unwrap(),
+        serde_json::json!({"ok": true, "calendars": [{
+            "id": "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69",
+            "name": "Consultation",
+            "timezone": "Europe/Berlin",
+            "priceCents": 5000,
+            "currency": "EUR",
+            "bookingUrl": "https://book.example/c",
+            "days": [{"date": "2026-07-01", "slots": ["09:00"]}]
+        }]})
+    );
+}
+
+/// Sixty days of quarter-hour slots with 500 events in the way: what an answer should take a few milliseconds for.
+fn a_busy_season() -> (Calendar, Vec<Busy>, Timestamp) {
+    let calendar = Calendar {
+        slot_minutes: 30,
+        slot_interval_minutes: 15,
+        horizon_days: 60,
+        buffers: Buffers { before_min: 10, after_min: 20 },
+        ..open(Tz::America__New_York, "00:00-24:00")
+    };
+    let now = at("2026-03-01T00:00Z");
+    let events = (0..500).map(|n| {
+        let starts_at = now + TimeDelta::minutes(n * 60 * 24 * 60 / 500 + n % 7);
+        let buffers = Buffers { before_min: 0, after_min: (n % 30) as u32 };
+        Busy { span: Span { starts_at, ends_at: starts_at + TimeDelta::minutes(45) }, buffers }
+    });
+    (calendar, events.collect(), now)
+}
+
+#[test]
+fn the_slots_of_a_season_are_the_slots_of_its_days() {
+    let (calendar, events, now) = a_busy_season();
+    let listed = days(&calendar, &events, now);
+    assert_eq!(listed.len(), 60);
+    assert_eq!(listed.iter().map(|day| day.date).collect::<BTreeSet<_>>().len(), 60);
+    for day in &listed {
+        assert_eq!(day.slots, times(&slots_on(&calendar, day.date, &events, now)));
+    }
+    let slots: usize = listed.iter().map(|day| day.slots.len()).sum();
+    assert!((1_000..5_700).contains(&slots), "{slots}");
+}
+
+/// Prints what it takes; the bound holds without optimisation on a busy machine.
+#[test]
+fn a_season_is_reckoned_in_a_moment() {
+    let (calendar, events, now) = a_busy_season();
+    let fastest = (0..5).map(|_| {
+        let start = std::time::Instant::now();
+        assert_eq!(days(&calendar, &events, now).len(), 60);
+        start.elapsed()
+    });
+    let fastest = fastest.min().unwrap();
+    println!("60 days, 500 events, 15 minutes: {fastest:?}");
+    assert!(fastest < std::time::Duration::from_millis(250), "{fastest:?}");
+}

@@ -1,0 +1,224 @@
+//! What stands on a coach's calendars: bookings, which are shown, and private entries, which only take time.
+//!
+//! Two mouths tell of an event. A fact of the application is the whole record at its time. A write of the API is a fact at its own
+//! time for what it sets: a booking's making sets everything, a reschedule its time, a cancellation its status.
+
+mod decision;
+mod draft;
+
+use chrono::{NaiveDate, TimeDelta};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use crate::busy::{Busy, Span};
+use crate::calendar::{Buffers, Calendar};
+use crate::fact::CalendarEventSaved;
+use crate::id::{CalendarEventId, CalendarId, ContactId};
+use crate::time::Timestamp;
+use crate::wall_clock::{date_at, show_time, time_at};
+
+pub use decision::{Cancellation, Lead, Move, Refusal, cancel, create, reschedule};
+pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
+
+/// Whether an event takes place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum BookingStatus {
+    Confirmed,
+    Cancelled,
+}
+
+/// An event on a coach's calendars.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalendarEvent {
+    pub id: CalendarEventId,
+    /// `None`: a private entry.
+    pub calendar_id: Option<CalendarId>,
+    /// Who it is with.
+    pub lead_id: Option<ContactId>,
+    pub span: Span,
+    pub status: BookingStatus,
+    /// What it was made with. `None`: its calendar has not been seen yet.
+    pub buffers: Option<Buffers>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    /// When the whole of it was last told: by the application, or by its making here.
+    pub told_at: Timestamp,
+    /// When the API last moved it.
+    pub moved_at: Option<Timestamp>,
+    /// When the API cancelled it.
+    pub cancelled_at: Option<Timestamp>,
+}
+
+impl CalendarEvent {
+    /// A booking that the API makes now.
+    pub fn booked(id: CalendarEventId, draft: &BookingDraft, busy: &Busy, now: Timestamp) -> Self {
+        Self {
+            id,
+            calendar_id: Some(draft.calendar_id),
+            lead_id: Some(draft.lead_id),
+            span: busy.span,
+            status: BookingStatus::Confirmed,
+            buffers: Some(busy.buffers),
+            created_at: now,
+            updated_at: now,
+            told_at: now,
+            moved_at: None,
+            cancelled_at: None,
+        }
+    }
+
+    /// The event after the API has moved it.
+    pub fn moved(&self, busy: &Busy, now: Timestamp) -> Self {
+        let (span, buffers) = (busy.span, Some(busy.buffers));
+        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_told(now)), ..self.clone() }
+    }
+
+    /// The event after the API has cancelled it.
+    pub fn cancelled(&self, now: Timestamp) -> Self {
+        let status = BookingStatus::Cancelled;
+        Self { status, updated_at: self.later(now), cancelled_at: Some(self.since_told(now)), ..self.clone() }
+    }
+
+    /// The time of a change: after that of the one before, so that each has a time of its own.
+    fn later(&self, now: Timestamp) -> Timestamp {
+        now.max(self.updated_at + TimeDelta::milliseconds(1))
+    }
+
+    /// When the API sets what the application has told: after that, even by a clock that is behind the application's. The same fact, seen
+    /// twice, does not undo it.
+    fn since_told(&self, now: Timestamp) -> Timestamp {
+        now.max(self.told_at + TimeDelta::milliseconds(1))
+    }
+
+    /// The event after the application has told of it `at` that time. `calendar` is the one that it names, if that has been seen, `lead`
+    /// the contact, if there is still one. `None`: what is known is newer.
+    ///
+    /// An event keeps the buffers that it was made with as long as it stays on its calendar.
+    pub fn told(
+        saved: &CalendarEventSaved,
+        at: Timestamp,
+        found: Option<&Self>,
+        (calendar, lead): (Option<&Calendar>, Option<ContactId>),
+        now: Timestamp,
+    ) -> Option<Self> {
+        if found.is_some_and(|found| found.told_at > at) {
+            return None;
+        }
+        let since = |set_at: Option<Timestamp>| set_at.is_some_and(|set_at| set_at > at);
+        let status = if saved.confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
+        let kept = found.filter(|found| found.calendar_id == saved.calendar_id).and_then(|found| found.buffers);
+        let told = Self {
+            id: saved.event_id,
+            calendar_id: saved.calendar_id,
+            lead_id: lead,
+            span: found.filter(|found| since(found.moved_at)).map_or(saved.span, |found| found.span),
+            status: found.filter(|found| since(found.cancelled_at)).map_or(status, |found| found.status),
+            buffers: match saved.calendar_id {
+                None => Some(Buffers::default()),
+                Some(_) => kept.or(calendar.map(|calendar| calendar.buffers)),
+            },
+            created_at: found.map_or(now, |found| found.created_at),
+            updated_at: found.map_or(now, |found| found.updated_at),
+            told_at: at,
+            moved_at: found.and_then(|found| found.moved_at),
+            cancelled_at: found.and_then(|found| found.cancelled_at),
+        };
+        let changed = found.filter(|found| found.shown() != told.shown());
+        Some(match changed {
+            Some(found) => Self { updated_at: found.later(now), ..told },
+            None => told,
+        })
+    }
+
+    /// What an answer shows of it, beside its times.
+    fn shown(&self) -> (Option<CalendarId>, Option<ContactId>, Span, BookingStatus) {
+        (self.calendar_id, self.lead_id, self.span, self.status)
+    }
+
+    /// Whether it takes place, or has.
+    pub fn is_confirmed(&self) -> bool {
+        self.status == BookingStatus::Confirmed
+    }
+
+    /// Whether it stands on a calendar, so that the API shows it.
+    pub fn is_booking(&self) -> bool {
+        self.calendar_id.is_some()
+    }
+
+    /// What it takes of the coach's time. `None`: nothing, it is cancelled.
+    pub fn busy(&self) -> Option<Busy> {
+        let busy = Busy { span: self.span, buffers: self.buffers.unwrap_or_default() };
+        self.is_confirmed().then_some(busy)
+    }
+
+    /// The event as the API shows it, with the wall clock of `zone`. `None`: a private entry is never shown.
+    pub fn view(&self, zone: Tz) -> Option<Booking> {
+        Some(Booking {
+            id: self.id,
+            calendar_id: self.calendar_id?,
+            lead_id: self.lead_id,
+            starts_at: self.span.starts_at,
+            ends_at: self.span.ends_at,
+            timezone: zone.name().to_owned(),
+            date: date_at(zone, self.span.starts_at),
+            time: show_time(time_at(zone, self.span.starts_at)),
+            status: self.status,
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        })
+    }
+}
+
+/// A booking as the API shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct Booking {
+    pub id: CalendarEventId,
+    pub calendar_id: CalendarId,
+    /// The contact that it is with. Null when there is none.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>, format = Uuid))]
+    pub lead_id: Option<ContactId>,
+    pub starts_at: Timestamp,
+    pub ends_at: Timestamp,
+    /// The calendar's zone, by its IANA name.
+    pub timezone: String,
+    /// The date of its start in that zone.
+    pub date: NaiveDate,
+    /// `HH:MM`: the time of its start in that zone.
+    pub time: String,
+    pub status: BookingStatus,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// What came of making, moving or cancelling a booking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct BookingOutcome {
+    /// Always true.
+    pub ok: bool,
+    pub booking: Booking,
+    /// When it began before it was moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "openapi", schema(nullable = false))]
+    pub previous_starts_at: Option<Timestamp>,
+}
+
+impl BookingOutcome {
+    /// A booking that was made or cancelled.
+    pub fn of(booking: Booking) -> Self {
+        Self { ok: true, booking, previous_starts_at: None }
+    }
+
+    /// A booking that was moved.
+    pub fn moved_from(booking: Booking, previous_starts_at: Timestamp) -> Self {
+        Self { ok: true, booking, previous_starts_at: Some(previous_starts_at) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+//! Whether a booking is made, moved or cancelled. What stands in the way is told in one order: the contact, the booking, its calendar, its
+//! price, its time.
+
+use chrono_tz::Tz;
+
+use crate::availability::find_slot;
+use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
+use crate::busy::Busy;
+use crate::calendar::Calendar;
+use crate::id::ContactId;
+use crate::time::Timestamp;
+use crate::wall_clock::local_start;
+
+/// What became of the contact that a caller names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lead {
+    Live,
+    /// It lives on as this one.
+    Merged(ContactId),
+    /// There is none, or none any more.
+    Unknown,
+}
+
+/// Why not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Refusal {
+    UnknownLead,
+    LeadMerged(ContactId),
+    /// There is no such booking, or it is not with this contact.
+    UnknownBooking,
+    /// There is no such calendar, or it is not active.
+    UnknownCalendar,
+    /// The calendar is paid for, there.
+    CheckoutRequired(String),
+    SlotUnavailable,
+    /// The booking is cancelled or past.
+    NotActive,
+}
+
+impl Lead {
+    /// Whether the contact can be named at all.
+    pub fn check(self) -> Result<(), Refusal> {
+        match self {
+            Self::Live => Ok(()),
+            Self::Merged(into) => Err(Refusal::LeadMerged(into)),
+            Self::Unknown => Err(Refusal::UnknownLead),
+        }
+    }
+}
+
+/// Decides on a new booking: the time that it takes. `busy` holds every confirmed event that could be in its way.
+pub fn create(
+    draft: &BookingDraft,
+    lead: Lead,
+    calendar: Option<&Calendar>,
+    busy: &[Busy],
+    now: Timestamp,
+) -> Result<Busy, Refusal> {
+    lead.check()?;
+    let calendar = active(calendar)?;
+    if calendar.is_paid() {
+        return Err(Refusal::CheckoutRequired(calendar.booking_url.clone()));
+    }
+    let slot = find_slot(calendar, draft.date, draft.time, busy, now).ok_or(Refusal::SlotUnavailable)?;
+    Ok(Busy { span: slot.span, buffers: calendar.buffers })
+}
+
+/// Where a booking goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Move {
+    /// It stays where it is.
+    Nowhere,
+    To(Busy),
+}
+
+/// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that it is shown in,
+/// `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was paid has been paid.
+pub fn reschedule(
+    draft: &RescheduleDraft,
+    lead: Lead,
+    event: Option<&CalendarEvent>,
+    (calendar, zone): (Option<&Calendar>, Tz),
+    others: &[Busy],
+    now: Timestamp,
+) -> Result<Move, Refusal> {
+    lead.check()?;
+    let event = booking(event)?;
+    if !event.is_confirmed() || event.span.ends_at <= now {
+        return Err(Refusal::NotActive);
+    }
+    if local_start(zone, draft.date, draft.time) == Some(event.span.starts_at) {
+        return Ok(Move::Nowhere);
+    }
+    let calendar = active(calendar)?;
+    let slot = find_slot(calendar, draft.date, draft.time, others, now).ok_or(Refusal::SlotUnavailable)?;
+    Ok(Move::To(Busy { span: slot.span, buffers: calendar.buffers }))
+}
+
+/// What a cancellation has to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cancellation {
+    /// It was cancelled before.
+    Done,
+    Due,
+}
+
+/// Decides on a cancellation. `event` is the one that is named, if it is with the contact.
+pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<Cancellation, Refusal> {
+    lead.check()?;
+    let event = booking(event)?;
+    if !event.is_confirmed() {
+        Ok(Cancellation::Done)
+    } else if event.span.ends_at <= now {
+        Err(Refusal::NotActive)
+    } else {
+        Ok(Cancellation::Due)
+    }
+}
+
+fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, Refusal> {
+    event.filter(|event| event.is_booking()).ok_or(Refusal::UnknownBooking)
+}
+
+fn active(calendar: Option<&Calendar>) -> Result<&Calendar, Refusal> {
+    calendar.filter(|calendar| calendar.active).ok_or(Refusal::UnknownCalendar)
+}

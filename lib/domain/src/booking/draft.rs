@@ -1,0 +1,125 @@
+//! What callers ask for: bodies with these fields and no others, each in its one form.
+
+use chrono::{NaiveDate, NaiveTime};
+use serde_json::Value;
+
+use crate::fields::{Fields, Invalid};
+use crate::id::{CalendarId, ContactId};
+#[cfg(feature = "openapi")]
+use crate::openapi::{Body, Field};
+use crate::wall_clock::{TIME_RULE, parse_time};
+
+/// A booking to be made: a slot by the wall clock of its calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BookingDraft {
+    pub lead_id: ContactId,
+    pub calendar_id: CalendarId,
+    pub date: NaiveDate,
+    pub time: NaiveTime,
+}
+
+/// Where a booking is to be moved: a slot by the wall clock of its calendar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RescheduleDraft {
+    pub lead_id: ContactId,
+    pub date: NaiveDate,
+    pub time: NaiveTime,
+}
+
+/// A booking's cancellation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CancelDraft {
+    pub lead_id: ContactId,
+}
+
+/// Whom free times are looked up for, and on which calendar; all of them if none is named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AvailabilityRequest {
+    pub lead_id: ContactId,
+    pub calendar_id: Option<CalendarId>,
+}
+
+impl BookingDraft {
+    /// Reads the body of `POST /v1/crm/bookings`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::strict(body, &["leadId", "calendarId", "date", "time"])?;
+        Ok(Self {
+            lead_id: lead(fields)?,
+            calendar_id: fields.required_uuid("calendarId", CalendarId::parse)?,
+            date: fields.required_date("date")?,
+            time: time(fields)?,
+        })
+    }
+
+    /// What [`BookingDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        let calendar = Field::uuid().required().about("One of the calendars that are listed.");
+        Body::strict([lead_field(), ("calendarId", calendar), date_field(), time_field()])
+    }
+}
+
+impl RescheduleDraft {
+    /// Reads the body of `PATCH /v1/crm/bookings/{id}`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::strict(body, &["leadId", "date", "time"])?;
+        Ok(Self { lead_id: lead(fields)?, date: fields.required_date("date")?, time: time(fields)? })
+    }
+
+    /// What [`RescheduleDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        Body::strict([lead_field(), date_field(), time_field()])
+    }
+}
+
+impl CancelDraft {
+    /// Reads the body of `DELETE /v1/crm/bookings/{id}`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        Ok(Self { lead_id: lead(Fields::strict(body, &["leadId"])?)? })
+    }
+
+    /// What [`CancelDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        Body::strict([lead_field()])
+    }
+}
+
+impl AvailabilityRequest {
+    /// Reads the body of `POST /v1/crm/bookings/availability`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::strict(body, &["leadId", "calendarId"])?;
+        Ok(Self { lead_id: lead(fields)?, calendar_id: fields.uuid("calendarId", CalendarId::parse)? })
+    }
+
+    /// What [`AvailabilityRequest::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        let calendar = Field::uuid().about("Left out: all calendars that are listed.");
+        Body::strict([lead_field(), ("calendarId", calendar)])
+    }
+}
+
+fn lead(fields: Fields<'_>) -> Result<ContactId, Invalid> {
+    fields.required_uuid("leadId", ContactId::parse)
+}
+
+fn time(fields: Fields<'_>) -> Result<NaiveTime, Invalid> {
+    fields.required("time", usize::MAX, |text| parse_time(text).ok_or(TIME_RULE))
+}
+
+#[cfg(feature = "openapi")]
+fn lead_field() -> (&'static str, Field) {
+    ("leadId", Field::uuid().required().about("The contact that the booking is with."))
+}
+
+#[cfg(feature = "openapi")]
+fn date_field() -> (&'static str, Field) {
+    ("date", Field::date().required().about("In the calendar's zone."))
+}
+
+#[cfg(feature = "openapi")]
+fn time_field() -> (&'static str, Field) {
+    ("time", Field::time_of_day().required().about("In the calendar's zone, as availability lists it."))
+}

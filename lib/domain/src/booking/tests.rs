@@ -1,0 +1,285 @@
+use std::collections::BTreeMap;
+
+use chrono::TimeDelta;
+use proptest::prelude::*;
+use rstest::rstest;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::*;
+use crate::calendar::{OpeningHours, Weekly};
+use crate::id::CoachId;
+
+const LEAD: ContactId = ContactId(Uuid::from_u128(1));
+const CALENDAR: CalendarId = CalendarId(Uuid::from_u128(2));
+const EVENT: CalendarEventId = CalendarEventId(Uuid::from_u128(3));
+
+fn at(text: &str) -> Timestamp {
+    Timestamp::parse(&format!("2026-12-{text}:00Z")).unwrap()
+}
+
+/// The first of December 2026, a Tuesday.
+fn now() -> Timestamp {
+    at("01T08:00")
+}
+
+fn span(starts: &str, ends: &str) -> Span {
+    Span { starts_at: at(starts), ends_at: at(ends) }
+}
+
+fn calendar() -> Calendar {
+    let day = vec![OpeningHours::parse("09:00", "17:00").unwrap()];
+    let weekly = Weekly { tue: day.clone(), wed: day, ..Weekly::default() };
+    Calendar {
+        id: CALENDAR,
+        name: "Calls".to_owned(),
+        time_zone: Tz::Europe__Berlin,
+        price_cents: 0,
+        currency: "EUR".to_owned(),
+        booking_url: "https://a.example/book".to_owned(),
+        active: true,
+        slot_minutes: 60,
+        slot_interval_minutes: 30,
+        buffers: Buffers { before_min: 15, after_min: 0 },
+        min_notice_minutes: 0,
+        horizon_days: 30,
+        weekly,
+        overrides: BTreeMap::new(),
+    }
+}
+
+fn draft(date: &str, time: &str) -> BookingDraft {
+    let body = json!({ "leadId": LEAD, "calendarId": CALENDAR, "date": date, "time": time });
+    BookingDraft::parse(&body).unwrap()
+}
+
+fn to(date: &str, time: &str) -> RescheduleDraft {
+    RescheduleDraft::parse(&json!({ "leadId": LEAD, "date": date, "time": time })).unwrap()
+}
+
+/// A booking on the second of December at 10:00 in Berlin.
+fn event() -> CalendarEvent {
+    let busy = Busy { span: span("02T09:00", "02T10:00"), buffers: calendar().buffers };
+    CalendarEvent::booked(EVENT, &draft("2026-12-02", "10:00"), &busy, at("01T07:00"))
+}
+
+#[test]
+fn a_slot_that_is_offered_is_booked_with_the_calendars_duration_and_buffers() {
+    let busy = create(&draft("2026-12-02", "10:00"), Lead::Live, Some(&calendar()), &[], now()).unwrap();
+    assert_eq!(busy, event().busy().unwrap());
+}
+
+#[test]
+fn what_stands_in_a_new_bookings_way_is_told_in_order() {
+    let free = draft("2026-12-02", "10:00");
+    let closed = draft("2026-12-02", "08:30");
+    let paid = Calendar { price_cents: 1, ..calendar() };
+    let off = Calendar { active: false, ..paid.clone() };
+    let other = ContactId(Uuid::from_u128(9));
+    let refusal = |draft, lead, calendar| create(draft, lead, calendar, &[], now()).unwrap_err();
+    assert_eq!(refusal(&closed, Lead::Unknown, None), Refusal::UnknownLead);
+    assert_eq!(refusal(&closed, Lead::Merged(other), None), Refusal::LeadMerged(other));
+    assert_eq!(refusal(&closed, Lead::Live, None), Refusal::UnknownCalendar);
+    assert_eq!(refusal(&closed, Lead::Live, Some(&off)), Refusal::UnknownCalendar);
+    for draft in [&closed, &free] {
+        let checkout = Refusal::CheckoutRequired(paid.booking_url.clone());
+        assert_eq!(refusal(draft, Lead::Live, Some(&paid)), checkout);
+    }
+    assert_eq!(refusal(&closed, Lead::Live, Some(&calendar())), Refusal::SlotUnavailable);
+    let taken = [event().busy().unwrap()];
+    let again = create(&free, Lead::Live, Some(&calendar()), &taken, now());
+    assert_eq!(again, Err(Refusal::SlotUnavailable));
+}
+
+fn moved(
+    draft: &RescheduleDraft,
+    event: Option<&CalendarEvent>,
+    calendar: Option<&Calendar>,
+    now: Timestamp,
+) -> Result<Move, Refusal> {
+    let zone = calendar.map_or(Tz::America__New_York, |calendar| calendar.time_zone);
+    reschedule(draft, Lead::Live, event, (calendar, zone), &[], now)
+}
+
+#[test]
+fn a_move_takes_the_duration_and_buffers_of_now_and_a_price_does_not_stop_it() {
+    let changed =
+        Calendar { slot_minutes: 90, buffers: Buffers { before_min: 0, after_min: 30 }, price_cents: 5, ..calendar() };
+    let to = moved(&to("2026-12-02", "10:30"), Some(&event()), Some(&changed), now()).unwrap();
+    assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T11:00"), buffers: changed.buffers }));
+}
+
+#[test]
+fn what_stands_in_a_moves_way_is_told_in_order() {
+    let (calendar, event) = (calendar(), event());
+    let cancelled = event.cancelled(now());
+    let private = CalendarEvent { calendar_id: None, ..event.clone() };
+    let closed = to("2026-12-02", "08:30");
+    let over = at("02T10:00");
+    for missing in [None, Some(&private)] {
+        assert_eq!(moved(&closed, missing, Some(&calendar), now()), Err(Refusal::UnknownBooking));
+    }
+    assert_eq!(moved(&closed, Some(&cancelled), None, now()), Err(Refusal::NotActive));
+    assert_eq!(moved(&closed, Some(&event), None, over), Err(Refusal::NotActive));
+    assert_eq!(moved(&closed, Some(&event), None, now()), Err(Refusal::UnknownCalendar));
+    assert_eq!(moved(&closed, Some(&event), Some(&calendar), now()), Err(Refusal::SlotUnavailable));
+    let merged = reschedule(&closed, Lead::Merged(LEAD), None, (None, Tz::UTC), &[], now());
+    assert_eq!(merged, Err(Refusal::LeadMerged(LEAD)));
+}
+
+#[test]
+fn a_move_to_the_same_instant_changes_nothing_whatever_the_calendar_offers() {
+    let off = Calendar { active: false, ..calendar() };
+    assert_eq!(moved(&to("2026-12-02", "10:00"), Some(&event()), Some(&off), now()), Ok(Move::Nowhere));
+    // By the zone that it is shown in, where its calendar has not been seen.
+    assert_eq!(moved(&to("2026-12-02", "04:00"), Some(&event()), None, now()), Ok(Move::Nowhere));
+}
+
+#[rstest]
+#[case::due(event(), now(), Ok(Cancellation::Due))]
+#[case::under_way(event(), at("02T09:59"), Ok(Cancellation::Due))]
+#[case::past(event(), at("02T10:00"), Err(Refusal::NotActive))]
+#[case::cancelled(event().cancelled(now()), now(), Ok(Cancellation::Done))]
+#[case::cancelled_and_past(event().cancelled(now()), at("09T00:00"), Ok(Cancellation::Done))]
+fn a_booking_is_cancelled_once_and_not_after_it(
+    #[case] event: CalendarEvent,
+    #[case] now: Timestamp,
+    #[case] due: Result<Cancellation, Refusal>,
+) {
+    assert_eq!(cancel(Lead::Live, Some(&event), now), due);
+    assert_eq!(cancel(Lead::Live, None, now), Err(Refusal::UnknownBooking));
+    assert_eq!(cancel(Lead::Unknown, Some(&event), now), Err(Refusal::UnknownLead));
+}
+
+#[test]
+fn a_booking_is_shown_by_the_wall_clock_and_a_private_entry_is_not() {
+    let view = json!(event().view(Tz::Europe__Berlin).unwrap());
+    let expected = json!({
+        "id": EVENT, "calendarId": CALENDAR, "leadId": LEAD, "startsAt": "2026-12-02T09:00:00.000Z",
+        "endsAt": "2026-12-02T10:00:00.000Z", "timezone": "Europe/Berlin", "date": "2026-12-02", "time": "10:00",
+        "status": "confirmed", "createdAt": "2026-12-01T07:00:00.000Z", "updatedAt": "2026-12-01T07:00:00.000Z",
+    });
+    assert_eq!(view, expected);
+    let nobodys = CalendarEvent { lead_id: None, ..event() };
+    assert_eq!(json!(nobodys.view(Tz::Asia__Tokyo).unwrap())["leadId"], Value::Null);
+    assert_eq!(CalendarEvent { calendar_id: None, ..event() }.view(Tz::UTC), None);
+}
+
+#[test]
+fn bodies_have_these_fields_in_this_form_and_no_others() {
+    let whole = json!({ "leadId": LEAD, "calendarId": CALENDAR, "date": "2028-02-29", "time": "23:59" });
+    let field = |name: &str, value: Value| {
+        let mut body = whole.clone();
+        body[name] = value;
+        BookingDraft::parse(&body).unwrap_err().field
+    };
+    BookingDraft::parse(&whole).unwrap();
+    for (name, bad) in [
+        ("time", json!("24:00")),
+        ("time", json!("9:00")),
+        ("time", json!("10:00:00")),
+        ("time", json!("")),
+        ("time", json!(1000)),
+        ("date", json!("2027-02-29")),
+        ("date", json!("2027-2-01")),
+        ("date", json!(null)),
+        ("leadId", json!("x")),
+        ("leadId", json!(1)),
+        ("calendarId", json!("0197a6a05c3b700080002f1d3c4b5a69")),
+        ("coach_id", json!("a")),
+    ] {
+        assert_eq!(field(name, bad.clone()).as_deref(), Some(name), "{bad}");
+    }
+    for name in ["leadId", "calendarId", "date", "time"] {
+        let mut lacking = whole.clone();
+        lacking.as_object_mut().unwrap().remove(name);
+        assert_eq!(BookingDraft::parse(&lacking).unwrap_err().field.as_deref(), Some(name));
+    }
+    assert!(RescheduleDraft::parse(&whole).unwrap_err().message.contains("calendarId"));
+    assert!(CancelDraft::parse(&json!({ "leadId": LEAD, "reason": "x" })).is_err());
+    assert_eq!(CancelDraft::parse(&json!({ "leadId": LEAD })).unwrap().lead_id, LEAD);
+    assert_eq!(AvailabilityRequest::parse(&json!({ "leadId": LEAD })).unwrap().calendar_id, None);
+    assert!(AvailabilityRequest::parse(&json!({ "leadId": LEAD, "calendarId": null })).is_err());
+}
+
+fn saved(span: Span, confirmed: bool, calendar: Option<CalendarId>) -> CalendarEventSaved {
+    let coach_id = CoachId::parse("ada").unwrap();
+    CalendarEventSaved { event_id: EVENT, coach_id, calendar_id: calendar, lead_id: Some(LEAD), span, confirmed }
+}
+
+#[test]
+fn a_fact_leaves_alone_what_the_api_has_set_since() {
+    let (noon, later) = (span("02T11:00", "02T12:00"), at("01T09:00"));
+    let busy = Busy { span: noon, buffers: calendar().buffers };
+    let moved = event().moved(&busy, later);
+    let told = |fact: &CalendarEventSaved, at, found: &CalendarEvent| {
+        CalendarEvent::told(fact, at, Some(found), (Some(&calendar()), fact.lead_id), now())
+    };
+    let elsewhere = saved(span("03T11:00", "03T12:00"), true, Some(CALENDAR));
+    assert_eq!(told(&elsewhere, at("01T06:59"), &moved), None, "older than the booking itself");
+    assert_eq!(told(&elsewhere, at("01T08:59"), &moved).unwrap().span, noon);
+    assert_eq!(told(&elsewhere, later, &moved).unwrap().span, elsewhere.span, "an equal one applies");
+    let cancelled = moved.cancelled(later);
+    assert!(!told(&elsewhere, at("01T08:59"), &cancelled).unwrap().is_confirmed());
+    assert!(told(&elsewhere, later, &cancelled).unwrap().is_confirmed());
+}
+
+#[test]
+fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
+    let made = Buffers { before_min: 15, after_min: 0 };
+    let changed = Calendar { buffers: Buffers { before_min: 1, after_min: 2 }, ..calendar() };
+    let told = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
+        let fact = saved(found.span, true, calendar_id);
+        let told = CalendarEvent::told(&fact, now(), Some(found), (calendar, None), now());
+        told.unwrap()
+    };
+    assert_eq!(told(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
+    let elsewhere = CalendarId(Uuid::from_u128(8));
+    assert_eq!(told(Some(elsewhere), Some(&changed), &event()).buffers, Some(changed.buffers));
+    let unseen = told(Some(elsewhere), None, &event());
+    assert_eq!(unseen.buffers, None);
+    assert_eq!(told(Some(elsewhere), Some(&changed), &unseen).buffers, Some(changed.buffers));
+    assert_eq!(told(None, None, &event()).buffers, Some(Buffers::default()));
+}
+
+#[test]
+fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
+    let echo = saved(event().span, true, Some(CALENDAR));
+    let told = CalendarEvent::told(&echo, now(), Some(&event()), (Some(&calendar()), Some(LEAD)), now()).unwrap();
+    assert_eq!(told, CalendarEvent { told_at: now(), ..event() });
+}
+
+proptest! {
+    /// Facts in any order, the API's changes at their own times: each field is what was last said of it.
+    #[test]
+    fn what_is_said_last_counts_in_whatever_order_it_comes(
+        mut facts in proptest::collection::btree_map(0..100i64, (0..5i64, any::<bool>()), 1..6),
+        moved_at in proptest::option::of(0..100i64),
+        cancelled_at in proptest::option::of(0..100i64),
+        order in any::<u64>(),
+    ) {
+        let minute = |minute: i64| now() + TimeDelta::minutes(minute);
+        let hour = |hour: i64| Span { starts_at: minute(hour * 60), ends_at: minute(hour * 60 + 30) };
+        let moved_span = hour(9);
+        let mut made = event();
+        made.told_at = minute(-1);
+        if let Some(at) = moved_at {
+            made = made.moved(&Busy { span: moved_span, buffers: Buffers::default() }, minute(at));
+        }
+        if let Some(at) = cancelled_at {
+            made = made.cancelled(minute(at));
+        }
+        let mut shuffled: Vec<_> = facts.iter().map(|(at, told)| (*at, *told)).collect();
+        shuffled.sort_by_key(|(at, _)| (*at as u64 + 1).wrapping_mul(order | 1));
+        let mut known = made;
+        for (at, (starts, confirmed)) in shuffled {
+            let fact = saved(hour(starts), confirmed, Some(CALENDAR));
+            let told = CalendarEvent::told(&fact, minute(at), Some(&known), (None, Some(LEAD)), now());
+            known = told.unwrap_or(known);
+        }
+        let (last, (starts, confirmed)) = facts.pop_last().unwrap();
+        let span = if moved_at.is_some_and(|at| at > last) { moved_span } else { hour(starts) };
+        let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= last);
+        prop_assert_eq!((known.span, known.is_confirmed(), known.told_at), (span, confirmed, minute(last)));
+    }
+}

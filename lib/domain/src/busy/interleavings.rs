@@ -1,0 +1,333 @@
+//! The protocol of the buckets, tried in every order: a store of versioned buckets, a few requests and facts that each go on one step
+//! at a time, and every way in which their steps can fall. A step is what the store does at once: the read of one item, or one
+//! conditional transaction. Items are read in any order, and who is refused reads anew.
+//!
+//! At every commit of a booking: nothing that is stored conflicts with it. After every step: each entry stands where its record says.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use proptest::prelude::*;
+
+use self::scenarios::{Scenario, scenarios};
+use super::tests::at;
+use super::*;
+
+mod scenarios;
+
+/// How a booking is written. The protocol's own way is [`booking_writes`]; others show that the exploration finds what is wrong.
+type Writes = fn(Option<Span>, &Busy, &BTreeMap<Bucket, u64>) -> Vec<BucketWrite>;
+
+type Event = u8;
+
+/// What is to be done. Whoever books or stores a new event uses a number that has not been used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Task {
+    Book(Event, Busy),
+    Reschedule(Event, Busy),
+    Cancel(Event),
+    /// The application tells of an event, or that it is cancelled.
+    Tell(Event, Option<Busy>),
+}
+
+impl Task {
+    fn event(self) -> Event {
+        match self {
+            Self::Book(event, _) | Self::Reschedule(event, _) | Self::Cancel(event) | Self::Tell(event, _) => event,
+        }
+    }
+
+    /// The buckets that it reads. More than it guards, as a request does that does not know the zone yet.
+    fn reads(self) -> BTreeSet<Bucket> {
+        match self {
+            Self::Book(_, new) | Self::Reschedule(_, new) => guarded_by(new.span).into_iter().collect(),
+            Self::Cancel(_) | Self::Tell(..) => BTreeSet::new(),
+        }
+    }
+}
+
+/// An event's record: how often it was written, and when it is. Empty: never stored; without a time: cancelled.
+type Record = (u32, Option<Busy>);
+
+/// A bucket: its version and its entries. Both 0 and empty: it does not exist.
+type Entries = (u64, BTreeMap<Event, Busy>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Outcome {
+    Done,
+    /// There is no room, or nothing to change.
+    Refused,
+}
+
+/// A task under way, and what it has read.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Actor {
+    task: Task,
+    record: Option<Record>,
+    unread: BTreeSet<Bucket>,
+    read: BTreeMap<Bucket, Entries>,
+    outcome: Option<Outcome>,
+}
+
+impl Actor {
+    fn new(task: Task) -> Self {
+        Self { task, record: None, unread: task.reads(), read: BTreeMap::new(), outcome: None }
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        *self = Self { outcome: Some(outcome), unread: BTreeSet::new(), ..Self::new(self.task) };
+    }
+
+    /// What it would write, having read everything.
+    fn plan(&self, writes: Writes) -> Option<(Option<Busy>, Vec<BucketWrite>)> {
+        let (_, old) = self.record.unwrap_or_default();
+        let span = old.map(|old| old.span);
+        match self.task {
+            Task::Book(event, new) | Task::Reschedule(event, new) => {
+                let gone = matches!(self.task, Task::Reschedule(..)) && old.is_none();
+                let others = self.read.values().flat_map(|(_, entries)| entries).filter(|(other, _)| **other != event);
+                let taken = others.into_iter().any(|(_, other)| other.conflicts_with(&new));
+                let versions = self.read.iter().map(|(bucket, (version, _))| (*bucket, *version)).collect();
+                (!gone && !taken).then(|| (Some(new), writes(span, &new, &versions)))
+            }
+            Task::Cancel(_) => span.map(|span| (None, removal_writes(span))),
+            Task::Tell(_, new) => Some((new, feed_writes(span, new.as_ref()))),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct World {
+    records: BTreeMap<Event, Record>,
+    buckets: BTreeMap<Bucket, Entries>,
+    actors: Vec<Actor>,
+}
+
+/// What one actor does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    ReadRecord,
+    Read(Bucket),
+    Commit,
+}
+
+impl World {
+    fn new(stored: &[Busy], tasks: &[Task]) -> Self {
+        let mut world = Self { records: BTreeMap::new(), buckets: BTreeMap::new(), actors: Vec::new() };
+        for (event, busy) in (0..).zip(stored) {
+            world.write(event, Some(*busy), &feed_writes(None, Some(busy)));
+        }
+        world.actors = tasks.iter().map(|task| Actor::new(*task)).collect();
+        world
+    }
+
+    fn steps(&self, actor: usize) -> Vec<Step> {
+        let actor = &self.actors[actor];
+        if actor.outcome.is_some() {
+            return Vec::new();
+        }
+        let record = actor.record.is_none().then_some(Step::ReadRecord);
+        let steps: Vec<Step> = record.into_iter().chain(actor.unread.iter().copied().map(Step::Read)).collect();
+        if steps.is_empty() { vec![Step::Commit] } else { steps }
+    }
+
+    /// The world after a step of an actor, or what the step did that must not be.
+    fn after(&self, actor: usize, step: Step, writes: Writes) -> Result<Self, String> {
+        let mut world = self.clone();
+        let event = self.actors[actor].task.event();
+        let own = &mut world.actors[actor];
+        match step {
+            Step::ReadRecord => own.record = Some(self.records.get(&event).copied().unwrap_or_default()),
+            Step::Read(bucket) => {
+                own.unread.remove(&bucket);
+                own.read.insert(bucket, self.buckets.get(&bucket).cloned().unwrap_or_default());
+            }
+            Step::Commit => world.commit(actor, writes)?,
+        }
+        world.entries_stand_right().map(|()| world)
+    }
+
+    fn commit(&mut self, number: usize, writes: Writes) -> Result<(), String> {
+        let actor = &self.actors[number];
+        let (task, event) = (actor.task, actor.task.event());
+        let Some((new, writes)) = actor.plan(writes) else {
+            self.actors[number].end(Outcome::Refused);
+            return Ok(());
+        };
+        let named: BTreeSet<Bucket> = writes.iter().map(|write| write.bucket).collect();
+        if named.len() != writes.len() {
+            return Err(format!("{task:?} names a bucket twice"));
+        }
+        let version = |bucket: &Bucket| self.buckets.get(bucket).map_or(0, |(version, _)| *version);
+        let stands = actor.record == Some(self.records.get(&event).copied().unwrap_or_default())
+            && writes.iter().all(|write| write.only_if.is_none_or(|only_if| only_if == version(&write.bucket)));
+        if !stands {
+            self.actors[number] = Actor::new(task);
+            return Ok(());
+        }
+        if let (Task::Book(..) | Task::Reschedule(..), Some(new)) = (task, new) {
+            let others = self.records.iter().filter(|(other, _)| **other != event);
+            if let Some((other, _)) = others
+                .filter_map(|(other, (_, busy))| busy.map(|busy| (other, busy)))
+                .find(|(_, busy)| busy.conflicts_with(&new))
+            {
+                return Err(format!("{task:?} is confirmed over {other}"));
+            }
+        }
+        self.write(event, new, &writes);
+        self.actors[number].end(Outcome::Done);
+        Ok(())
+    }
+
+    fn write(&mut self, event: Event, new: Option<Busy>, writes: &[BucketWrite]) {
+        let (count, busy) = self.records.entry(event).or_default();
+        (*count, *busy) = (*count + 1, new);
+        for write in writes {
+            if write.change == Change::Keep {
+                continue;
+            }
+            let (version, entries) = self.buckets.entry(write.bucket).or_default();
+            *version += 1;
+            match write.change {
+                Change::Put(busy) => entries.insert(event, busy),
+                Change::Remove | Change::Keep => entries.remove(&event),
+            };
+        }
+    }
+
+    fn entries_stand_right(&self) -> Result<(), String> {
+        let stored = self.records.iter().filter_map(|(event, (_, busy))| busy.map(|busy| (*event, busy)));
+        let expected: BTreeSet<(Bucket, Event, Busy)> = stored
+            .flat_map(|(event, busy)| held_in(busy.span).into_iter().map(move |bucket| (bucket, event, busy)))
+            .collect();
+        let standing = self
+            .buckets
+            .iter()
+            .flat_map(|(bucket, (_, entries))| entries.iter().map(move |(event, busy)| (*bucket, *event, *busy)));
+        if standing.collect::<BTreeSet<_>>() == expected { Ok(()) } else { Err("an entry stands astray".to_owned()) }
+    }
+}
+
+/// What an exploration came to: how many worlds there are, and which outcomes the tasks had together.
+#[derive(Debug)]
+struct Explored {
+    worlds: usize,
+    endings: BTreeSet<Vec<bool>>,
+}
+
+/// Takes every step that can be taken, in every world that can be reached. Two orders of steps that lead to the same world go on in
+/// the same ways, so each world is gone on from once.
+fn explore(stored: &[Busy], tasks: &[Task], writes: Writes) -> Result<Explored, String> {
+    let start = World::new(stored, tasks);
+    let (mut seen, mut ahead) = (HashSet::from([start.clone()]), vec![start]);
+    let mut endings = BTreeSet::new();
+    while let Some(world) = ahead.pop() {
+        for actor in 0..world.actors.len() {
+            for step in world.steps(actor) {
+                let next = world.after(actor, step, writes)?;
+                if seen.insert(next.clone()) {
+                    ahead.push(next);
+                }
+            }
+        }
+        if world.actors.iter().all(|actor| actor.outcome.is_some()) {
+            endings.insert(world.actors.iter().map(|actor| actor.outcome == Some(Outcome::Done)).collect());
+        }
+    }
+    Ok(Explored { worlds: seen.len(), endings })
+}
+
+/// The booked days alone.
+fn booked_days_alone(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
+    writes_under(&held_in(new.span), old, new, versions)
+}
+
+/// All days, and long events forgotten.
+fn long_ones_forgotten(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
+    let mut guard = guarded_by(new.span);
+    guard.retain(|bucket| *bucket != Bucket::Long);
+    writes_under(&guard, old, new, versions)
+}
+
+/// Half the longest buffer.
+fn half_the_buffer(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
+    let half = MAX_BUFFER_MINUTES / 2;
+    let guard: Vec<Bucket> = days_of(new.span.widened(half, half)).chain([Bucket::Long]).collect();
+    writes_under(&guard, old, new, versions)
+}
+
+/// What was read is not looked at again.
+fn no_condition(old: Option<Span>, new: &Busy, _: &BTreeMap<Bucket, u64>) -> Vec<BucketWrite> {
+    feed_writes(old, Some(new))
+}
+
+#[test]
+fn no_order_of_steps_books_a_time_twice() {
+    let mut worlds = 0;
+    for Scenario { name, stored, tasks, endings } in scenarios() {
+        let explored = explore(&stored, &tasks, booking_writes).unwrap_or_else(|wrong| panic!("{name}: {wrong}"));
+        let expected = endings.iter().map(|ending| ending.to_vec()).collect::<BTreeSet<_>>();
+        assert_eq!(explored.endings, expected, "{name}");
+        println!("{:6} worlds: {name}", explored.worlds);
+        worlds += explored.worlds;
+    }
+    assert!(worlds > 10_000, "{worlds}");
+}
+
+#[rstest::rstest]
+#[case::guarding_the_booked_days_alone(booked_days_alone as Writes, &[
+    "two bookings either side of midnight",
+    "a booking and a private entry either side of midnight",
+    "a booking and an event of weeks",
+    "a reschedule between two sets of days, and bookings of the old and the new time",
+])]
+#[case::forgetting_long_events(long_ones_forgotten as Writes, &[
+    "a booking and an event of weeks",
+    "a short event that becomes one of weeks, and a booking",
+])]
+#[case::guarding_half_the_buffer(half_the_buffer as Writes, &["the longest buffer over midnight"])]
+#[case::guarding_nothing(no_condition as Writes, &["two bookings either side of midnight"])]
+fn a_narrower_guard_is_found_out(#[case] writes: Writes, #[case] among: &[&str]) {
+    let found: Vec<&str> = scenarios()
+        .into_iter()
+        .filter(|scenario| explore(&scenario.stored, &scenario.tasks, writes).is_err())
+        .map(|scenario| scenario.name)
+        .collect();
+    for name in among {
+        assert!(found.contains(name), "{name} is not among {found:?}");
+    }
+}
+
+/// Events of up to three hours, and now and then of weeks, within a few hours of a midnight.
+fn near_midnight() -> impl Strategy<Value = Busy> {
+    let length = prop_oneof![12 => (1..=12_i64).prop_map(|quarter| quarter * 15), 1 => Just(40 * 1_440)];
+    let buffer = || prop::sample::select(vec![0, 0, 15, 60, 240]);
+    (-32..32_i64, length, buffer(), buffer()).prop_map(|(quarter, length, before_min, after_min)| {
+        let starts_at = at("2026-07-02T00:00Z") + TimeDelta::minutes(quarter * 15);
+        let span = Span { starts_at, ends_at: starts_at + TimeDelta::minutes(length) };
+        Busy { span, buffers: Buffers { before_min, after_min } }
+    })
+}
+
+fn slots_near_midnight() -> impl Strategy<Value = Busy> {
+    near_midnight().prop_filter("a slot lasts a day at most", |busy| held_in(busy.span) != [Bucket::Long])
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nor_does_any_order_of_steps_around_any_times(
+        stored in near_midnight(),
+        first in slots_near_midnight(),
+        second in slots_near_midnight(),
+        moved in slots_near_midnight(),
+        told in prop::option::of(near_midnight()),
+    ) {
+        let bookings = [Task::Book(10, first), Task::Book(11, second), Task::Tell(12, told)];
+        prop_assert!(explore(&[stored], &bookings, booking_writes).is_ok());
+        let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Tell(0, told)];
+        prop_assert!(explore(&[stored], &changes, booking_writes).is_ok());
+        let changes = [Task::Reschedule(0, moved), Task::Book(10, first), Task::Cancel(0)];
+        prop_assert!(explore(&[stored], &changes, booking_writes).is_ok());
+    }
+}

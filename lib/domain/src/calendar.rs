@@ -1,0 +1,243 @@
+//! A calendar: when a coach can be booked, for how long, at what price. Opening hours are wall-clock times in the calendar's zone.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate, NaiveTime, Timelike, Weekday};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use crate::id::CalendarId;
+use crate::wall_clock::{parse_time, show_time};
+
+/// Shortest and longest slot, and distance between the starts of two, in minutes.
+pub const SLOT_MINUTES: std::ops::RangeInclusive<u32> = 5..=1_440;
+
+/// Longest buffer before or after a booking, in minutes.
+pub const MAX_BUFFER_MINUTES: u32 = 240;
+
+/// Longest notice that a booking has to be made ahead, in minutes: a year.
+pub const MAX_NOTICE_MINUTES: u32 = 525_600;
+
+/// How many days ahead, today included, a calendar may be booked.
+pub const HORIZON_DAYS: std::ops::RangeInclusive<u32> = 1..=400;
+
+/// Most stretches of opening hours in a day.
+pub const MAX_HOURS_A_DAY: usize = 24;
+
+/// Most dates with hours of their own: what the longest horizon can show, and as many past ones.
+pub const MAX_OVERRIDES: usize = 800;
+
+/// Highest price, in cents. Every reader of JSON holds it exactly.
+pub const MAX_PRICE_CENTS: u64 = (1 << 53) - 1;
+
+/// A calendar that bookings are made on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Calendar {
+    pub id: CalendarId,
+    pub name: String,
+    pub time_zone: Tz,
+    pub price_cents: u64,
+    /// ISO 4217, three upper-case letters.
+    pub currency: String,
+    /// Where a paid calendar is booked.
+    pub booking_url: String,
+    pub active: bool,
+    /// How long a booking lasts.
+    pub slot_minutes: u32,
+    /// How far apart slots start.
+    pub slot_interval_minutes: u32,
+    pub buffers: Buffers,
+    pub min_notice_minutes: u32,
+    /// Days that can be booked; today in the calendar's zone is the first.
+    pub horizon_days: u32,
+    pub weekly: Weekly,
+    /// Dates with hours of their own. No hours: closed.
+    pub overrides: BTreeMap<NaiveDate, Vec<OpeningHours>>,
+}
+
+/// Time that has to stay free around an event, in minutes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct Buffers {
+    pub before_min: u32,
+    pub after_min: u32,
+}
+
+/// The opening hours of each weekday.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Weekly {
+    pub mon: Vec<OpeningHours>,
+    pub tue: Vec<OpeningHours>,
+    pub wed: Vec<OpeningHours>,
+    pub thu: Vec<OpeningHours>,
+    pub fri: Vec<OpeningHours>,
+    pub sat: Vec<OpeningHours>,
+    pub sun: Vec<OpeningHours>,
+}
+
+impl Weekly {
+    /// The hours of a weekday.
+    pub fn on(&self, day: Weekday) -> &[OpeningHours] {
+        match day {
+            Weekday::Mon => &self.mon,
+            Weekday::Tue => &self.tue,
+            Weekday::Wed => &self.wed,
+            Weekday::Thu => &self.thu,
+            Weekday::Fri => &self.fri,
+            Weekday::Sat => &self.sat,
+            Weekday::Sun => &self.sun,
+        }
+    }
+}
+
+/// Minutes of a wall-clock day.
+pub const MINUTES_A_DAY: u16 = 1_440;
+
+/// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the latest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "(String, String)", into = "(String, String)")]
+pub struct OpeningHours {
+    opens_min: u16,
+    closes_min: u16,
+}
+
+impl OpeningHours {
+    /// Hours from `HH:MM` to `HH:MM`; `24:00`, the start of the next date, is a closing time alone.
+    pub fn parse(opens: &str, closes: &str) -> Result<Self, &'static str> {
+        const RULE: &str = "must be pairs of times HH:MM, opening and closing; a closing time may be 24:00";
+        let opens_min = parse_time(opens).map(minute_of).ok_or(RULE)?;
+        let closes_min = match closes {
+            "24:00" => MINUTES_A_DAY,
+            closes => parse_time(closes).map(minute_of).ok_or(RULE)?,
+        };
+        if opens_min < closes_min { Ok(Self { opens_min, closes_min }) } else { Err("must close after they open") }
+    }
+
+    /// The minute of the wall-clock day that they begin with.
+    pub fn opens_min(self) -> u16 {
+        self.opens_min
+    }
+
+    /// The minute of the wall-clock day that they end before: at most 1440, the start of the next date.
+    pub fn closes_min(self) -> u16 {
+        self.closes_min
+    }
+}
+
+impl TryFrom<(String, String)> for OpeningHours {
+    type Error = &'static str;
+    fn try_from((opens, closes): (String, String)) -> Result<Self, Self::Error> {
+        Self::parse(&opens, &closes)
+    }
+}
+
+impl From<OpeningHours> for (String, String) {
+    fn from(hours: OpeningHours) -> Self {
+        let show = |minute| time_of(minute).map_or_else(|| "24:00".to_owned(), show_time);
+        (show(hours.opens_min), show(hours.closes_min))
+    }
+}
+
+fn minute_of(time: NaiveTime) -> u16 {
+    (time.hour() * 60 + time.minute()) as u16
+}
+
+/// The time of day at a minute of the wall-clock day. `None`: the day is over.
+pub fn time_of(minute: u16) -> Option<NaiveTime> {
+    NaiveTime::from_num_seconds_from_midnight_opt(u32::from(minute) * 60, 0)
+}
+
+impl Calendar {
+    /// The hours of a date: its own, or those of its weekday.
+    pub fn hours_on(&self, date: NaiveDate) -> &[OpeningHours] {
+        self.overrides.get(&date).map_or_else(|| self.weekly.on(date.weekday()), Vec::as_slice)
+    }
+
+    /// Whether a booking costs money, which the API never takes.
+    pub fn is_paid(&self) -> bool {
+        self.price_cents > 0
+    }
+
+    /// The calendar as the API shows it.
+    pub fn view(&self) -> CalendarView {
+        CalendarView {
+            id: self.id,
+            name: self.name.clone(),
+            timezone: self.time_zone.name().to_owned(),
+            price_cents: self.price_cents,
+            currency: self.currency.clone(),
+            booking_url: self.booking_url.clone(),
+            duration_minutes: self.slot_minutes,
+        }
+    }
+}
+
+/// A calendar that can be booked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Calendar))]
+#[serde(rename_all = "camelCase")]
+pub struct CalendarView {
+    pub id: CalendarId,
+    pub name: String,
+    /// The IANA name.
+    pub timezone: String,
+    pub price_cents: u64,
+    /// ISO 4217.
+    pub currency: String,
+    pub booking_url: String,
+    /// How long a booking lasts.
+    pub duration_minutes: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::availability::tests::{closed, date, hours};
+
+    #[test]
+    fn a_calendar_is_shown_with_its_zones_name_and_how_long_a_booking_lasts() {
+        let calendar = Calendar { price_cents: 1, slot_minutes: 45, ..closed(Tz::America__Argentina__Buenos_Aires) };
+        assert!(calendar.is_paid() && !closed(Tz::UTC).is_paid());
+        assert_eq!(
+            serde_json::to_value(calendar.view()).unwrap(),
+            serde_json::json!({
+                "id": "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69",
+                "name": "Consultation",
+                "timezone": "America/Argentina/Buenos_Aires",
+                "priceCents": 1,
+                "currency": "EUR",
+                "bookingUrl": "https://book.example/c",
+                "durationMinutes": 45
+            })
+        );
+    }
+
+    #[test]
+    fn a_date_has_its_own_hours_or_those_of_its_weekday() {
+        let mut calendar = closed(Tz::UTC);
+        for (n, day) in (0..).zip([
+            &mut calendar.weekly.mon,
+            &mut calendar.weekly.tue,
+            &mut calendar.weekly.wed,
+            &mut calendar.weekly.thu,
+            &mut calendar.weekly.fri,
+            &mut calendar.weekly.sat,
+            &mut calendar.weekly.sun,
+        ]) {
+            *day = hours(&format!("0{n}:00-24:00"));
+        }
+        calendar.overrides.insert(date("2026-11-21"), Vec::new());
+        // From a Monday on.
+        let opens = date("2026-11-16").iter_days().take(8).map(|day| Some(calendar.hours_on(day).first()?.opens_min()));
+        assert_eq!(
+            opens.collect::<Vec<_>>(),
+            [Some(0), Some(60), Some(120), Some(180), Some(240), None, Some(360), Some(0)]
+        );
+    }
+
+    #[test]
+    fn hours_that_break_their_rules_are_not_read_back() {
+        let read = |text: &str| serde_json::from_str::<OpeningHours>(text).is_ok();
+        assert!(read(r#"["09:00","24:00"]"#));
+        assert!(!read(r#"["09:00","09:00"]"#) && !read(r#"["24:00","24:00"]"#) && !read(r#"["9:00","10:00"]"#));
+    }
+}

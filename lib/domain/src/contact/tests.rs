@@ -1,0 +1,174 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+use crate::id::CoachId;
+
+fn id() -> ContactId {
+    ContactId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap()
+}
+
+fn at(ms: i64) -> Timestamp {
+    Timestamp::from_ms(ms)
+}
+
+fn email(local: &str) -> Email {
+    Email::parse(&format!("{local}@example.com")).unwrap()
+}
+
+fn draft() -> ContactDraft {
+    ContactDraft { name: "created".to_owned(), email: email("created") }
+}
+
+fn saved(name: &str, do_not_contact: bool) -> ContactSaved {
+    ContactSaved {
+        contact_id: id(),
+        coach_id: CoachId::parse("ada").unwrap(),
+        name: name.to_owned(),
+        email: Some(email(name)),
+        phone: Some(Phone::as_given(name)),
+        do_not_contact,
+        marketing: Marketing { email: true, sms: do_not_contact },
+    }
+}
+
+#[test]
+fn a_draft_has_a_name_and_an_address_and_nothing_else() {
+    let parse = |name: Value, email: Value| ContactDraft::parse(&json!({ "name": name, "email": email }));
+    assert!(parse(json!("é".repeat(200)), json!("a@example.com")).is_ok());
+    let error = parse(json!("é".repeat(201)), json!("a@example.com")).unwrap_err();
+    assert_eq!((error.field.as_deref(), error.message.contains("200")), (Some("name"), true));
+    for (body, field) in [
+        (json!({ "name": "Lee" }), "email"),
+        (json!({ "email": "a@example.com" }), "name"),
+        (json!({ "name": "Lee", "email": null }), "email"),
+        (json!({ "name": "", "email": "a@example.com" }), "name"),
+        (json!({ "name": "Lee", "email": "nobody" }), "email"),
+        (json!({ "name": "Lee", "email": "a@example.com", "phone": "1" }), "phone"),
+        (json!({ "name": "Lee", "email": "a@example.com", "coach_id": "bob" }), "coach_id"),
+    ] {
+        assert_eq!(ContactDraft::parse(&body).unwrap_err().field.as_deref(), Some(field), "{body}");
+    }
+}
+
+#[test]
+fn a_change_names_the_contact_or_suppresses_it() {
+    let parse = |body: Value| ContactPatch::parse(&body);
+    assert_eq!(
+        parse(json!({ "name": "Lee" })),
+        Ok(ContactPatch { name: Some("Lee".to_owned()), do_not_contact: false })
+    );
+    assert_eq!(parse(json!({ "doNotContact": true })), Ok(ContactPatch { name: None, do_not_contact: true }));
+    let error = parse(json!({ "doNotContact": false })).unwrap_err();
+    assert!(error.field.as_deref() == Some("doNotContact") && error.message.contains("can only be true"), "{error}");
+    assert_eq!(parse(json!({})).unwrap_err().field, None);
+    for bad in [json!({ "doNotContact": "true" }), json!({ "doNotContact": 1 }), json!({ "doNotContact": null })] {
+        assert_eq!(parse(bad.clone()).unwrap_err().field.as_deref(), Some("doNotContact"), "{bad}");
+    }
+    assert_eq!(parse(json!({ "email": "a@example.com" })).unwrap_err().field.as_deref(), Some("email"));
+}
+
+#[test]
+fn what_the_api_set_outlives_older_records_and_gives_way_to_newer_ones() {
+    let made = KnownContact::create(id(), &draft(), at(10));
+    let older = made.hear(&saved("older", true), at(9), at(20)).unwrap();
+    assert_eq!((older.contact.name.as_str(), older.contact.email.clone()), ("created", Some(email("created"))));
+    assert!(older.contact.do_not_contact && older.contact.marketing.email, "the API has not spoken of these");
+    let equal = made.hear(&saved("equal", false), at(10), at(20)).unwrap();
+    assert_eq!((equal.contact.name.as_str(), equal.contact.email.clone()), ("equal", Some(email("equal"))));
+    assert_eq!(equal.hear(&saved("stale", false), at(9), at(21)), None);
+
+    let patch = ContactPatch { name: None, do_not_contact: true };
+    let suppressed = equal.change(&patch, at(30));
+    let older = suppressed.hear(&saved("older", false), at(29), at(31)).unwrap();
+    assert!(older.contact.do_not_contact && older.contact.name == "older");
+    assert!(!suppressed.hear(&saved("newer", false), at(31), at(32)).unwrap().contact.do_not_contact);
+}
+
+#[test]
+fn what_changes_nothing_says_it_anew_and_is_no_change() {
+    let made = KnownContact::meet(&saved("lee", true), at(10), at(10));
+    let same = made.change(&ContactPatch { name: Some("lee".to_owned()), do_not_contact: true }, at(30));
+    assert_eq!(same.contact, made.contact);
+    let later = same.hear(&saved("other", false), at(20), at(40)).unwrap();
+    assert!(later.contact.name == "lee" && later.contact.do_not_contact);
+}
+
+#[test]
+fn each_change_has_a_time_of_its_own() {
+    let named = |name: &str| ContactPatch { name: Some(name.to_owned()), do_not_contact: false };
+    let first = KnownContact::create(id(), &draft(), at(10)).change(&named("a"), at(10));
+    let second = first.change(&named("b"), at(10));
+    assert_eq!([first.contact.updated_at, second.contact.updated_at], [at(11), at(12)]);
+}
+
+/// Something said at a time. What the application says comes some time later, and perhaps twice.
+#[derive(Debug, Clone)]
+enum Saying {
+    Record { name: String, do_not_contact: bool, delays: Vec<i64> },
+    Set(ContactPatch),
+}
+
+fn saying() -> impl Strategy<Value = Saying> {
+    let name = || "[a-c]";
+    prop_oneof![
+        (name(), any::<bool>(), proptest::collection::vec(0i64..300, 1..3))
+            .prop_map(|(name, do_not_contact, delays)| Saying::Record { name, do_not_contact, delays }),
+        (proptest::option::of(name()), any::<bool>())
+            .prop_map(|(name, do_not_contact)| Saying::Set(ContactPatch { name, do_not_contact })),
+    ]
+}
+
+proptest! {
+    /// However late and in whatever order the application's records come, each field ends as the one who spoke of it last said.
+    #[test]
+    fn what_was_said_last_counts_field_by_field(sayings in proptest::collection::vec(saying(), 1..12)) {
+        let mut heard: Vec<(i64, i64, &Saying)> = Vec::new();
+        for (number, saying) in sayings.iter().enumerate() {
+            let said_at = 100 + 10 * i64::try_from(number).unwrap();
+            match saying {
+                Saying::Set(_) => heard.push((said_at, said_at, saying)),
+                Saying::Record { delays, .. } => heard.extend(delays.iter().map(|delay| (said_at + delay, said_at, saying))),
+            }
+        }
+        heard.sort_by_key(|(comes_at, said_at, _)| (*comes_at, *said_at));
+        let mut contact = KnownContact::create(id(), &draft(), at(50));
+        for (comes_at, said_at, saying) in heard {
+            contact = match saying {
+                Saying::Set(patch) => contact.change(patch, at(said_at)),
+                Saying::Record { name, do_not_contact, .. } => {
+                    contact.hear(&saved(name, *do_not_contact), at(said_at), at(comes_at)).unwrap_or(contact)
+                }
+            };
+        }
+        let (mut name, mut email, mut suppressed, mut phone) = ("created".to_owned(), email("created"), false, None);
+        for saying in &sayings {
+            match saying {
+                Saying::Set(patch) => {
+                    name = patch.name.clone().unwrap_or(name);
+                    suppressed |= patch.do_not_contact;
+                }
+                Saying::Record { name: said, do_not_contact, .. } => {
+                    let record = saved(said, *do_not_contact);
+                    (name, email, suppressed, phone) =
+                        (record.name, record.email.unwrap(), record.do_not_contact, record.phone);
+                }
+            }
+        }
+        prop_assert_eq!(&contact.contact.name, &name);
+        prop_assert_eq!(contact.contact.email.as_ref(), Some(&email));
+        prop_assert_eq!(contact.contact.do_not_contact, suppressed);
+        prop_assert_eq!(&contact.contact.phone, &phone);
+        prop_assert_eq!(contact.said.saved_at.is_some(), phone.is_some());
+    }
+
+    /// The API suppresses and never lifts: nothing that a caller can send makes a suppressed contact one that may be contacted.
+    #[test]
+    fn no_change_through_the_api_lifts_the_suppression(names in proptest::collection::vec(proptest::option::of("[a-c]"), 1..6)) {
+        let mut contact = KnownContact::meet(&saved("lee", true), at(1), at(1));
+        for name in names {
+            contact = contact.change(&ContactPatch { name, do_not_contact: false }, at(2));
+            prop_assert!(contact.contact.do_not_contact && contact.contact.marketing == saved("lee", true).marketing);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Facts about pipelines, the opportunities in them, and workflows.
+
+use std::collections::BTreeSet;
+
+use super::{MAX_NAME_CHARS, nullable, present};
+use crate::fields::{Fields, Invalid};
+use crate::id::{CoachId, ContactId, MAX_ID_CHARS, OpportunityId, PipelineId, StageId, WorkflowId};
+use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};
+use crate::workflow::Workflow;
+
+const MAX_REASON_CHARS: usize = 10_000;
+/// Integers that every JSON parser keeps as they are (RFC 8259, section 6).
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
+
+/// The whole record of a pipeline, as the application has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PipelineSaved {
+    pub coach_id: CoachId,
+    pub pipeline: Pipeline,
+}
+
+/// The whole record of an opportunity, as the application has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpportunitySaved {
+    pub opportunity_id: OpportunityId,
+    pub coach_id: CoachId,
+    pub contact_id: ContactId,
+    pub name: String,
+    pub value_cents: u64,
+    pub pipeline_id: PipelineId,
+    pub stage: StageId,
+    pub lost_reason: Option<String>,
+}
+
+/// What of a workflow's record the service has business with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkflowSaved {
+    pub coach_id: CoachId,
+    pub workflow: Workflow,
+}
+
+/// `pipeline.saved`.
+pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
+    let stages = fields.required_objects("stages", "stages.", MAX_STAGES)?.into_iter().map(|stage| {
+        Ok(Stage {
+            id: stage.required("id", MAX_ID_CHARS, StageId::parse)?,
+            name: stage.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+            kind: stage.required("kind", MAX_ID_CHARS, StageKind::parse)?,
+        })
+    });
+    let stages = stages.collect::<Result<Vec<Stage>, Invalid>>()?;
+    let ids: BTreeSet<&StageId> = stages.iter().map(|stage| &stage.id).collect();
+    if ids.len() < stages.len() {
+        return Err(fields.refuse("stages", "must not have two stages of one id"));
+    }
+    let pipeline = Pipeline {
+        pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
+        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        stages,
+    };
+    Ok(PipelineSaved { coach_id: coach(fields)?, pipeline })
+}
+
+/// `opportunity.saved`.
+pub(super) fn opportunity(fields: Fields<'_>) -> Result<OpportunitySaved, Invalid> {
+    let value_cents = fields.whole_number("value_cents", MAX_SAFE_INTEGER)?;
+    Ok(OpportunitySaved {
+        opportunity_id: fields.required_uuid("opportunity_id", OpportunityId::parse)?,
+        coach_id: coach(fields)?,
+        contact_id: fields.required_uuid("contact_id", ContactId::parse)?,
+        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        value_cents: value_cents.ok_or_else(|| fields.refuse("value_cents", "is required"))?,
+        pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
+        stage: fields.required("stage", MAX_ID_CHARS, StageId::parse)?,
+        lost_reason: nullable(fields, "lost_reason", MAX_REASON_CHARS)?.map(str::to_owned),
+    })
+}
+
+/// `workflow.saved`.
+pub(super) fn workflow(fields: Fields<'_>) -> Result<WorkflowSaved, Invalid> {
+    present(fields, "activated_at")?;
+    let workflow = Workflow {
+        id: fields.required_uuid("workflow_id", WorkflowId::parse)?,
+        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        trigger: fields.required_text("trigger", MAX_NAME_CHARS)?.to_owned(),
+        is_active: fields.required_boolean("active")?,
+        activated_at: fields.timestamp("activated_at")?,
+        updated_at: fields.required_timestamp("updated_at")?,
+    };
+    Ok(WorkflowSaved { coach_id: coach(fields)?, workflow })
+}
+
+fn coach(fields: Fields<'_>) -> Result<CoachId, Invalid> {
+    fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::fact::{Fact, cleaned};
+
+    fn facts() -> [(&'static str, Value); 3] {
+        let uuid = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
+        let common = |mut detail: Value| {
+            detail["id"] = json!("f1");
+            detail["occurred_at"] = json!("2026-01-02T03:04:05Z");
+            detail["coach_id"] = json!("ada");
+            detail
+        };
+        let stage = |id: &str, kind: &str| json!({ "id": id, "name": "Stage", "kind": kind });
+        let stages = [stage("new", "open"), stage("won", "won"), stage("lost", "lost")];
+        [
+            ("pipeline.saved", common(json!({ "pipeline_id": "p1", "name": "Sales", "stages": stages }))),
+            (
+                "opportunity.saved",
+                common(json!({
+                    "opportunity_id": uuid, "contact_id": uuid, "name": "Package", "value_cents": 9_007_199_254_740_991_u64,
+                    "pipeline_id": "p1", "stage": "new", "lost_reason": null
+                })),
+            ),
+            (
+                "workflow.saved",
+                common(json!({
+                    "workflow_id": uuid, "name": "Nurture", "trigger": "new lead", "active": true,
+                    "activated_at": null, "updated_at": "2026-01-02T03:04:05Z"
+                })),
+            ),
+        ]
+    }
+
+    #[test]
+    fn every_field_is_needed_and_none_takes_what_it_is_not() {
+        for (name, whole) in facts() {
+            assert_eq!(cleaned(name, &whole), whole, "{name}");
+            Fact::parse(name, &whole).unwrap();
+            for field in whole.as_object().unwrap().keys() {
+                let mut lacking = whole.clone();
+                lacking.as_object_mut().unwrap().remove(field);
+                assert_eq!(Fact::parse(name, &lacking).unwrap_err().field.as_deref(), Some(field.as_str()), "{name}");
+                for wrong in [json!(-1), json!({ "x": "y" }), json!(["x"])] {
+                    let mut mistyped = whole.clone();
+                    mistyped[field] = wrong;
+                    assert!(Fact::parse(name, &mistyped).is_err(), "{name} {field}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_pipeline_has_at_most_200_stages_each_with_an_id_of_its_own() {
+        let [(name, whole), ..] = facts();
+        let with = |stages: Vec<Value>| {
+            let mut fact = whole.clone();
+            fact["stages"] = json!(stages);
+            Fact::parse(name, &fact)
+        };
+        let stage = |number: usize| json!({ "id": format!("s{number}"), "name": "Stage", "kind": "open" });
+        assert!(with((0..200).map(stage).collect()).is_ok());
+        assert!(with(Vec::new()).is_ok());
+        assert_eq!(with((0..201).map(stage).collect()).unwrap_err().field.as_deref(), Some("stages"));
+        assert_eq!(with(vec![stage(1), stage(2), stage(1)]).unwrap_err().field.as_deref(), Some("stages"));
+        let odd = json!({ "id": "s", "name": "Stage", "kind": "parked" });
+        assert_eq!(with(vec![odd]).unwrap_err().field.as_deref(), Some("stages.kind"));
+    }
+
+    #[test]
+    fn a_value_is_a_whole_number_that_json_keeps() {
+        let [_, (name, whole), _] = facts();
+        for (value, is_read) in [
+            ("0", true),
+            ("1000000001", true),
+            ("1.0", true),
+            ("1.5", false),
+            ("\"5\"", false),
+            ("9007199254740992", false),
+        ] {
+            let mut fact = whole.clone();
+            fact["value_cents"] = serde_json::from_str(value).unwrap();
+            assert_eq!(Fact::parse(name, &fact).is_ok(), is_read, "{value}");
+        }
+    }
+
+    #[test]
+    fn what_a_workflow_sends_is_dropped_unread() {
+        let [_, _, (name, whole)] = facts();
+        let mut fact = whole.clone();
+        fact["steps"] = json!([{ "url": "https://secret.example", "authorization": "SECRET" }]);
+        fact["credentials"] = json!("SECRET");
+        assert_eq!(cleaned(name, &fact), whole);
+    }
+}

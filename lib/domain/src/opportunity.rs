@@ -1,0 +1,177 @@
+//! Opportunities: what a contact may come to buy, and where in a pipeline that stands.
+//!
+//! The application tells of the whole record, the API of a name, of a value, or of a place in the pipeline; each of these counts as it was
+//! told last. Whether an opportunity is open, won or lost is read off its stage, so that a pipeline which is rearranged takes its
+//! opportunities along.
+
+mod draft;
+mod rule;
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use crate::fact::OpportunitySaved;
+use crate::id::{ContactId, OpportunityId, PipelineId, StageId};
+use crate::pipeline::{Pipeline, StageKind};
+use crate::time::Timestamp;
+
+pub use draft::{OpportunityDraft, OpportunityPatch};
+pub use rule::{Refusal, apply};
+
+/// Most characters of the name that the API gives an opportunity.
+pub const MAX_OPPORTUNITY_NAME_CHARS: usize = 200;
+/// Highest value that the API gives an opportunity, in cents.
+pub const MAX_VALUE_CENTS: u64 = 1_000_000_000;
+/// Most characters of a reason that the API gives.
+pub const MAX_LOST_REASON_CHARS: usize = 500;
+
+/// An opportunity as stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opportunity {
+    pub id: OpportunityId,
+    pub contact_id: ContactId,
+    pub name: String,
+    pub value_cents: u64,
+    pub pipeline_id: PipelineId,
+    pub stage: StageId,
+    /// Why it was lost. The application may keep one with a stage that is not lost; it is not shown then.
+    pub lost_reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub told: Told,
+}
+
+/// When what was told last. Nothing older changes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Told {
+    /// The whole, by the application. Absent from what it has not told of yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_at: Option<Timestamp>,
+    /// The name, by the API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name_at: Option<Timestamp>,
+    /// The value, by the API.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_at: Option<Timestamp>,
+    /// Pipeline, stage and reason, by the API: one makes no sense without the others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place_at: Option<Timestamp>,
+}
+
+/// An opportunity as the API shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Opportunity))]
+pub struct OpportunityView {
+    pub id: OpportunityId,
+    pub contact_id: ContactId,
+    pub name: String,
+    pub value_cents: u64,
+    pub pipeline_id: PipelineId,
+    /// The id of a stage of the pipeline.
+    pub stage: StageId,
+    /// What the stage means: `open`, `won` or `lost`.
+    pub status: StageKind,
+    /// Null unless it is lost.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub lost_reason: Option<String>,
+    pub created_at: Timestamp,
+    pub updated_at: Timestamp,
+}
+
+/// The answer that shows one opportunity.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct OpportunityResult {
+    pub opportunity: OpportunityView,
+}
+
+impl Opportunity {
+    /// A new one at the beginning of a pipeline. Without a name of its own it is called as its contact.
+    pub fn create(
+        id: OpportunityId,
+        draft: &OpportunityDraft,
+        contact_name: &str,
+        (pipeline, initial_stage): (&Pipeline, &StageId),
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            contact_id: draft.contact_id,
+            name: draft.name.as_deref().unwrap_or(contact_name).to_owned(),
+            value_cents: draft.value_cents.unwrap_or(0),
+            pipeline_id: pipeline.pipeline_id.clone(),
+            stage: initial_stage.clone(),
+            lost_reason: None,
+            created_at: now,
+            updated_at: now,
+            told: Told { whole_at: None, name_at: Some(now), value_at: Some(now), place_at: Some(now) },
+        }
+    }
+
+    /// What becomes of an opportunity by the application's whole record of it, which was told at `at`. `None`: nothing, something newer is
+    /// known. What the API has told since then stays.
+    pub fn heard(found: Option<&Self>, saved: &OpportunitySaved, at: Timestamp) -> Option<Self> {
+        let told = found.map(|found| found.told).unwrap_or_default();
+        if told.whole_at > Some(at) {
+            return None;
+        }
+        let mut heard = Self {
+            id: saved.opportunity_id,
+            contact_id: saved.contact_id,
+            name: saved.name.clone(),
+            value_cents: saved.value_cents,
+            pipeline_id: saved.pipeline_id.clone(),
+            stage: saved.stage.clone(),
+            lost_reason: saved.lost_reason.clone(),
+            created_at: found.map_or(at, |found| found.created_at),
+            updated_at: found.map_or(at, |found| found.updated_at.max(at)),
+            told: Told { whole_at: Some(at), ..told },
+        };
+        let Some(found) = found else { return Some(heard) };
+        if told.name_at > Some(at) {
+            heard.name.clone_from(&found.name);
+        }
+        if told.value_at > Some(at) {
+            heard.value_cents = found.value_cents;
+        }
+        if told.place_at > Some(at) {
+            heard.pipeline_id.clone_from(&found.pipeline_id);
+            heard.stage.clone_from(&found.stage);
+            heard.lost_reason.clone_from(&found.lost_reason);
+        }
+        Some(heard)
+    }
+
+    /// Open, won or lost, by its pipeline as that is now. Where pipeline or stage is not known, a reason tells that it is lost.
+    pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
+        let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
+        let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
+        pipeline.and_then(|pipeline| pipeline.kind_of(&self.stage)).unwrap_or(unplaced)
+    }
+
+    /// What the API shows of it.
+    pub fn view(&self, pipeline: Option<&Pipeline>) -> OpportunityView {
+        let status = self.status(pipeline);
+        OpportunityView {
+            id: self.id,
+            contact_id: self.contact_id,
+            name: self.name.clone(),
+            value_cents: self.value_cents,
+            pipeline_id: self.pipeline_id.clone(),
+            stage: self.stage.clone(),
+            status,
+            lost_reason: self.lost_reason.clone().filter(|_| status == StageKind::Lost),
+            created_at: self.created_at,
+            updated_at: self.updated_at,
+        }
+    }
+
+    /// When a change counts as made: after what it changes, however clocks differ.
+    fn follows(&self, now: Timestamp) -> Timestamp {
+        now.max(self.updated_at + TimeDelta::milliseconds(1))
+    }
+}
+
+#[cfg(test)]
+mod tests;

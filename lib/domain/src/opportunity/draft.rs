@@ -1,0 +1,199 @@
+//! What a caller may ask for when it creates or changes an opportunity.
+
+use serde_json::Value;
+
+use super::{MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS};
+use crate::fields::{Fields, Invalid};
+use crate::id::{ContactId, StageId};
+#[cfg(feature = "openapi")]
+use crate::openapi::{Body, Field};
+
+/// Most characters of a stage's id that the API takes.
+const MAX_STAGE_CHARS: usize = 100;
+/// And what they may be.
+#[cfg(feature = "openapi")]
+const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
+
+/// An opportunity to be created.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpportunityDraft {
+    pub contact_id: ContactId,
+    pub name: Option<String>,
+    pub value_cents: Option<u64>,
+}
+
+/// A change of an opportunity: what is `None` stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct OpportunityPatch {
+    pub name: Option<String>,
+    pub value_cents: Option<u64>,
+    pub stage: Option<StageId>,
+    pub lost_reason: Option<String>,
+}
+
+impl OpportunityDraft {
+    /// Reads the body of `POST /v1/crm/opportunities`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        let fields = Fields::strict(body, &["contactId", "name", "valueCents"])?;
+        Ok(Self {
+            contact_id: fields.required_uuid("contactId", ContactId::parse)?,
+            name: name(fields)?,
+            value_cents: value(fields)?,
+        })
+    }
+
+    /// What [`OpportunityDraft::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        let [name, value] = told_fields();
+        let name = name.about("Left out: the contact's name.");
+        let value = value.default_value(0);
+        Body::strict([
+            ("contactId", Field::uuid().required().about("Whose opportunity it is.")),
+            ("name", name),
+            ("valueCents", value),
+        ])
+    }
+}
+
+impl OpportunityPatch {
+    /// Reads the body of `PATCH /v1/crm/opportunities/{id}`.
+    pub fn parse(body: &Value) -> Result<Self, Invalid> {
+        const NAMES: [&str; 4] = ["name", "valueCents", "stage", "lostReason"];
+        let fields = Fields::strict(body, &NAMES)?;
+        if fields.names().next().is_none() {
+            return Err(Invalid::whole(format!("The body must have at least one of {}.", NAMES.join(", "))));
+        }
+        Ok(Self {
+            name: name(fields)?,
+            value_cents: value(fields)?,
+            stage: fields.parsed("stage", MAX_STAGE_CHARS, stage)?,
+            lost_reason: fields.text("lostReason", MAX_LOST_REASON_CHARS)?.map(str::to_owned),
+        })
+    }
+
+    /// What [`OpportunityPatch::parse`] takes.
+    #[cfg(feature = "openapi")]
+    pub fn schema() -> Body {
+        let [name, value] = told_fields();
+        let stage = Field::formed(STAGE_PATTERN, MAX_STAGE_CHARS).about("An open or lost stage of the pipeline.");
+        let reason = Field::text(MAX_LOST_REASON_CHARS).about(
+            "Required with a lost stage, refused with an open one; alone it changes the reason of what is lost.",
+        );
+        Body::change([("name", name), ("valueCents", value), ("stage", stage), ("lostReason", reason)])
+    }
+}
+
+fn name(fields: Fields<'_>) -> Result<Option<String>, Invalid> {
+    Ok(fields.text("name", MAX_OPPORTUNITY_NAME_CHARS)?.map(str::to_owned))
+}
+
+fn value(fields: Fields<'_>) -> Result<Option<u64>, Invalid> {
+    fields.whole_number("valueCents", MAX_VALUE_CENTS)
+}
+
+fn stage(text: &str) -> Result<StageId, &'static str> {
+    const RULE: &str = "must be 1 to 100 characters of a-z, A-Z, 0-9, '_' and '-'";
+    let formed = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
+    StageId::parse(text).ok().filter(|_| formed).ok_or(RULE)
+}
+
+#[cfg(feature = "openapi")]
+fn told_fields() -> [Field; 2] {
+    [Field::text(MAX_OPPORTUNITY_NAME_CHARS), Field::whole_number(MAX_VALUE_CENTS)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rstest::rstest;
+    use serde_json::json;
+
+    const CONTACT: &str = "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69";
+
+    fn draft(name: &str, value: Value) -> Result<OpportunityDraft, Invalid> {
+        let mut body = json!({ "contactId": CONTACT });
+        body[name] = value;
+        OpportunityDraft::parse(&body)
+    }
+
+    fn patch(name: &str, value: Value) -> Result<OpportunityPatch, Invalid> {
+        OpportunityPatch::parse(&json!({ name: value }))
+    }
+
+    #[rstest]
+    #[case("name", MAX_OPPORTUNITY_NAME_CHARS)]
+    #[case("lostReason", MAX_LOST_REASON_CHARS)]
+    fn a_text_counts_characters_whatever_their_bytes(#[case] field: &str, #[case] max: usize) {
+        for letter in ["x", "é", "🙂"] {
+            assert!(patch(field, letter.repeat(max).into()).is_ok());
+            let error = patch(field, letter.repeat(max + 1).into()).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some(field), "{error}");
+        }
+        for bad in [json!(""), json!("a\0b"), json!(5), json!(null), json!(["x"]), json!({})] {
+            assert_eq!(patch(field, bad.clone()).unwrap_err().field.as_deref(), Some(field), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_value_is_a_whole_number_of_cents_from_0_to_a_thousand_million() {
+        for (good, cents) in [("0", 0), ("-0", 0), ("1", 1), ("1.0", 1), ("1e3", 1000), ("1000000000", 1_000_000_000)] {
+            let body: Value = serde_json::from_str(&format!(r#"{{"valueCents":{good}}}"#)).unwrap();
+            assert_eq!(OpportunityPatch::parse(&body).unwrap().value_cents, Some(cents), "{good}");
+        }
+        for bad in [
+            "-1",
+            "1000000001",
+            "1000000000.5",
+            "-0.5",
+            "0.5",
+            "1e10",
+            "18446744073709551616",
+            "\"5\"",
+            "null",
+            "true",
+            "[1]",
+        ] {
+            let body: Value = serde_json::from_str(&format!(r#"{{"valueCents":{bad}}}"#)).unwrap();
+            let error = OpportunityPatch::parse(&body).unwrap_err();
+            assert_eq!(error.field.as_deref(), Some("valueCents"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_stage_has_the_form_of_an_id() {
+        for good in ["a", "Z9_-", "0", &"s".repeat(100)] {
+            assert_eq!(patch("stage", good.into()).unwrap().stage.unwrap().as_str(), good);
+        }
+        for bad in ["", "a b", "a.b", "a:b", "é", "a\n", "\na", &"s".repeat(101)] {
+            assert_eq!(patch("stage", bad.into()).unwrap_err().field.as_deref(), Some("stage"), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_beyond_its_own_members_is_taken_and_a_change_says_something() {
+        for other in ["pipelineId", "stage", "lostReason", "ownerId", "labels", "coach_id", "Name"] {
+            assert_eq!(draft(other, json!("x")).unwrap_err().field.as_deref(), Some(other));
+        }
+        for other in ["pipelineId", "contactId", "status", "ownerId"] {
+            assert_eq!(patch(other, json!("x")).unwrap_err().field.as_deref(), Some(other));
+        }
+        let error = OpportunityPatch::parse(&json!({ "name": "n", "owner": 1, "labels": [] })).unwrap_err();
+        assert!(error.message.contains("owner") && error.message.contains("labels"), "{error}");
+        assert!(OpportunityPatch::parse(&json!({})).unwrap_err().message.contains("at least one of name"));
+        for bad in [json!([]), json!("x"), json!(null)] {
+            assert!(OpportunityDraft::parse(&bad).is_err() && OpportunityPatch::parse(&bad).is_err());
+        }
+    }
+
+    #[test]
+    fn a_draft_names_its_contact_by_a_uuid_in_either_case() {
+        let whole = draft("name", json!("Package")).unwrap();
+        assert_eq!(whole.contact_id.to_string(), CONTACT.to_lowercase());
+        assert_eq!((whole.name.as_deref(), whole.value_cents), (Some("Package"), None));
+        for bad in [json!("x"), json!(null), json!(5), json!(CONTACT.replace('-', ""))] {
+            assert_eq!(draft("contactId", bad.clone()).unwrap_err().field.as_deref(), Some("contactId"), "{bad}");
+        }
+        assert_eq!(OpportunityDraft::parse(&json!({})).unwrap_err().field.as_deref(), Some("contactId"));
+    }
+}

@@ -1,0 +1,191 @@
+//! What a caller may make of an opportunity.
+//!
+//! Winning is left to payments: nobody chooses a won stage, and of what is won the name alone changes. A reason goes with a lost stage,
+//! and with nothing else.
+
+use super::{Opportunity, OpportunityPatch};
+use crate::pipeline::{Pipeline, StageKind};
+use crate::time::Timestamp;
+
+/// Why a change is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is in another pipeline.
+    NotFound,
+    StagePaymentControlled,
+    StageUnknown,
+    LostReasonRequired,
+    LostReasonNotAllowed,
+}
+
+/// The opportunity as a caller changes it, in the pipeline that the caller works on. Values that it has already change nothing but when
+/// they were told.
+pub fn apply(
+    found: &Opportunity,
+    pipeline: &Pipeline,
+    patch: &OpportunityPatch,
+    now: Timestamp,
+) -> Result<Opportunity, Refusal> {
+    if found.pipeline_id != pipeline.pipeline_id {
+        return Err(Refusal::NotFound);
+    }
+    let lost_reason = lost_reason(found, pipeline, patch)?;
+    let at = found.follows(now);
+    let mut changed = found.clone();
+    if let Some(name) = &patch.name {
+        changed.name.clone_from(name);
+        changed.told.name_at = Some(at);
+    }
+    if let Some(value) = patch.value_cents {
+        changed.value_cents = value;
+        changed.told.value_at = Some(at);
+    }
+    if patch.stage.is_some() || patch.lost_reason.is_some() {
+        changed.stage = patch.stage.as_ref().unwrap_or(&found.stage).clone();
+        changed.lost_reason = lost_reason;
+        changed.told.place_at = Some(at);
+    }
+    if (Opportunity { told: found.told, ..changed.clone() }) != *found {
+        changed.updated_at = at;
+    }
+    Ok(changed)
+}
+
+/// The reason that stands with the stage after a change which is allowed.
+fn lost_reason(found: &Opportunity, pipeline: &Pipeline, patch: &OpportunityPatch) -> Result<Option<String>, Refusal> {
+    let status = found.status(Some(pipeline));
+    let beyond_name = patch.value_cents.is_some() || patch.stage.is_some() || patch.lost_reason.is_some();
+    if status == StageKind::Won && beyond_name {
+        return Err(Refusal::StagePaymentControlled);
+    }
+    let chosen = match &patch.stage {
+        None => None,
+        Some(stage) => Some(pipeline.kind_of(stage).ok_or(Refusal::StageUnknown)?),
+    };
+    match (chosen, &patch.lost_reason) {
+        (Some(StageKind::Won), _) => Err(Refusal::StagePaymentControlled),
+        (Some(StageKind::Lost), None) => Err(Refusal::LostReasonRequired),
+        (Some(StageKind::Open), None) => Ok(None),
+        (Some(StageKind::Open), Some(_)) => Err(Refusal::LostReasonNotAllowed),
+        (None, Some(_)) if status != StageKind::Lost => Err(Refusal::LostReasonNotAllowed),
+        (Some(StageKind::Lost) | None, Some(reason)) => Ok(Some(reason.clone())),
+        (None, None) => Ok(found.lost_reason.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{at, opportunity, pipeline, stage};
+    use super::*;
+
+    /// Where an opportunity stands before: the stage, and whether a reason is stored with it.
+    const PLACES: [(&str, bool); 8] = [
+        ("new", false),
+        ("new", true),
+        ("won", false),
+        ("won", true),
+        ("lost", false),
+        ("lost", true),
+        ("gone", false),
+        ("gone", true),
+    ];
+    const CHOICES: [Option<&str>; 7] =
+        [None, Some("new"), Some("warm"), Some("won"), Some("lost"), Some("cold"), Some("gone")];
+
+    /// The rule as service.md and decisions.md tell it, case by case. `Ok`: stage and reason afterwards.
+    fn expected(
+        (current, reason_before): (&'static str, bool),
+        chosen: Option<&'static str>,
+        reason: bool,
+        value: bool,
+    ) -> Result<(&'static str, Option<&'static str>), Refusal> {
+        let before = reason_before.then_some("before");
+        let is_lost = current == "lost" || (current == "gone" && reason_before);
+        match (current, chosen, reason) {
+            ("won", None, false) if !value => Ok(("won", before)),
+            ("won", _, _) => Err(Refusal::StagePaymentControlled),
+            (_, Some("won"), _) => Err(Refusal::StagePaymentControlled),
+            (_, Some("gone"), _) => Err(Refusal::StageUnknown),
+            (_, Some("lost" | "cold"), false) => Err(Refusal::LostReasonRequired),
+            (_, Some(to @ ("lost" | "cold")), true) => Ok((to, Some("after"))),
+            (_, Some(_), true) => Err(Refusal::LostReasonNotAllowed),
+            (_, Some(to), false) => Ok((to, None)),
+            (_, None, true) if is_lost => Ok((current, Some("after"))),
+            (_, None, true) => Err(Refusal::LostReasonNotAllowed),
+            (_, None, false) => Ok((current, before)),
+        }
+    }
+
+    #[test]
+    fn every_change_is_made_or_refused_as_the_rule_says() {
+        let mut seen = 0;
+        for place in PLACES {
+            for chosen in CHOICES {
+                for bits in 0..16 {
+                    let [reason, name, value, same] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
+                    let mut found = opportunity(place.0);
+                    found.lost_reason = place.1.then(|| "before".to_owned());
+                    let patch = OpportunityPatch {
+                        // A value that it has already is refused as any other.
+                        name: name.then(|| if same { found.name.clone() } else { "Renamed".to_owned() }),
+                        value_cents: value.then_some(if same { found.value_cents } else { 7 }),
+                        stage: chosen.map(stage),
+                        lost_reason: reason.then(|| "after".to_owned()),
+                    };
+                    let result = apply(&found, &pipeline(), &patch, at(100));
+                    let case = format!("{place:?} {patch:?}");
+                    seen += 1;
+                    let (stage_after, reason_after) = match (&result, expected(place, chosen, reason, value)) {
+                        (Err(refusal), Err(expected)) => {
+                            assert_eq!(*refusal, expected, "{case}");
+                            continue;
+                        }
+                        (Ok(_), Ok(expected)) => expected,
+                        (result, expected) => panic!("{case}: {result:?} and not {expected:?}"),
+                    };
+                    let changed = result.unwrap();
+                    assert_eq!(changed.stage.as_str(), stage_after, "{case}");
+                    assert_eq!(changed.lost_reason.as_deref(), reason_after, "{case}");
+                    assert_eq!(changed.name, patch.name.clone().unwrap_or(found.name.clone()), "{case}");
+                    assert_eq!(changed.value_cents, patch.value_cents.unwrap_or(found.value_cents), "{case}");
+                    assert_eq!(changed.told.name_at, name.then_some(at(100)).or(found.told.name_at), "{case}");
+                    assert_eq!(changed.told.value_at, value.then_some(at(100)).or(found.told.value_at), "{case}");
+                    let places = reason || chosen.is_some();
+                    assert_eq!(changed.told.place_at, places.then_some(at(100)).or(found.told.place_at), "{case}");
+                    let differs = (&changed.name, changed.value_cents, &changed.stage, &changed.lost_reason)
+                        != (&found.name, found.value_cents, &found.stage, &found.lost_reason);
+                    assert_eq!(changed.updated_at, if differs { at(100) } else { found.updated_at }, "{case}");
+                    assert_eq!((changed.contact_id, changed.created_at), (found.contact_id, found.created_at));
+                }
+            }
+        }
+        assert_eq!(seen, PLACES.len() * CHOICES.len() * 16);
+    }
+
+    #[test]
+    fn another_pipelines_opportunity_is_not_found_whatever_is_asked() {
+        for place in PLACES {
+            let mut other = pipeline();
+            other.pipeline_id = crate::id::PipelineId::parse("other").unwrap();
+            for stage in CHOICES {
+                let patch = OpportunityPatch {
+                    name: Some("x".to_owned()),
+                    stage: stage.map(super::super::tests::stage),
+                    ..OpportunityPatch::default()
+                };
+                assert_eq!(apply(&opportunity(place.0), &other, &patch, at(100)), Err(Refusal::NotFound));
+            }
+        }
+    }
+
+    #[test]
+    fn a_change_counts_after_what_it_changes_even_where_clocks_differ() {
+        let patch = |name: &str| OpportunityPatch { name: Some(name.to_owned()), ..OpportunityPatch::default() };
+        let found = opportunity("new");
+        let early = apply(&found, &pipeline(), &patch("Early"), at(-500)).unwrap();
+        assert_eq!(early.updated_at.ms(), found.updated_at.ms() + 1);
+        let again = apply(&early, &pipeline(), &patch("Again"), at(-500)).unwrap();
+        assert_eq!(again.told.name_at, Some(again.updated_at));
+        assert!(again.updated_at > early.updated_at);
+    }
+}

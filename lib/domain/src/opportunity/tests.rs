@@ -1,0 +1,204 @@
+//! Whose word counts, and what is shown.
+
+use proptest::prelude::*;
+use rstest::rstest;
+
+use super::*;
+use crate::id::CoachId;
+use crate::pipeline::Stage;
+
+pub(super) fn at(ms: i64) -> Timestamp {
+    Timestamp::from_ms(1_800_000_000_000 + ms)
+}
+
+pub(super) fn stage(id: &str) -> StageId {
+    StageId::parse(id).unwrap()
+}
+
+fn pipeline_id(id: &str) -> PipelineId {
+    PipelineId::parse(id).unwrap()
+}
+
+fn id<T>(number: u128, make: fn(uuid::Uuid) -> T) -> T {
+    make(uuid::Uuid::from_u128(number))
+}
+
+/// Stages `new` and `warm` are open, `lost` and `cold` are lost, `won` is won.
+pub(super) fn pipeline() -> Pipeline {
+    let stages = [
+        ("new", StageKind::Open),
+        ("warm", StageKind::Open),
+        ("won", StageKind::Won),
+        ("lost", StageKind::Lost),
+        ("cold", StageKind::Lost),
+    ];
+    let stages = stages.map(|(id, kind)| Stage { id: stage(id), name: id.to_owned(), kind }).into();
+    Pipeline { pipeline_id: pipeline_id("sales"), name: "Sales".to_owned(), stages }
+}
+
+/// An opportunity in that stage, told by the application at time 0.
+pub(super) fn opportunity(in_stage: &str) -> Opportunity {
+    Opportunity::heard(None, &saved("Package", 5, in_stage, None), at(0)).unwrap()
+}
+
+fn saved(name: &str, value_cents: u64, in_stage: &str, lost_reason: Option<&str>) -> OpportunitySaved {
+    OpportunitySaved {
+        opportunity_id: id(1, OpportunityId),
+        coach_id: CoachId::parse("ada").unwrap(),
+        contact_id: id(2, ContactId),
+        name: name.to_owned(),
+        value_cents,
+        pipeline_id: pipeline_id("sales"),
+        stage: stage(in_stage),
+        lost_reason: lost_reason.map(str::to_owned),
+    }
+}
+
+#[rstest]
+#[case("new", None, StageKind::Open, None)]
+#[case("new", Some("left over"), StageKind::Open, None)]
+#[case("won", Some("left over"), StageKind::Won, None)]
+#[case("lost", None, StageKind::Lost, None)]
+#[case("lost", Some("price"), StageKind::Lost, Some("price"))]
+#[case("gone", None, StageKind::Open, None)]
+#[case("gone", Some("price"), StageKind::Lost, Some("price"))]
+fn a_status_is_read_off_the_stage_and_else_off_the_reason(
+    #[case] in_stage: &str,
+    #[case] reason: Option<&str>,
+    #[case] status: StageKind,
+    #[case] shown: Option<&str>,
+) {
+    let found = Opportunity::heard(None, &saved("n", 0, in_stage, reason), at(0)).unwrap();
+    let view = found.view(Some(&pipeline()));
+    assert_eq!((view.status, view.lost_reason.as_deref()), (status, shown));
+    // Of an unknown pipeline, and by another one, the stage says nothing.
+    let unplaced = if reason.is_some() { StageKind::Lost } else { StageKind::Open };
+    let other = Pipeline { pipeline_id: pipeline_id("other"), ..pipeline() };
+    for unknown in [None, Some(&other)] {
+        let view = found.view(unknown);
+        assert_eq!((view.status, view.lost_reason.as_deref()), (unplaced, reason));
+    }
+}
+
+#[test]
+fn a_view_has_these_members_in_camel_case() {
+    let view = serde_json::to_value(opportunity("new").view(Some(&pipeline()))).unwrap();
+    let expected = serde_json::json!({
+        "id": "00000000-0000-0000-0000-000000000001", "contactId": "00000000-0000-0000-0000-000000000002",
+        "name": "Package", "valueCents": 5, "pipelineId": "sales", "stage": "new", "status": "open", "lostReason": null,
+        "createdAt": at(0).to_string(), "updatedAt": at(0).to_string(),
+    });
+    assert_eq!(view, expected);
+}
+
+#[test]
+fn an_opportunity_is_called_as_its_contact_and_worth_nothing_until_told_otherwise() {
+    let bare = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
+    let (pipeline, new) = (pipeline(), stage("new"));
+    let made = Opportunity::create(id(1, OpportunityId), &bare, "Lee Lead", (&pipeline, &new), at(9));
+    assert_eq!((made.name.as_str(), made.value_cents, made.stage.as_str()), ("Lee Lead", 0, "new"));
+    assert_eq!(made.status(Some(&pipeline)), StageKind::Open);
+    // The application hears of it and tells the same: one that it told before that is older.
+    assert_eq!(Opportunity::heard(Some(&made), &saved("Old", 1, "warm", None), at(8)).unwrap().name, "Lee Lead");
+    let heard = Opportunity::heard(Some(&made), &saved("New", 1, "warm", None), at(9)).unwrap();
+    assert_eq!((heard.name.as_str(), heard.value_cents, heard.stage.as_str()), ("New", 1, "warm"));
+}
+
+#[test]
+fn an_older_record_changes_nothing_and_an_equally_old_one_applies() {
+    let found = opportunity("new");
+    let later = saved("Later", 6, "lost", Some("price"));
+    assert_eq!(Opportunity::heard(Some(&found), &later, at(-1)), None);
+    let equal = Opportunity::heard(Some(&found), &later, at(0)).unwrap();
+    assert_eq!((equal.name.as_str(), equal.lost_reason.as_deref()), ("Later", Some("price")));
+    assert_eq!(Opportunity::heard(Some(&equal), &later, at(0)), Some(equal.clone()), "told twice it is the same");
+}
+
+/// What the API changes.
+#[derive(Debug, Clone)]
+struct Asked {
+    name: bool,
+    value: bool,
+    place: Option<(&'static str, bool)>,
+}
+
+/// Somebody says something, which arrives as much later.
+#[derive(Debug, Clone)]
+enum Mouth {
+    Application { stage: &'static str, reason: bool, arrives_after: i64, again_after: Option<i64> },
+    Api(Asked),
+}
+
+fn mouth() -> impl Strategy<Value = Mouth> {
+    let stages = prop::sample::select(vec!["new", "warm", "lost", "gone"]);
+    let application = (stages, any::<bool>(), 0..400i64, prop::option::of(0..400i64)).prop_map(
+        |(stage, reason, arrives_after, again_after)| Mouth::Application { stage, reason, arrives_after, again_after },
+    );
+    let place = prop::option::of(prop::sample::select(vec![("new", false), ("warm", false), ("lost", true)]));
+    let api =
+        (any::<bool>(), any::<bool>(), place).prop_map(|(name, value, place)| Mouth::Api(Asked { name, value, place }));
+    prop_oneof![application, api]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another order.
+    #[test]
+    fn each_field_is_as_it_was_told_last_in_whatever_order_it_is_heard(
+        said in prop::collection::vec(mouth(), 1..12),
+        made_by_api in any::<bool>(),
+    ) {
+        let mut arrivals: Vec<(i64, usize)> = Vec::new();
+        for (index, mouth) in said.iter().enumerate() {
+            let said_at = 10 * (index as i64 + 1);
+            match mouth {
+                Mouth::Api(_) => arrivals.push((said_at, index)),
+                Mouth::Application { arrives_after, again_after, .. } => {
+                    arrivals.push((said_at + arrives_after, index));
+                    arrivals.extend(again_after.map(|after| (said_at + arrives_after + after, index)));
+                }
+            }
+        }
+        arrivals.sort_unstable();
+
+        let draft = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
+        let made = Opportunity::create(id(1, OpportunityId), &draft, "made", (&pipeline(), &stage("new")), at(0));
+        let mut found = made_by_api.then_some(made);
+        // By field: when it was told last, and what.
+        let (mut name, mut value) = ((0, "made".to_owned()), (0, 0));
+        let mut place = (0, ("new", None));
+        for (_, index) in arrivals {
+            let said_at = 10 * (index as i64 + 1);
+            let text = index.to_string();
+            let reason = |given: bool| given.then(|| text.clone());
+            match &said[index] {
+                Mouth::Application { stage: in_stage, reason: given, .. } => {
+                    let whole = saved(&text, index as u64 + 1, in_stage, reason(*given).as_deref());
+                    found = Opportunity::heard(found.as_ref(), &whole, at(said_at)).or(found);
+                    name = name.max((said_at, text.clone()));
+                    value = value.max((said_at, index as u64 + 1));
+                    place = place.max((said_at, (in_stage, reason(*given))));
+                }
+                Mouth::Api(asked) => {
+                    // Before it is known, nobody can change it.
+                    let Some(known) = &found else { continue };
+                    let patch = OpportunityPatch {
+                        name: asked.name.then(|| text.clone()),
+                        value_cents: asked.value.then_some(index as u64 + 1),
+                        stage: asked.place.map(|(to, _)| stage(to)),
+                        lost_reason: asked.place.and_then(|(_, given)| reason(given)),
+                    };
+                    found = Some(apply(known, &pipeline(), &patch, at(said_at)).unwrap());
+                    if asked.name { name = name.max((said_at, text.clone())); }
+                    if asked.value { value = value.max((said_at, index as u64 + 1)); }
+                    if let Some((to, given)) = asked.place { place = place.max((said_at, (to, reason(given)))); }
+                }
+            }
+        }
+        let Some(found) = found else { return Ok(()) };
+        prop_assert_eq!(&found.name, &name.1);
+        prop_assert_eq!(found.value_cents, value.1);
+        prop_assert_eq!((found.stage.as_str(), found.lost_reason.clone()), place.1);
+        prop_assert!(found.updated_at >= found.created_at);
+    }
+}

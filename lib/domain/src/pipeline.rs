@@ -1,0 +1,80 @@
+//! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one that the coach
+//! configured.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{PipelineId, StageId};
+
+/// Most stages of a pipeline.
+pub const MAX_STAGES: usize = 200;
+
+/// A pipeline's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pipeline {
+    pub pipeline_id: PipelineId,
+    pub name: String,
+    /// In the order in which opportunities go through them. No id stands twice.
+    pub stages: Vec<Stage>,
+}
+
+/// One stage of a pipeline.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stage {
+    pub id: StageId,
+    pub name: String,
+    pub kind: StageKind,
+}
+
+/// What it means to be in a stage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub enum StageKind {
+    Open,
+    /// Paid for. Payments alone bring an opportunity here.
+    Won,
+    Lost,
+}
+
+impl StageKind {
+    /// The kind of that name.
+    pub fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "open" => Ok(Self::Open),
+            "won" => Ok(Self::Won),
+            "lost" => Ok(Self::Lost),
+            _ => Err("must be open, won or lost"),
+        }
+    }
+}
+
+impl Pipeline {
+    /// What kind a stage is of; `None`: the pipeline has no such stage.
+    pub fn kind_of(&self, stage: &StageId) -> Option<StageKind> {
+        self.stages.iter().find(|known| known.id == *stage).map(|known| known.kind)
+    }
+
+    /// The stage that new opportunities begin in, by the name that the coach configured: one that is open.
+    pub fn initial_stage(&self, configured: &str) -> Option<&StageId> {
+        let stage = self.stages.iter().find(|stage| stage.id.as_str() == configured)?;
+        (stage.kind == StageKind::Open).then_some(&stage.id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn opportunities_begin_in_a_stage_that_is_there_and_open() {
+        let stage = |id: &str, kind| Stage { id: StageId::parse(id).unwrap(), name: id.to_owned(), kind };
+        let stages = vec![stage("new", StageKind::Open), stage("won", StageKind::Won), stage("lost", StageKind::Lost)];
+        let pipeline = Pipeline { pipeline_id: PipelineId::parse("p").unwrap(), name: "Sales".to_owned(), stages };
+        let initial = |configured| pipeline.initial_stage(configured).map(StageId::as_str);
+        assert_eq!(initial("new"), Some("new"));
+        for bad in ["won", "lost", "New", "gone", ""] {
+            assert_eq!(initial(bad), None, "{bad}");
+        }
+        assert_eq!(pipeline.kind_of(&StageId::parse("lost").unwrap()), Some(StageKind::Lost));
+    }
+}

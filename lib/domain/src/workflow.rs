@@ -1,0 +1,23 @@
+//! Workflows: what the API may show of them. What they send, and with which credentials, is no part of any record here.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::WorkflowId;
+use crate::time::Timestamp;
+
+/// A workflow: what sets it off, and whether it is on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct Workflow {
+    pub id: WorkflowId,
+    pub name: String,
+    /// What sets it off.
+    pub trigger: String,
+    pub is_active: bool,
+    /// When it was last switched on; null while it never was.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub activated_at: Option<Timestamp>,
+    /// When the coach last changed it.
+    pub updated_at: Timestamp,
+}
