@@ -45,6 +45,14 @@ codes! {
         "A header, parameter or field is missing or breaks its rule. The message says which, and what would be right.",
     InvalidJson = "invalid_json" BAD_REQUEST
         "The body is no JSON object, or nests too deep.",
+    IdempotencyKeyRequired = "idempotency_key_required" BAD_REQUEST
+        "Every write of the CRM needs an `Idempotency-Key`.",
+    StageUnknown = "stage_unknown" BAD_REQUEST
+        "The key's pipeline has no such stage.",
+    LostReasonRequired = "lost_reason_required" BAD_REQUEST
+        "A lost stage is chosen with a `lostReason`.",
+    LostReasonNotAllowed = "lost_reason_not_allowed" BAD_REQUEST
+        "An open stage has no `lostReason`.",
     NoLoginEmail = "no_login_email" BAD_REQUEST
         "The client has no e-mail address to sign in with.",
     Unauthorized = "unauthorized" UNAUTHORIZED
@@ -53,6 +61,14 @@ codes! {
         "The key is good, but its workspace is not entitled to the Partner API.",
     WrongScope = "wrong_scope" FORBIDDEN
         "The key is good, but has another scope.",
+    CrmNotEntitled = "crm_not_entitled" FORBIDDEN
+        "The key is good, but its workspace is not entitled to the Pro CRM.",
+    GymNotEnabled = "gym_not_enabled" FORBIDDEN
+        "The key is good, but its workspace does not have the gym capability.",
+    OwnerConfigurationMissing = "owner_configuration_missing" FORBIDDEN
+        "The coach has not chosen the pipeline and the initial stage for the API, or they no longer exist.",
+    PermissionMissing = "permission_missing" FORBIDDEN
+        "The key lacks the permission that the operation needs.",
     NotFound = "not_found" NOT_FOUND
         "It does not exist, or not for this key's coach.",
     UnknownPath = "unknown_path" NOT_FOUND
@@ -61,6 +77,18 @@ codes! {
         "The path takes other methods, which `Allow` names.",
     IdempotencyInProgress = "idempotency_in_progress" CONFLICT
         "A request with the same idempotency key is running. The one conflict to retry as it is, after `Retry-After`.",
+    IdempotencyPayloadMismatch = "idempotency_payload_mismatch" CONFLICT
+        "The idempotency key was used for another request: another method, path or body.",
+    ContactMerged = "contact_merged" CONFLICT
+        "The contact was merged into another, which `mergedIntoId` names.",
+    SlotUnavailable = "slot_unavailable" CONFLICT
+        "The time is not one that the calendar offers, or no longer.",
+    CheckoutRequired = "checkout_required" CONFLICT
+        "The calendar is paid for: the person books at `bookingUrl`. Nothing was charged or reserved.",
+    BookingNotActive = "booking_not_active" CONFLICT
+        "The booking is cancelled or past.",
+    StagePaymentControlled = "stage_payment_controlled" CONFLICT
+        "Payments alone win an opportunity; of one that is won, the name alone can be changed.",
     EmailTaken = "email_taken" CONFLICT
         "An account with this e-mail address exists, with this coach or another.",
     ClientInactive = "client_inactive" CONFLICT
@@ -95,6 +123,8 @@ codes! {
         "The limit of this calendar minute is used up. `Retry-After` says when the next begins.",
     Internal = "internal" INTERNAL_SERVER_ERROR
         "A fault of the service. Retry as it is, with the same idempotency key; `event_id` is what support asks for.",
+    Unconfirmed = "unconfirmed" SERVICE_UNAVAILABLE
+        "A write of the CRM could not be confirmed: it may or may not have happened. Retry with the same idempotency key, which finds out.",
 }
 
 impl fmt::Display for Code {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use chrono_tz::Tz;
-use domain::api_key::{ApiKey, Scope};
+use domain::api_key::{ApiKey, Permission, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
+use domain::workspace::CrmConfiguration;
 use http::HeaderMap;
 use runtime::{BoxError, Clock, Environment};
 use store::Db;
@@ -31,9 +32,21 @@ pub struct Partner {
     pub now: Timestamp,
 }
 
+/// The caller of a CRM route.
+#[derive(Debug, Clone)]
+pub struct CrmCaller {
+    pub coach: CoachId,
+    /// Where opportunities of the key are.
+    pub crm: CrmConfiguration,
+    /// Where the workspace's days begin and end.
+    pub time_zone: Tz,
+    /// When the request arrived.
+    pub now: Timestamp,
+}
+
 /// A caller that was let in.
-pub struct Admitted {
-    partner: Partner,
+pub struct Admitted<C> {
+    caller: C,
     key_id: KeyId,
     quotas: Vec<Quota>,
     stale_windows: Vec<String>,
@@ -47,7 +60,7 @@ pub struct Refused {
 }
 
 /// What came of checking a caller, and of what was read beside.
-pub type Admission<T> = Result<(Admitted, T), Refused>;
+pub type Admission<C, T> = Result<(Admitted<C>, T), Refused>;
 
 /// Lets callers in.
 #[derive(Clone)]
@@ -63,13 +76,13 @@ impl Gate {
     }
 
     /// Checks the caller of a partner route.
-    pub async fn partner(&self, inbound: &Inbound) -> Admission<()> {
+    pub async fn partner(&self, inbound: &Inbound) -> Admission<Partner, ()> {
         self.partner_beside(inbound, std::future::ready(())).await
     }
 
     /// Checks the caller of a partner route while `read` runs beside. What is read may belong to anybody: the work checks its owner. A
     /// key without the right form costs no call at all.
-    pub async fn partner_beside<T>(&self, inbound: &Inbound, read: impl Future<Output = T>) -> Admission<T> {
+    pub async fn partner_beside<T>(&self, inbound: &Inbound, read: impl Future<Output = T>) -> Admission<Partner, T> {
         self.partner_within(inbound, REQUEST, read).await
     }
 
@@ -79,23 +92,32 @@ impl Gate {
         inbound: &Inbound,
         limits: &[Limit],
         read: impl Future<Output = T>,
-    ) -> Admission<T> {
-        let now = arrival(&*self.clock);
-        let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quotas: Vec::new() })?;
-        let (admitted, read) = futures::future::join(self.check_partner(&key, limits, now), read).await;
+    ) -> Admission<Partner, T> {
+        let checked = async { self.check(inbound, limits, partner).await };
+        let (admitted, read) = futures::future::join(checked, read).await;
         Ok((admitted?, read))
     }
 
-    async fn check_partner(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Admitted, Refused> {
-        let (record, quotas, stale_windows) = self.key(key, limits, now).await?;
-        if record.scope != Scope::Partner {
-            return Err(Refused { problem: Problem::WrongScope { needed: Scope::Partner.as_str() }, quotas });
+    /// Checks the caller of a CRM route, whose key needs a permission.
+    pub async fn crm(&self, inbound: &Inbound, permission: Permission) -> Admission<CrmCaller, ()> {
+        let admitted = self.check(inbound, REQUEST, |record, now| crm_caller(record, permission, now)).await?;
+        Ok((admitted, ()))
+    }
+
+    async fn check<C>(
+        &self,
+        inbound: &Inbound,
+        limits: &[Limit],
+        caller: impl FnOnce(KeyRecord, Timestamp) -> Result<C, Problem>,
+    ) -> Result<Admitted<C>, Refused> {
+        let now = arrival(&*self.clock);
+        let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quotas: Vec::new() })?;
+        let (record, quotas, stale_windows) = self.key(&key, limits, now).await?;
+        let key_id = record.key_id.clone();
+        match caller(record, now) {
+            Ok(caller) => Ok(Admitted { caller, key_id, quotas, stale_windows }),
+            Err(problem) => Err(Refused { problem, quotas }),
         }
-        if !record.entitlements.partner_api {
-            return Err(Refused { problem: Problem::NotEntitled, quotas });
-        }
-        let partner = Partner { coach: record.coach_id, country: record.country, time_zone: record.time_zone, now };
-        Ok(Admitted { partner, key_id: record.key_id, quotas, stale_windows })
     }
 
     async fn key(
@@ -116,16 +138,16 @@ impl Gate {
     }
 
     /// Does an admitted caller's work and answers it; a refused one is told why.
-    pub async fn answer<T, F, Fut>(&self, inbound: &Inbound, admission: Admission<T>, work: F) -> Response
+    pub async fn answer<C, T, F, Fut>(&self, inbound: &Inbound, admission: Admission<C, T>, work: F) -> Response
     where
-        F: FnOnce(Partner, T) -> Fut,
+        F: FnOnce(C, T) -> Fut,
         Fut: Future<Output = Result<Reply, Problem>>,
     {
         let (result, quotas) = match admission {
             Err(Refused { problem, quotas }) => (Err(problem), quotas),
             Ok((admitted, read)) => {
                 let tidy = self.tidy(&admitted.key_id, &admitted.stale_windows);
-                let (result, ()) = futures::future::join(work(admitted.partner, read), tidy).await;
+                let (result, ()) = futures::future::join(work(admitted.caller, read), tidy).await;
                 (result, admitted.quotas)
             }
         };
@@ -141,6 +163,33 @@ impl Gate {
             tracing::warn!(%error, "old counters of a key stay for now");
         }
     }
+}
+
+fn partner(record: KeyRecord, now: Timestamp) -> Result<Partner, Problem> {
+    in_scope(&record, Scope::Partner)?;
+    if !record.entitlements.partner_api {
+        return Err(Problem::NotEntitled);
+    }
+    Ok(Partner { coach: record.coach_id, country: record.country, time_zone: record.time_zone, now })
+}
+
+fn crm_caller(record: KeyRecord, permission: Permission, now: Timestamp) -> Result<CrmCaller, Problem> {
+    in_scope(&record, Scope::Crm)?;
+    if !record.entitlements.pro_crm {
+        return Err(Problem::CrmNotEntitled);
+    }
+    if !record.entitlements.gym {
+        return Err(Problem::GymNotEnabled);
+    }
+    let Some(crm) = record.crm else { return Err(Problem::CrmNotConfigured) };
+    if !record.permissions.contains(&permission) {
+        return Err(Problem::PermissionMissing(permission));
+    }
+    Ok(CrmCaller { coach: record.coach_id, crm, time_zone: record.time_zone, now })
+}
+
+fn in_scope(record: &KeyRecord, needed: Scope) -> Result<(), Problem> {
+    if record.scope == needed { Ok(()) } else { Err(Problem::WrongScope { needed: needed.as_str() }) }
 }
 
 const MISSING: &str = "No API key. Send it as `Authorization: Bearer <key>` or as `X-Api-Key: <key>`.";

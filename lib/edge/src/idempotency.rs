@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use store::claim::{Answer, Begun, Claim, Claims};
+use store::claim::{Begun, Claim, Claims};
 
 use crate::inbound::Inbound;
 use crate::problem::Problem;
@@ -56,6 +56,23 @@ pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option
     Ok(email.map(|email| IdempotencyKey::derived(coach, scope, email)))
 }
 
+/// The key that a request names which has to name one. Checks the body's size after it.
+pub fn required_key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<IdempotencyKey, Problem> {
+    let header = inbound.header("idempotency-key").ok_or(Problem::IdempotencyKeyRequired)?;
+    let key = IdempotencyKey::explicit(coach, scope, header).map_err(|_| Problem::IdempotencyKeyInvalid)?;
+    inbound.check_size()?;
+    Ok(key)
+}
+
+/// What becomes of a request whose key stands for another payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It is given the answer that was recorded, marked.
+    Replayed,
+    /// It is refused.
+    Refused,
+}
+
 /// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the claiming; the work is
 /// given what it read.
 ///
@@ -63,7 +80,7 @@ pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option
 pub async fn once<S, T, F, Fut>(
     claims: &Claims,
     inbound: &Inbound,
-    key: Option<IdempotencyKey>,
+    (key, mismatch): (Option<IdempotencyKey>, Mismatch),
     now: Timestamp,
     read: impl Future<Output = T>,
     work: F,
@@ -79,7 +96,13 @@ where
     let (claim, stage) = match begun? {
         Begun::Fresh(claim) => (claim, None),
         Begun::Staged(claim, stage) => (claim, Some(stage)),
-        Begun::InProgress => return Err(Problem::IdempotencyInProgress),
+        Begun::InProgress { same_payload: false } if mismatch == Mismatch::Refused => {
+            return Err(Problem::IdempotencyPayloadMismatch);
+        }
+        Begun::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
+        Begun::Answered { same_payload: false, .. } if mismatch == Mismatch::Refused => {
+            return Err(Problem::IdempotencyPayloadMismatch);
+        }
         Begun::Answered { answer, same_payload } => {
             let reply = Reply::recorded(answer.status, &answer.body)?.header("idempotent-replay", true);
             return Ok(if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) });
@@ -95,9 +118,9 @@ where
         Ok(Outcome::Unrecorded(reply)) => reply,
         Err(problem) => Reply::problem(&problem, inbound),
     };
-    let answer = Answer { status: reply.status.as_u16(), body: reply.body.to_string().into_bytes() };
+    let answer = reply.to_answer();
     match key.retention(answer.status, reply.body.get("temp_password").is_some()) {
-        Some(keep) => match claims.finish(&claim, &answer, keep, now).await {
+        Some(keep) => match claims.finish(&claim, &answer, None, keep, now).await {
             Ok(true) => Ok(reply),
             // Overtaken: the other's answer is the one that counts.
             Ok(false) => Err(Problem::IdempotencyInProgress),

@@ -4,6 +4,7 @@
 //! `Idempotency-Key` and body size, the claim where there is one, then the fields.
 
 pub mod code;
+pub mod crm;
 pub mod gate;
 pub mod idempotency;
 pub mod inbound;
@@ -14,7 +15,7 @@ pub mod reply;
 pub mod routes;
 
 pub use code::Code;
-pub use gate::{Gate, Partner};
+pub use gate::{CrmCaller, Gate, Partner};
 pub use inbound::Inbound;
 pub use page::Page;
 pub use problem::Problem;

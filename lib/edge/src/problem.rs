@@ -2,8 +2,10 @@
 
 use std::error::Error;
 
+use domain::api_key::Permission;
 use domain::endpoint::MAX_ENDPOINTS;
 use domain::fields::Invalid;
+use domain::id::ContactId;
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
 use domain::rate_limit::{Limit, Quota};
@@ -25,9 +27,18 @@ pub enum Problem {
     },
     /// The workspace is not entitled to the Partner API.
     NotEntitled,
+    /// The workspace is not entitled to the CRM.
+    CrmNotEntitled,
+    GymNotEnabled,
+    /// The coach has not configured the CRM for the API, or what is configured is gone.
+    CrmNotConfigured,
+    PermissionMissing(Permission),
     /// No valid session of a coach.
     NoSession,
     IdempotencyKeyInvalid,
+    IdempotencyKeyRequired,
+    /// The key stands for another request.
+    IdempotencyPayloadMismatch,
     BodyTooLarge,
     UnsupportedMediaType,
     InvalidJson(String),
@@ -38,6 +49,18 @@ pub enum Problem {
     UnknownPath,
     MethodNotAllowed(Vec<&'static str>),
     IdempotencyInProgress,
+    /// The contact lives on as another.
+    ContactMerged(ContactId),
+    StageUnknown,
+    LostReasonRequired,
+    LostReasonNotAllowed,
+    /// Payments alone win an opportunity, and a won one takes a new name only.
+    StagePaymentControlled,
+    SlotUnavailable,
+    /// The calendar is paid for, there.
+    CheckoutRequired(String),
+    /// The booking is cancelled or past.
+    BookingNotActive,
     EmailTaken,
     /// A client that is switched off signs in with nothing.
     ClientInactive,
@@ -56,6 +79,8 @@ pub enum Problem {
     DeliveryInProgress,
     /// There is nothing left of it to send.
     DeliveryErased,
+    /// The store did not answer a write: it may or may not have happened.
+    Unconfirmed(Fault),
     /// A fault of ours. Logged where it is rendered; its text never leaves.
     Internal(Fault),
 }
@@ -104,7 +129,13 @@ impl Problem {
             Self::RateLimited(_) => Code::RateLimited,
             Self::WrongScope { .. } => Code::WrongScope,
             Self::NotEntitled => Code::PartnerApiNotEntitled,
+            Self::CrmNotEntitled => Code::CrmNotEntitled,
+            Self::GymNotEnabled => Code::GymNotEnabled,
+            Self::CrmNotConfigured => Code::OwnerConfigurationMissing,
+            Self::PermissionMissing(_) => Code::PermissionMissing,
             Self::IdempotencyKeyInvalid | Self::Invalid(_) => Code::InvalidRequest,
+            Self::IdempotencyKeyRequired => Code::IdempotencyKeyRequired,
+            Self::IdempotencyPayloadMismatch => Code::IdempotencyPayloadMismatch,
             Self::BodyTooLarge => Code::BodyTooLarge,
             Self::UnsupportedMediaType => Code::UnsupportedMediaType,
             Self::InvalidJson(_) | Self::TooDeep => Code::InvalidJson,
@@ -112,6 +143,14 @@ impl Problem {
             Self::UnknownPath => Code::UnknownPath,
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
             Self::IdempotencyInProgress => Code::IdempotencyInProgress,
+            Self::ContactMerged(_) => Code::ContactMerged,
+            Self::StageUnknown => Code::StageUnknown,
+            Self::LostReasonRequired => Code::LostReasonRequired,
+            Self::LostReasonNotAllowed => Code::LostReasonNotAllowed,
+            Self::StagePaymentControlled => Code::StagePaymentControlled,
+            Self::SlotUnavailable => Code::SlotUnavailable,
+            Self::CheckoutRequired(_) => Code::CheckoutRequired,
+            Self::BookingNotActive => Code::BookingNotActive,
             Self::EmailTaken => Code::EmailTaken,
             Self::ClientInactive => Code::ClientInactive,
             Self::NoLoginEmail => Code::NoLoginEmail,
@@ -126,6 +165,7 @@ impl Problem {
             Self::SecretLimit => Code::SecretLimitReached,
             Self::DeliveryInProgress => Code::DeliveryInProgress,
             Self::DeliveryErased => Code::DeliveryErased,
+            Self::Unconfirmed(_) => Code::Unconfirmed,
             Self::Internal(_) => Code::Internal,
         }
     }
@@ -141,8 +181,27 @@ impl Problem {
                 );
             }
             Self::NotEntitled => "This workspace is not entitled to the Partner API. The coach can add it to the plan.",
+            Self::CrmNotEntitled => "This workspace is not entitled to the Pro CRM. The coach can add it to the plan.",
+            Self::GymNotEnabled => "The gym capability is not enabled for this workspace. The coach can enable it.",
+            Self::CrmNotConfigured => {
+                "The coach has not set the CRM up for the API: a pipeline and its initial open stage, in the application's settings."
+            }
+            Self::PermissionMissing(permission) => {
+                return format!(
+                    "This key lacks the permission {}. The coach can make a key that has it.",
+                    permission.as_str()
+                );
+            }
             Self::NoSession => "Sign in as a coach to use the settings.",
             Self::IdempotencyKeyInvalid => return format!("Idempotency-Key must be 1 to {MAX_KEY_CHARS} characters."),
+            Self::IdempotencyKeyRequired => {
+                return format!(
+                    "Idempotency-Key is required: 1 to {MAX_KEY_CHARS} characters, one for each thing to be done."
+                );
+            }
+            Self::IdempotencyPayloadMismatch => {
+                "This Idempotency-Key was used for another method, path or body. Send the same again, or take a new key."
+            }
             Self::BodyTooLarge => return format!("The body must be at most {MAX_BODY_BYTES} bytes."),
             Self::UnsupportedMediaType => "The body must be JSON: Content-Type: application/json.",
             Self::InvalidJson(why) => return format!("The body must be a JSON object: {why}."),
@@ -152,6 +211,22 @@ impl Problem {
             Self::UnknownPath => "There is nothing at this path. /docs names all paths.",
             Self::MethodNotAllowed(methods) => return format!("This path takes {}.", methods.join(", ")),
             Self::IdempotencyInProgress => "A request with the same idempotency key is in progress. Retry as it is.",
+            Self::ContactMerged(_) => "This contact was merged into another, which mergedIntoId names. Use that one.",
+            Self::StageUnknown => {
+                "stage must be the id of an open or lost stage of the pipeline that this key works on."
+            }
+            Self::LostReasonRequired => "lostReason is required with a lost stage.",
+            Self::LostReasonNotAllowed => "lostReason goes with a lost stage alone; this one is open.",
+            Self::StagePaymentControlled => {
+                "Winning is left to payments: a won stage cannot be chosen, and a won opportunity takes a new name only."
+            }
+            Self::SlotUnavailable => {
+                "This time cannot be booked. POST /v1/crm/bookings/availability lists the times that can."
+            }
+            Self::CheckoutRequired(_) => {
+                "This calendar is paid for. Send the person to bookingUrl; nothing was charged or reserved."
+            }
+            Self::BookingNotActive => "This booking is cancelled or past.",
             Self::EmailTaken => "An account already exists for this email.",
             Self::ClientInactive => "This client is not active. PATCH it with is_active true first.",
             Self::NoLoginEmail => "This client has no login email. The coach can add one in the application.",
@@ -172,6 +247,9 @@ impl Problem {
             }
             Self::DeliveryInProgress => "An attempt at this delivery is under way. Try again in a minute.",
             Self::DeliveryErased => "The client that this event is about is erased, and the event with it.",
+            Self::Unconfirmed(_) => {
+                "It could not be confirmed whether this was done. Retry with the same Idempotency-Key: it is done once."
+            }
             Self::Internal(_) => {
                 "Something went wrong on our side. Retry with the same Idempotency-Key; if it stays, give support the event_id."
             }
@@ -182,7 +260,7 @@ impl Problem {
     fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::RateLimited(quota) => Some(quota.reset_s),
-            Self::IdempotencyInProgress => Some(domain::idempotency::IN_PROGRESS_RETRY_S),
+            Self::IdempotencyInProgress | Self::Unconfirmed(_) => Some(domain::idempotency::IN_PROGRESS_RETRY_S),
             _ => None,
         }
     }
@@ -198,7 +276,18 @@ impl Problem {
     pub fn field(&self) -> Option<String> {
         match self {
             Self::Invalid(invalid) => invalid.field.clone(),
+            Self::StageUnknown => Some("stage".to_owned()),
+            Self::LostReasonRequired | Self::LostReasonNotAllowed => Some("lostReason".to_owned()),
             _ => None,
+        }
+    }
+
+    /// Members of the answer that only this problem has.
+    pub fn members(&self) -> Vec<(&'static str, String)> {
+        match self {
+            Self::ContactMerged(into) => vec![("mergedIntoId", into.to_string())],
+            Self::CheckoutRequired(booking_url) => vec![("bookingUrl", booking_url.clone())],
+            _ => Vec::new(),
         }
     }
 }

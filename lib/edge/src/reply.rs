@@ -6,6 +6,7 @@ use domain::rate_limit::{Quota, WINDOW_S};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use store::claim::Answer;
 
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
@@ -46,6 +47,11 @@ impl Reply {
         Ok(Self { status, body, headers: Vec::new() })
     }
 
+    /// The answer's recorded parts.
+    pub fn to_answer(&self) -> Answer {
+        Answer { status: self.status.as_u16(), body: self.body.to_string().into_bytes() }
+    }
+
     /// Adds a header.
     pub fn header(mut self, name: &'static str, value: impl ToString) -> Self {
         self.headers.push((HeaderName::from_static(name), value.to_string()));
@@ -62,8 +68,15 @@ impl Reply {
         if let Some(field) = told.field {
             members.insert("field".to_owned(), json!(field));
         }
-        if let Problem::Internal(fault) = problem {
-            members.insert("event_id".to_owned(), json!(log_fault(fault, inbound)));
+        for (name, value) in problem.members() {
+            members.insert(name.to_owned(), json!(value));
+        }
+        match problem {
+            Problem::Internal(fault) => {
+                members.insert("event_id".to_owned(), json!(log_fault(fault, inbound)));
+            }
+            Problem::Unconfirmed(fault) => log_unconfirmed(fault, inbound),
+            _ => {}
         }
         let mut reply = Self { status: told.status, body: Value::Object(members), headers: Vec::new() };
         if let Some(seconds) = told.retry_after_s {
@@ -133,6 +146,12 @@ pub(crate) fn log_fault(fault: &Fault, inbound: &Inbound) -> String {
     let error = runtime::error_chain(&*fault.source);
     tracing::error!(event_id, request_id = inbound.request_id, doing = fault.doing, error, "unhandled fault");
     event_id
+}
+
+/// The caller can find out and go on: no fault to hunt for, unless it stays.
+fn log_unconfirmed(fault: &Fault, inbound: &Inbound) {
+    let error = runtime::error_chain(&*fault.source);
+    tracing::warn!(request_id = inbound.request_id, doing = fault.doing, error, "a write could not be confirmed");
 }
 
 /// A problem before there is a request to answer: axum's own rejections.

@@ -17,6 +17,19 @@ pub const ROUTES: &[(&str, &str)] = &[
     ("GET", "/v1/clients/{clientId}/compliance"),
     ("GET", "/v1/clients/{clientId}/check-ins"),
     ("GET", "/v1/clients/{clientId}/daily-logs"),
+    ("GET", "/v1/crm/contacts"),
+    ("POST", "/v1/crm/contacts"),
+    ("PATCH", "/v1/crm/contacts/{id}"),
+    ("GET", "/v1/crm/opportunities"),
+    ("POST", "/v1/crm/opportunities"),
+    ("PATCH", "/v1/crm/opportunities/{id}"),
+    ("GET", "/v1/crm/calendars"),
+    ("GET", "/v1/crm/bookings"),
+    ("POST", "/v1/crm/bookings"),
+    ("POST", "/v1/crm/bookings/availability"),
+    ("PATCH", "/v1/crm/bookings/{id}"),
+    ("DELETE", "/v1/crm/bookings/{id}"),
+    ("GET", "/v1/crm/workflows"),
     ("GET", "/settings/keys"),
     ("POST", "/settings/keys"),
     ("POST", "/settings/keys/{id}/rotate"),
@@ -60,8 +73,11 @@ pub enum Routed {
 
 /// Looks a request up.
 pub fn route(method: &Method, path: &str) -> Routed {
+    // A path that is written out goes before one with a parameter, whatever its methods.
+    let written_out = ROUTES.iter().any(|(_, template)| *template == path);
+    let fits = |template: &str| if written_out { template == path } else { matches(template, path) };
     let methods: Vec<&'static str> =
-        ROUTES.iter().filter(|(_, template)| matches(template, path)).map(|(method, _)| *method).collect();
+        ROUTES.iter().filter(|(_, template)| fits(template)).map(|(method, _)| *method).collect();
     if methods.contains(&method.as_str()) {
         Routed::Known
     } else if methods.is_empty() {
@@ -91,6 +107,7 @@ mod tests {
     fn a_request_is_known_or_told_what_there_is() {
         assert_eq!(route(&Method::GET, "/v1/clients/c1"), Routed::Known);
         assert_eq!(route(&Method::HEAD, "/v1/clients/c1"), Routed::OtherMethods(vec!["GET", "PATCH"]));
+        assert_eq!(route(&Method::PATCH, "/v1/crm/bookings/availability"), Routed::OtherMethods(vec!["POST"]));
         assert_eq!(route(&Method::DELETE, "/v1/ping"), Routed::OtherMethods(vec!["GET"]));
         for path in ["/", "/v1", "/v1/clients/", "/v1/clients/a/b", "/V1/ping", "//v1/ping", "/v1/ping/", "/v1/%70ing"]
         {

@@ -1,4 +1,4 @@
-//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`.
+//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`: `contact_ref`.
 //!
 //! A claim is a lease with an owner token. Whoever writes under it states the token, so that a process which lost its lease changes
 //! nothing. Work that commits in a transaction moves its claim along in the same transaction: to the answer, or to a stage that says
@@ -9,7 +9,8 @@
 //! 3. `stage`, `answer`  Parts of the work's transaction.
 //! 4. `finish`   UpdateItem to the answer.
 //! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
-//! 6. `forget`   DeleteItem: the person whom the answer names is erased.
+//! 6. `about`    Query of `by_contact`: records whose answers show a contact.
+//! 7. `forget`   DeleteItem: the person whom the answer names is erased.
 
 use aws_sdk_dynamodb::types::{
     ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
@@ -21,7 +22,8 @@ use runtime::{BoxError, Environment, random_bytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
+use crate::contact_ref::ContactRef;
+use crate::db::{Db, Index, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
 use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 
@@ -60,7 +62,7 @@ pub enum Begun<S> {
     /// Work that died after it committed this stage.
     Staged(Claim, S),
     /// Work that may still be alive.
-    InProgress,
+    InProgress { same_payload: bool },
     /// Finished work.
     Answered { answer: Answer, same_payload: bool },
 }
@@ -81,6 +83,11 @@ struct Record {
     body: Option<Sealed>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    pk: ClaimKey,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -131,11 +138,18 @@ impl Claims {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });
-        match written.await? {
-            Written::Done(_) => Ok(Begun::Fresh(claim)),
-            Written::Refused(Some(old)) => self.standing(claim, old, fingerprint, now).await,
+        match written.await {
+            Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
+            Ok(Written::Refused(Some(old))) => self.standing(claim, old, fingerprint, now).await,
             // Deleted by TTL between the check and the answer.
-            Written::Refused(None) => Ok(Begun::InProgress),
+            Ok(Written::Refused(None)) => Ok(Begun::InProgress { same_payload: true }),
+            Err(error) => {
+                // It may have been taken all the same, and nobody would work under it.
+                if let Err(error) = self.release(&claim).await {
+                    tracing::warn!(%error, "a claim that may have been taken is left to lapse");
+                }
+                Err(error)
+            }
         }
     }
 
@@ -153,7 +167,7 @@ impl Claims {
             return Ok(Begun::Answered { answer, same_payload: old.fingerprint == fingerprint });
         }
         if old.lease_until > now.ms() {
-            return Ok(Begun::InProgress);
+            return Ok(Begun::InProgress { same_payload: old.fingerprint == fingerprint });
         }
         self.take_over(claim, &old, fingerprint, now).await
     }
@@ -192,7 +206,7 @@ impl Claims {
         });
         let taken = match written.await? {
             Written::Done(output) => output.attributes.unwrap_or_default(),
-            Written::Refused(_) => return Ok(Begun::InProgress),
+            Written::Refused(_) => return Ok(Begun::InProgress { same_payload: true }),
         };
         let taken: Record = from_item("claim", taken)?;
         match taken.stage {
@@ -214,14 +228,39 @@ impl Claims {
 
     /// The claim ends with an answer, together with the work that it is the answer to.
     pub(crate) fn answer(&self, claim: &Claim, answer: &Answer, keep: TimeDelta, now: Timestamp) -> TransactWriteItem {
+        self.answer_with(claim, answer, None, keep, now)
+    }
+
+    /// As [`Claims::answer`], where the answer shows a contact: who erases the contact finds the answer by it.
+    pub(crate) fn answer_about(
+        &self,
+        claim: &Claim,
+        answer: &Answer,
+        about: &ContactRef,
+        now: Timestamp,
+    ) -> TransactWriteItem {
+        self.answer_with(claim, answer, Some(about), RETENTION, now)
+    }
+
+    fn answer_with(
+        &self,
+        claim: &Claim,
+        answer: &Answer,
+        about: Option<&ContactRef>,
+        keep: TimeDelta,
+        now: Timestamp,
+    ) -> TransactWriteItem {
         let update = self
             .owned(claim)
-            .update_expression(ANSWER)
+            .update_expression(expression(about))
             .expression_attribute_names("#status", "status")
             .expression_attribute_values(":status", n(answer.status))
             .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
             .expression_attribute_values(":expires", n((now + keep).unix_s()));
-        updating(update)
+        updating(match about {
+            None => update,
+            Some(about) => update.expression_attribute_values(":about", s(about.to_string())),
+        })
     }
 
     fn owned(&self, claim: &Claim) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
@@ -233,19 +272,24 @@ impl Claims {
             .expression_attribute_values(":owner", s(&claim.owner))
     }
 
-    /// Records an answer. False: the claim was taken over in the meantime, and keeps what its new owner makes of it.
+    /// Records an answer, which shows the contact that it is `about` if it shows one. False: the claim was taken over in the meantime, and keeps what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
         answer: &Answer,
+        about: Option<&ContactRef>,
         keep: TimeDelta,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
+            let update = match about {
+                None => update,
+                Some(about) => update.expression_attribute_values(":about", s(about.to_string())),
+            };
             update
-                .update_expression(ANSWER)
+                .update_expression(expression(about))
                 .condition_expression("#owner = :owner")
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_names("#status", "status")
@@ -292,6 +336,13 @@ impl ClaimEraser {
         Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned() })
     }
 
+    /// The records whose answers show a contact, as far as the index knows them.
+    pub async fn about(&self, contact: &ContactRef) -> Result<Vec<ClaimKey>, StoreError> {
+        let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
+        let items = self.db.keys_in(&index, &contact.to_string()).await?;
+        items.into_iter().map(|item| from_item::<Named>("claim", item).map(|named| named.pk)).collect()
+    }
+
     /// Removes a record, its answer and its stage with it.
     pub async fn forget(&self, key: &ClaimKey) -> Result<(), StoreError> {
         write("DeleteItem", || {
@@ -304,7 +355,12 @@ impl ClaimEraser {
 }
 
 /// The stage goes with the answer: the password in it has no further use.
-const ANSWER: &str = "SET #status = :status, body = :body, expires_at = :expires REMOVE stage";
+fn expression(about: Option<&ContactRef>) -> &'static str {
+    match about {
+        None => "SET #status = :status, body = :body, expires_at = :expires REMOVE stage",
+        Some(_) => "SET #status = :status, body = :body, expires_at = :expires, contact_ref = :about REMOVE stage",
+    }
+}
 
 fn context(pk: &str, field: &str) -> String {
     format!("{pk}/{field}")

@@ -33,6 +33,14 @@ const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
 /// Keys that one BatchGetItem takes.
 const MAX_BATCH_KEYS: usize = 100;
 
+/// A global secondary index.
+pub(crate) struct Index<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) name: &'a str,
+    /// Its partition key.
+    pub(crate) hash: &'a str,
+}
+
 /// What goes wrong with a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -108,6 +116,29 @@ impl Db {
             }
         }
         Ok(found)
+    }
+
+    /// The keys of all items in one partition of an index, as far as the index knows them.
+    pub(crate) async fn keys_in(&self, index: &Index<'_>, value: &str) -> Result<Vec<Item>, StoreError> {
+        let mut found = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self.client.query().table_name(index.table).index_name(index.name);
+            let page = query
+                .key_condition_expression("#hash = :value")
+                .expression_attribute_names("#hash", index.hash)
+                .expression_attribute_values(":value", s(value))
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            found.extend(page.items.unwrap_or_default());
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(found);
+            }
+        }
     }
 
     /// Carries out all of the writes or none.

@@ -4,19 +4,26 @@
 
 mod audit;
 mod automation;
+pub mod booking;
+pub mod calendar;
 pub mod claim;
 pub mod client;
 pub mod contact;
+pub mod contact_ref;
 mod db;
 pub mod delivery;
 pub mod endpoint;
 pub mod held_by;
 pub mod key;
 pub mod login_link;
+pub mod opportunity;
 pub mod outbox;
+pub mod page;
+pub mod pipeline;
 mod programme;
 pub mod record;
 pub mod vault;
+pub mod workflow;
 pub mod workspace;
 
 pub use db::{Db, StoreError};

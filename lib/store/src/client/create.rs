@@ -16,7 +16,8 @@ use serde::Serialize;
 use crate::claim::{Answer, Claim, Claims};
 use crate::client::record::{Kept, Record, Traces, Versions};
 use crate::client::{Clients, email_pk, key};
-use crate::contact::{Lead, StoredContact};
+use crate::contact::StoredContact;
+use crate::contact_ref::ContactRef;
 use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
 use crate::held_by::Address;
 use crate::outbox::Content;
@@ -111,7 +112,7 @@ impl Clients {
         let coach = &new.client.coach_id;
         let email = Address { table: &self.table, key: key(&email_pk(new.email.key().as_str())) };
         let fact = Content::Fact(Box::new(new.fact.clone()));
-        let lead = new.lead.map(|lead| Lead { coach_id: coach.clone(), contact_id: lead.contact.id });
+        let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
         let traces = Traces { lead, claim: new.claim.1.key() };
         let kept = Kept { traces: Some(traces), ..Kept::default() };
         let mut writes = vec![
@@ -124,7 +125,11 @@ impl Clients {
         writes.extend(self.outbox.put_events(new.events.clone(), now).map(|write| (Part::Other, write)));
         writes.extend(new.team.map(|team| (Part::Team, self.workspaces.take_team_seat(team))));
         if let Some(lead) = new.lead {
-            let linked = Contact { client_id: Some(new.client.id.clone()), updated_at: now, ..lead.contact.clone() };
+            let linked = Contact {
+                client_id: Some(new.client.id.clone()),
+                updated_at: lead.known.later(now),
+                ..lead.contact().clone()
+            };
             let updated = Content::Fact(Box::new(OutgoingFact::contact_updated(coach, &linked)));
             writes.push((Part::Lead, self.contacts.link(coach, lead, &new.client.id, now)));
             writes.push((Part::Other, self.outbox.put(&updated, now)));

@@ -16,14 +16,26 @@ use super::standing::client_pk;
 use super::{Clients, MAX_ROUNDS, Standing, email_pk, key};
 use crate::audit;
 use crate::claim::ClaimKey;
+use crate::contact_ref::ContactRef;
 use crate::db::{StoreError, Transacted, deleting, from_item, n, putting, stand_back, to_item, write};
 use crate::held_by::Address;
 
 /// What is left to erase elsewhere.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Erased {
     /// The claim that holds the creation's answer.
     pub claim: Option<ClaimKey>,
+    /// The contact that the client was when it was made.
+    pub lead: Option<ContactRef>,
+}
+
+impl Erased {
+    const NOTHING: Self = Self { claim: None, lead: None };
+
+    fn of(traces: Option<&Traces>) -> Self {
+        let Some(traces) = traces else { return Self::NOTHING };
+        Self { claim: Some(traces.claim.clone()), lead: traces.lead.clone() }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -32,6 +44,9 @@ struct Tombstone {
     erased_at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimKey>,
+    /// Ids alone. Each pass of the erasure goes over what there is about the contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lead: Option<ContactRef>,
 }
 
 impl Clients {
@@ -39,24 +54,25 @@ impl Clients {
     pub async fn erase(&self, id: &ClientId, now: Timestamp) -> Result<Erased, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let (writes, claim) = match self.lookup.find(id).await? {
+            let (writes, left) = match self.lookup.find(id).await? {
                 Standing::Erased => return self.erased(id).await,
-                Standing::Unknown => (vec![self.put_tombstone(id, None, None, now)], None),
+                Standing::Unknown => (vec![self.put_tombstone(id, &Erased::NOTHING, None, now)], Erased::NOTHING),
                 Standing::Known(record) => {
-                    let claim = record.traces.as_ref().map(|traces| traces.claim.clone());
-                    (self.erasure(*record, now).await?, claim)
+                    let left = Erased::of(record.traces.as_ref());
+                    (self.erasure(*record, &left, now).await?, left)
                 }
             };
             if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Erased { claim });
+                return Ok(left);
             }
         }
         Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
     }
 
     async fn erased(&self, id: &ClientId) -> Result<Erased, StoreError> {
-        let Some(item) = self.lookup.item(&client_pk(id)).await? else { return Ok(Erased { claim: None }) };
-        Ok(Erased { claim: from_item::<Tombstone>("tombstone", item)?.claim })
+        let Some(item) = self.lookup.item(&client_pk(id)).await? else { return Ok(Erased::NOTHING) };
+        let Tombstone { claim, lead, .. } = from_item("tombstone", item)?;
+        Ok(Erased { claim, lead })
     }
 
     /// The claim is gone as well: its key, which was made of an address, goes from the tombstone.
@@ -73,12 +89,15 @@ impl Clients {
         Ok(())
     }
 
-    async fn erasure(&self, record: Record, now: Timestamp) -> Result<Vec<TransactWriteItem>, StoreError> {
-        let traces = record.traces.clone();
+    async fn erasure(
+        &self,
+        record: Record,
+        left: &Erased,
+        now: Timestamp,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let version = record.version;
         let client = record.into_client();
-        let claim = traces.as_ref().map(|traces| traces.claim.clone());
-        let mut writes = vec![self.put_tombstone(&client.id, claim, Some(version), now)];
+        let mut writes = vec![self.put_tombstone(&client.id, left, Some(version), now)];
         let workspace = self.workspaces.get(&client.coach_id).await?;
         if let Some(workspace) = &workspace {
             let mut seats = Seats::default();
@@ -92,8 +111,8 @@ impl Clients {
         writes.extend(self.untold(&client));
         let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&format!("INTAKE#{}", client.id))));
         writes.push(deleting(intake));
-        if let Some(Traces { lead: Some(lead), .. }) = &traces {
-            writes.extend(self.contacts.erasure(lead, &client.id).await?);
+        if let Some(lead) = &left.lead {
+            writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, now).await?);
         }
         let trail = audit::record(self.workspaces.table(), &client.coach_id, "client.erased", client.id.as_str(), now);
         writes.push(trail);
@@ -110,14 +129,9 @@ impl Clients {
         [event.as_str(), fact.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 
-    fn put_tombstone(
-        &self,
-        id: &ClientId,
-        claim: Option<ClaimKey>,
-        version: Option<u64>,
-        now: Timestamp,
-    ) -> TransactWriteItem {
-        let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim };
+    fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> TransactWriteItem {
+        let Erased { claim, lead } = left.clone();
+        let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim, lead };
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&tombstone)));
         putting(match version {
             None => put.condition_expression("attribute_not_exists(pk)"),

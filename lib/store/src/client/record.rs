@@ -9,7 +9,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::claim::ClaimKey;
-use crate::contact::Lead;
+use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub(super) struct Record {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Traces {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) lead: Option<Lead>,
+    pub(super) lead: Option<ContactRef>,
     pub(super) claim: ClaimKey,
 }
 

@@ -1,0 +1,215 @@
+//! Table `crm`, what stands on calendars. pk `COACH#<coach_id>`.
+//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` while it is confirmed and on a calendar.
+//! GSI `by_contact`: `contact_ref` while it is with somebody. Whoever changes the record raises its `version`.
+//! sk `BUSY#..`: what takes time (module `bucket`).
+//!
+//! 1. `page`          Query of `listed`, consistent.
+//! 2. `read_booking`  BatchGetItem of the contact and the buckets around a date; beside it GetItem of the calendar.
+//!    `read_change`   The same with the event, for a move; beside it Query of all calendars.
+//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were, what the
+//!    application is told, the recorded answer (module `change`).
+//! 4. `save`          Transaction on the event's version alone: what the application tells has happened (module `feed`).
+//! 5. `tell_conflicts` Reads the buckets again, then a transaction: what is told of the overlaps, and the mark goes (module `conflict`).
+//! 6. `busy_between`  Query of buckets beside a read of the one of long events.
+
+mod bucket;
+mod change;
+mod conflict;
+mod feed;
+
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use domain::booking::{BookingStatus, CalendarEvent};
+use domain::busy::Span;
+use domain::calendar::Buffers;
+use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::{Deserialize, Serialize};
+
+use crate::calendar::Calendars;
+use crate::contact::Contacts;
+use crate::contact_ref::ContactRef;
+use crate::db::{Db, Item, StoreError, from_item, n, putting, s, to_item};
+use crate::outbox::Outbox;
+use crate::page::{Listed, Listing, PageRequest};
+use crate::workspace::partition;
+
+pub use bucket::BusyTimes;
+pub use change::{BookingRead, ChangeRead, Committed, Write};
+pub use feed::{EventFact, SavedEvent};
+
+/// How often a change that met others is decided.
+pub const MAX_ROUNDS: u32 = 12;
+
+/// An event as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredEvent {
+    pub event: CalendarEvent,
+    version: u64,
+    /// The write of the API that it is left as.
+    changed_by: Option<String>,
+    /// The fact that put it where it is, as long as what it overlaps there has not been told.
+    conflict_check: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    pk: String,
+    sk: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    listed: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contact_ref: Option<String>,
+    id: CalendarEventId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    calendar_id: Option<CalendarId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lead_id: Option<ContactId>,
+    starts_at: i64,
+    ends_at: i64,
+    status: BookingStatus,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    buffers: Option<Buffers>,
+    created_at: i64,
+    updated_at: i64,
+    told_at: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cancelled_at: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    changed_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    conflict_check: Option<String>,
+    version: u64,
+}
+
+/// Bookings and private entries in the CRM table.
+#[derive(Clone)]
+pub struct Bookings {
+    db: Db,
+    table: String,
+    calendars: Calendars,
+    contacts: Contacts,
+    outbox: Outbox,
+}
+
+impl Bookings {
+    /// The table that `CRM_TABLE` names.
+    pub fn new(
+        env: &Environment,
+        db: &Db,
+        calendars: &Calendars,
+        contacts: &Contacts,
+        outbox: &Outbox,
+    ) -> Result<Self, BoxError> {
+        let table = env.config().get("CRM_TABLE")?.to_owned();
+        let (calendars, contacts, outbox) = (calendars.clone(), contacts.clone(), outbox.clone());
+        Ok(Self { db: db.clone(), table, calendars, contacts, outbox })
+    }
+
+    /// A page of the bookings that are not cancelled.
+    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<CalendarEvent>, StoreError> {
+        let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
+        let page = listing.page(&self.db, coach, request).await?;
+        page.try_map(|item| StoredEvent::from_item(item).map(|stored| stored.event))
+    }
+
+    async fn event(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<StoredEvent>, StoreError> {
+        let found = self.db.read(&self.table, vec![event_key(coach, id)]).await?.pop();
+        found.map(StoredEvent::from_item).transpose()
+    }
+
+    /// The event comes to be this, unless it is no longer as it was found.
+    fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> TransactWriteItem {
+        let put = Put::builder().table_name(&self.table).set_item(Some(stored.to_item(coach)));
+        let Some(found) = found else { return putting(put.condition_expression("attribute_not_exists(pk)")) };
+        let put = put.expression_attribute_values(":version", n(found.version));
+        putting(match &found.conflict_check {
+            None => put.condition_expression("version = :version AND attribute_not_exists(conflict_check)"),
+            Some(mark) => put
+                .condition_expression("version = :version AND conflict_check = :mark")
+                .expression_attribute_values(":mark", s(mark)),
+        })
+    }
+}
+
+/// Where lists find bookings.
+const LISTED_PREFIX: &str = "BOOKING#";
+
+impl StoredEvent {
+    /// An event that is about to be.
+    fn new(event: CalendarEvent) -> Self {
+        Self { event, version: 1, changed_by: None, conflict_check: None }
+    }
+
+    /// The event after a change.
+    fn changed(&self, event: CalendarEvent) -> Self {
+        Self { event, version: self.version + 1, ..self.clone() }
+    }
+
+    fn from_item(item: Item) -> Result<Self, StoreError> {
+        let record: Record = from_item("calendar event", item)?;
+        let at = Timestamp::from_ms;
+        let event = CalendarEvent {
+            id: record.id,
+            calendar_id: record.calendar_id,
+            lead_id: record.lead_id,
+            span: Span { starts_at: at(record.starts_at), ends_at: at(record.ends_at) },
+            status: record.status,
+            buffers: record.buffers,
+            created_at: at(record.created_at),
+            updated_at: at(record.updated_at),
+            told_at: at(record.told_at),
+            moved_at: record.moved_at.map(at),
+            cancelled_at: record.cancelled_at.map(at),
+        };
+        let Record { version, changed_by, conflict_check, .. } = record;
+        Ok(Self { event, version, changed_by, conflict_check })
+    }
+
+    fn to_item(&self, coach: &CoachId) -> Item {
+        let event = &self.event;
+        let is_listed = event.is_confirmed() && event.is_booking();
+        to_item(&Record {
+            pk: partition(coach),
+            sk: event_sk(event.id),
+            listed: is_listed.then(|| format!("{LISTED_PREFIX}{}", event.id)),
+            contact_ref: event.lead_id.map(|lead| ContactRef::new(coach, lead).to_string()),
+            id: event.id,
+            calendar_id: event.calendar_id,
+            lead_id: event.lead_id,
+            starts_at: event.span.starts_at.ms(),
+            ends_at: event.span.ends_at.ms(),
+            status: event.status,
+            buffers: event.buffers,
+            created_at: event.created_at.ms(),
+            updated_at: event.updated_at.ms(),
+            told_at: event.told_at.ms(),
+            moved_at: event.moved_at.map(Timestamp::ms),
+            cancelled_at: event.cancelled_at.map(Timestamp::ms),
+            changed_by: self.changed_by.clone(),
+            conflict_check: self.conflict_check.clone(),
+            version: self.version,
+        })
+    }
+}
+
+/// Sort keys of events begin with it.
+const EVENT_PREFIX: &str = "EVENT#";
+
+fn event_sk(id: CalendarEventId) -> String {
+    format!("{EVENT_PREFIX}{id}")
+}
+
+fn event_key(coach: &CoachId, id: CalendarEventId) -> Item {
+    key(coach, &event_sk(id))
+}
+
+fn key(coach: &CoachId, sk: &str) -> Item {
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))])
+}
+
+fn sk_of(item: &Item) -> &str {
+    item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str)
+}

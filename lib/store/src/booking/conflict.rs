@@ -1,0 +1,108 @@
+//! Overlaps that the application has caused. The transaction that puts an event somewhere leaves a mark on it. Then the buckets are read:
+//! whatever was booked before that transaction is in them, and whatever is booked after it finds the event. What is found is told in the
+//! transaction that takes the mark away, so that it is told once, however often the fact comes.
+
+use aws_sdk_dynamodb::types::Update;
+use chrono_tz::Tz;
+use domain::booking::CalendarEvent;
+use domain::id::{CalendarEventId, CoachId};
+use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+
+use crate::booking::{Bookings, StoredEvent, event_key};
+use crate::calendar::{StoredCalendar, zone_of};
+use crate::db::{StoreError, Transacted, s, updating};
+use crate::outbox::Content;
+
+/// Most overlaps of one event that are told.
+const MAX_CONFLICTS: usize = 20;
+
+impl Bookings {
+    /// Tells what a marked event overlaps and takes the mark away; how many overlaps there are. Of two bookings, the one that was there is
+    /// told of.
+    pub(super) async fn tell_conflicts(
+        &self,
+        coach: &CoachId,
+        marked: &StoredEvent,
+        zone: Tz,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let Some(mark) = &marked.conflict_check else { return Ok(0) };
+        let event = &marked.event;
+        let others = self.overlapping(coach, event, now).await?;
+        let calendars = if others.is_empty() { Vec::new() } else { self.calendars.all(coach).await? };
+        let facts: Vec<OutgoingFact> =
+            others.iter().filter_map(|other| conflict(coach, event, other, &calendars, zone)).collect();
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(event_key(coach, event.id)))
+            .update_expression("REMOVE conflict_check")
+            .condition_expression("conflict_check = :mark")
+            .expression_attribute_values(":mark", s(mark));
+        let mut writes = vec![updating(update)];
+        writes.extend(facts.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), now)));
+        match self.db.transact(&writes).await? {
+            Transacted::Done => Ok(facts.len()),
+            // Somebody else was here.
+            Transacted::Refused(_) => Ok(0),
+        }
+    }
+
+    /// What overlaps an event and is not over, where one of the two at least is a booking; in the order of their starts.
+    async fn overlapping(
+        &self,
+        coach: &CoachId,
+        event: &CalendarEvent,
+        now: Timestamp,
+    ) -> Result<Vec<CalendarEvent>, StoreError> {
+        let lasts = |event: &CalendarEvent| event.is_confirmed() && event.span.ends_at > now;
+        if !lasts(event) || event.span.is_empty() {
+            return Ok(Vec::new());
+        }
+        let days = [event.span.starts_at.max(now), event.span.ends_at].map(|at| at.utc().date_naive());
+        let busy = self.busy_between(coach, (days[0], days[1])).await?;
+        let mut near: Vec<_> = busy
+            .entries()
+            .filter(|(id, busy)| *id != event.id && busy.span.overlaps(event.span) && busy.span.ends_at > now)
+            .map(|(id, busy)| (busy.span, id))
+            .collect();
+        near.sort_unstable();
+        let mut found = Vec::new();
+        for chunk in near.chunks(MAX_CONFLICTS) {
+            let ids: Vec<CalendarEventId> = chunk.iter().map(|(_, id)| *id).collect();
+            let read = self.events(coach, &ids).await?;
+            let counts = |other: &CalendarEvent| {
+                lasts(other) && other.span.overlaps(event.span) && (event.is_booking() || other.is_booking())
+            };
+            found.extend(read.into_iter().filter(counts));
+            if found.len() >= MAX_CONFLICTS {
+                break;
+            }
+        }
+        found.truncate(MAX_CONFLICTS);
+        Ok(found)
+    }
+
+    async fn events(&self, coach: &CoachId, ids: &[CalendarEventId]) -> Result<Vec<CalendarEvent>, StoreError> {
+        let items = self.db.read(&self.table, ids.iter().map(|id| event_key(coach, *id)).collect()).await?;
+        let events = items.into_iter().map(|item| StoredEvent::from_item(item).map(|stored| stored.event));
+        let mut events = events.collect::<Result<Vec<_>, _>>()?;
+        events.sort_by_key(|event| (event.span, event.id));
+        Ok(events)
+    }
+}
+
+/// What is told of an event that came over another.
+fn conflict(
+    coach: &CoachId,
+    event: &CalendarEvent,
+    other: &CalendarEvent,
+    calendars: &[StoredCalendar],
+    zone: Tz,
+) -> Option<OutgoingFact> {
+    let view = |event: &CalendarEvent| event.view(zone_of(calendars, event.calendar_id, zone));
+    match view(other) {
+        Some(booking) => Some(OutgoingFact::booking_conflict(coach, &booking, event)),
+        None => Some(OutgoingFact::booking_conflict(coach, &view(event)?, other)),
+    }
+}

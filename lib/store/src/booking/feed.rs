@@ -1,0 +1,113 @@
+//! What the application tells of events. It has happened: it is stored whatever it overlaps, and waits for no version but its own.
+
+use chrono_tz::Tz;
+use domain::booking::CalendarEvent;
+use domain::busy::feed_writes;
+use domain::fact::CalendarEventSaved;
+use domain::id::{ContactId, FactId};
+use domain::time::Timestamp;
+use futures::future::try_join3;
+
+use crate::booking::{Bookings, MAX_ROUNDS, StoredEvent};
+use crate::calendar::StoredCalendar;
+use crate::contact::Standing;
+use crate::db::{StoreError, Transacted, stand_back};
+
+/// What came of a fact about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SavedEvent {
+    /// It is stored without the buffers of its calendar, which has not been seen yet: it has to be stored again.
+    pub is_provisional: bool,
+    /// How many overlaps with bookings were told.
+    pub conflicts: usize,
+}
+
+/// A fact about an event.
+#[derive(Debug, Clone, Copy)]
+pub struct EventFact<'a> {
+    pub id: &'a FactId,
+    pub saved: &'a CalendarEventSaved,
+    pub at: Timestamp,
+    /// Stored without telling of overlaps.
+    pub backfill: bool,
+}
+
+impl Bookings {
+    /// Stores an event as the application has it, unless a newer state is stored, and tells of the bookings that it overlaps where it has
+    /// not been before. `zone` is the workspace's.
+    pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<SavedEvent, StoreError> {
+        let (coach, saved) = (&fact.saved.coach_id, fact.saved);
+        let mut conflicts = 0;
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let (mut found, calendar, lead) = self.around(saved).await?;
+            // Whoever put it where it is died before it told what it overlaps there.
+            if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
+                conflicts += self.tell_conflicts(coach, marked, zone, now).await?;
+                marked.conflict_check = None;
+            }
+            let known = found.as_ref().map(|found| &found.event);
+            let calendar = calendar.as_ref().map(|found| &found.calendar);
+            let Some(event) = CalendarEvent::told(saved, fact.at, known, (calendar, lead), now) else {
+                return Ok(SavedEvent { is_provisional: false, conflicts });
+            };
+            let is_provisional = event.buffers.is_none();
+            if known == Some(&event) {
+                return Ok(SavedEvent { is_provisional, conflicts });
+            }
+            let mark = (!fact.backfill && is_put_there(known, &event)).then(|| fact.id.to_string());
+            let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
+            let mut writes = vec![self.put(coach, &stored, found.as_ref())];
+            let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
+            if old != new {
+                let buckets = feed_writes(old.map(|busy| busy.span), new.as_ref());
+                writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event.id, bucket)));
+            }
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                if stored.conflict_check.is_some() {
+                    conflicts += self.tell_conflicts(coach, &stored, zone, now).await?;
+                }
+                return Ok(SavedEvent { is_provisional, conflicts });
+            }
+        }
+        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the event kept changing".into() })
+    }
+
+    /// What is known of the event, its calendar, and the contact that it is with. The contact of one who is erased is nobody.
+    async fn around(
+        &self,
+        saved: &CalendarEventSaved,
+    ) -> Result<(Option<StoredEvent>, Option<StoredCalendar>, Option<ContactId>), StoreError> {
+        let coach = &saved.coach_id;
+        let calendar = async {
+            match saved.calendar_id {
+                Some(id) => self.calendars.get(coach, id).await,
+                None => Ok(None),
+            }
+        };
+        let lead = async {
+            match saved.lead_id {
+                Some(lead) => Ok(match self.contacts.standing(coach, lead).await? {
+                    Standing::Erased => None,
+                    Standing::Live(_) | Standing::Merged { .. } | Standing::Unknown => Some(lead),
+                }),
+                None => Ok(None),
+            }
+        };
+        try_join3(self.event(coach, saved.event_id), calendar, lead).await
+    }
+}
+
+/// The event as it is to be stored next.
+fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
+    match found {
+        None => StoredEvent::new(event.clone()),
+        Some(found) => found.changed(event.clone()),
+    }
+}
+
+/// Whether an event comes to take time that it did not take before.
+fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent) -> bool {
+    let new = event.busy().map(|busy| busy.span);
+    new.is_some() && known.and_then(CalendarEvent::busy).map(|busy| busy.span) != new
+}

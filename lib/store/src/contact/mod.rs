@@ -1,0 +1,213 @@
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was merged away or
+//! erased. sk `EMAIL#<lower-cased>` and `PHONE#<E.164>`: the live contacts with that address (module `held_by`).
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their lower-cased address. GSI `by_contact`: what is
+//! about a contact, those merged into it included.
+//!
+//! 1. `page`       Query `listed`.
+//! 2. `with_email` Query `by_email`: the oldest of those who have the address.
+//! 3. `create`     Transaction: the address, which one alone can take, record, fact, answer.
+//! 4. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
+//! 5. `change`     Transaction on the version read: record, fact, answer.
+//! 6. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
+//! 7. `link`       Part of a client's creation: the contact becomes that client.
+//! 8. `save`       Read, then a transaction on the version read: the record and its addresses.
+//! 9. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
+//! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query `by_contact` and a
+//!     write for each thing about it.
+
+mod erase;
+mod feed;
+mod record;
+mod standing;
+mod write;
+
+use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use domain::email::EmailKey;
+use domain::id::{ClientId, CoachId, ContactId};
+use domain::phone::PhoneKey;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::Serialize;
+
+pub use feed::Merged;
+pub use record::StoredContact;
+pub use standing::Standing;
+pub(crate) use standing::contact_key;
+pub use write::{Changed, Created, Telling};
+
+use crate::db::{Db, Item, StoreError, n, putting, read_failed, s, to_item, updating};
+use crate::held_by::{Address, Holders};
+use crate::page::{Listed, Listing, PageRequest};
+use crate::workspace::partition;
+use record::Stored;
+
+/// How often a change that lost a race is decided anew.
+const MAX_ROUNDS: u32 = 10;
+
+/// The contacts in the CRM table.
+#[derive(Clone)]
+pub struct Contacts {
+    db: Db,
+    table: String,
+}
+
+impl Contacts {
+    /// The table that `CRM_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("CRM_TABLE")?.to_owned() })
+    }
+
+    /// A page of a coach's live contacts.
+    pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredContact>, StoreError> {
+        let listing = Listing { table: &self.table, index: Some("listed"), prefix: CONTACT };
+        listing.page(&self.db, coach, request).await?.try_map(live)
+    }
+
+    /// The live contact with that address. Of several that the application has told of it is the one that was known first, and of those
+    /// that came at the same instant the one with the least id.
+    pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
+        let mut found: Vec<StoredContact> = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self.db.client().query().table_name(&self.table).index_name("by_email");
+            let page = query
+                .key_condition_expression("pk = :pk AND email_key = :email")
+                .expression_attribute_values(":pk", s(partition(coach)))
+                .expression_attribute_values(":email", s(email.as_str()))
+                .consistent_read(true)
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            for item in page.items.unwrap_or_default() {
+                found.push(live(item)?);
+            }
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(found.into_iter().min_by_key(|stored| (stored.contact().created_at, stored.contact().id)));
+            }
+        }
+    }
+
+    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone. A contact that has become
+    /// another client is nobody's lead.
+    pub async fn find_lead(
+        &self,
+        coach: &CoachId,
+        email: &EmailKey,
+        phone: Option<&PhoneKey>,
+    ) -> Result<Option<StoredContact>, StoreError> {
+        let email_sk = email_sk(email.as_str());
+        let phone_sk = phone.map(|phone| phone_sk(phone.as_str()));
+        let wanted = std::iter::once(email_sk.clone()).chain(phone_sk).collect();
+        let mut found = self.read(coach, wanted).await?;
+        let by_email = found.iter().position(|item| sk_of(item) == email_sk);
+        let Some(address) = by_email.or(if found.is_empty() { None } else { Some(0) }) else { return Ok(None) };
+        let holders = Holders::from_item(found.swap_remove(address))?;
+        let mut free: Vec<StoredContact> = Vec::new();
+        for item in self.read(coach, holders.all().map(|id| format!("{CONTACT}{id}")).collect()).await? {
+            match Stored::from_item(item)? {
+                Stored::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
+                Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
+            }
+        }
+        Ok(free.into_iter().min_by_key(|stored| stored.contact().id))
+    }
+
+    /// The contact as it was read becomes the client. Nothing else of it changes.
+    pub(crate) fn link(
+        &self,
+        coach: &CoachId,
+        found: &StoredContact,
+        client: &ClientId,
+        now: Timestamp,
+    ) -> TransactWriteItem {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(coach, &contact_sk(found.contact().id))))
+            .update_expression("SET clientId = :client, updatedAt = :now ADD version :one")
+            .condition_expression("version = :version")
+            .expression_attribute_values(":client", s(client.as_str()))
+            .expression_attribute_values(":version", n(found.version))
+            .expression_attribute_values(":now", s(found.known.later(now).to_string()))
+            .expression_attribute_values(":one", n(1));
+        updating(update)
+    }
+
+    /// Puts a contact's item in the place of the one with that version, or where there is none.
+    fn put<R: Serialize>(&self, record: &R, version: Option<u64>) -> TransactWriteItem {
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(record)));
+        let put = match version {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(version) => {
+                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
+            }
+        };
+        putting(put)
+    }
+
+    /// Writes that take a contact from its old addresses to its new ones.
+    async fn move_addresses(
+        &self,
+        coach: &CoachId,
+        contact: ContactId,
+        (old, new): ([Option<String>; 2], [Option<String>; 2]),
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let moves: Vec<_> = old.into_iter().zip(new).filter(|(old, new)| old != new).collect();
+        let wanted: Vec<String> = moves.iter().flat_map(|(old, new)| old.iter().chain(new)).cloned().collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let items = self.read(coach, wanted).await?;
+        let holders_of = |sk: &str| -> Result<Option<Holders>, StoreError> {
+            items.iter().find(|item| sk_of(item) == sk).cloned().map(Holders::from_item).transpose()
+        };
+        let id = contact.to_string();
+        let mut writes = Vec::new();
+        for (old, new) in &moves {
+            if let Some(old) = old {
+                writes.extend(self.address(coach, old).leave(holders_of(old)?.as_ref(), &id));
+            }
+            if let Some(new) = new {
+                writes.extend(self.address(coach, new).join(holders_of(new)?.as_ref(), &id));
+            }
+        }
+        Ok(writes)
+    }
+
+    fn address(&self, coach: &CoachId, sk: &str) -> Address<'_> {
+        Address { table: &self.table, key: key(coach, sk) }
+    }
+
+    /// Items of the coach's partition, in no order.
+    async fn read(&self, coach: &CoachId, sks: Vec<String>) -> Result<Vec<Item>, StoreError> {
+        self.db.read(&self.table, sks.iter().map(|sk| key(coach, sk)).collect()).await
+    }
+}
+
+const CONTACT: &str = "CONTACT#";
+
+fn contact_sk(contact: ContactId) -> String {
+    format!("{CONTACT}{contact}")
+}
+
+fn email_sk(email: &str) -> String {
+    format!("EMAIL#{email}")
+}
+
+fn phone_sk(phone: &str) -> String {
+    format!("PHONE#{phone}")
+}
+
+fn key(coach: &CoachId, sk: &str) -> Item {
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))])
+}
+
+fn sk_of(item: &Item) -> &str {
+    item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str)
+}
+
+fn live(item: Item) -> Result<StoredContact, StoreError> {
+    crate::db::from_item("contact", item)
+}

@@ -1,0 +1,137 @@
+//! What stands under a contact's key: a live contact, one that was merged away, or one that was erased.
+
+use domain::contact::{Contact, KnownContact};
+use domain::email::Email;
+use domain::id::{ClientId, CoachId, ContactId};
+use domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::{contact_sk, email_sk, phone_sk};
+use crate::contact_ref::ContactRef;
+use crate::db::{Item, StoreError, from_item};
+use crate::workspace::partition;
+
+/// A live contact as stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct StoredContact {
+    pk: String,
+    sk: String,
+    /// Lists show what has it.
+    listed: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    email_key: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    phone_key: Option<String>,
+    #[serde(flatten)]
+    pub known: KnownContact,
+    pub(super) version: u64,
+}
+
+impl StoredContact {
+    /// A contact that has not been stored before.
+    pub(super) fn first(coach: &CoachId, known: KnownContact, phone_key: Option<String>) -> Self {
+        let sk = contact_sk(known.contact.id);
+        let email_key = known.contact.email.as_ref().map(|email| email.key().as_str().to_owned());
+        Self { pk: partition(coach), listed: sk.clone(), sk, email_key, phone_key, known, version: 1 }
+    }
+
+    /// The contact as it is next.
+    pub(super) fn next(&self, known: KnownContact, phone_key: Option<String>) -> Self {
+        let email_key = known.contact.email.as_ref().map(Email::key).map(|key| key.as_str().to_owned());
+        Self { email_key, phone_key, known, version: self.version + 1, ..self.clone() }
+    }
+
+    /// The contact as it is next, by what the API says of it: its phone stays.
+    pub(super) fn changed(&self, known: KnownContact) -> Self {
+        self.next(known, self.phone_key.clone())
+    }
+
+    /// The contact as the API shows it.
+    pub fn contact(&self) -> &Contact {
+        &self.known.contact
+    }
+
+    /// Sort keys of its e-mail's and its phone's items.
+    pub(super) fn addresses(&self) -> [Option<String>; 2] {
+        [self.email_key.as_deref().map(email_sk), self.phone_key.as_deref().map(phone_sk)]
+    }
+}
+
+/// What is left of a contact that was merged away: ids and dates.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct MergedContact {
+    pk: String,
+    sk: String,
+    pub(super) merged_into: ContactId,
+    /// When that was said.
+    pub(super) merged_at: Timestamp,
+    /// The contact that it was merged into: who erases that one finds this one by it.
+    contact_ref: String,
+    /// The client that it was, until the contact that it lives on as has been seen and takes the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) client_id: Option<ClientId>,
+    pub(super) version: u64,
+}
+
+impl MergedContact {
+    pub(super) fn new(own: &ContactRef, merged_into: ContactId, merged_at: Timestamp, version: u64) -> Self {
+        let contact_ref = ContactRef::new(&own.coach_id, merged_into).to_string();
+        let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
+        Self { pk, sk, merged_into, merged_at, contact_ref, client_id: None, version }
+    }
+
+    /// Whether another says nothing new.
+    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+        (self.merged_into, self.merged_at, &self.client_id) == (other.merged_into, other.merged_at, &other.client_id)
+    }
+}
+
+/// What is left of a contact that was erased: ids and dates.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct ErasedContact {
+    pk: String,
+    sk: String,
+    erased_at: Timestamp,
+    /// Where it had been merged away.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    merged_into: Option<ContactId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    contact_ref: Option<String>,
+}
+
+impl ErasedContact {
+    pub(super) fn new(own: &ContactRef, merged_into: Option<ContactId>, erased_at: Timestamp) -> Self {
+        let contact_ref = merged_into.map(|into| ContactRef::new(&own.coach_id, into).to_string());
+        let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
+        Self { pk, sk, erased_at, merged_into, contact_ref }
+    }
+}
+
+/// What stands under a contact's key.
+#[derive(Debug, Clone)]
+pub(super) enum Stored {
+    Live(Box<StoredContact>),
+    Merged(MergedContact),
+    Erased(ErasedContact),
+}
+
+impl Stored {
+    pub(super) fn from_item(item: Item) -> Result<Self, StoreError> {
+        if item.contains_key("erased_at") {
+            return from_item("contact", item).map(Self::Erased);
+        }
+        if item.contains_key("merged_into") {
+            return from_item("contact", item).map(Self::Merged);
+        }
+        from_item("contact", item).map(Box::new).map(Self::Live)
+    }
+
+    /// The contact that it was merged into.
+    pub(super) fn merged_into(&self) -> Option<ContactId> {
+        match self {
+            Self::Live(_) => None,
+            Self::Merged(merged) => Some(merged.merged_into),
+            Self::Erased(erased) => erased.merged_into,
+        }
+    }
+}

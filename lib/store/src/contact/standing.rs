@@ -1,0 +1,110 @@
+//! Where a contact stands, for whoever writes something about it.
+
+use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
+use domain::id::{CoachId, ContactId};
+
+use super::record::{Stored, StoredContact};
+use super::{Contacts, contact_sk, key};
+use crate::db::{Item, StoreError, checking};
+
+/// What is known of a contact.
+#[derive(Debug, Clone)]
+pub enum Standing {
+    /// Nothing, yet.
+    Unknown,
+    Live(Box<StoredContact>),
+    /// It lives on as another.
+    Merged {
+        into: ContactId,
+    },
+    /// Nothing about it comes back.
+    Erased,
+}
+
+impl Standing {
+    /// Where a contact stands by the item under its key, for which `None` stands where there is none. `into` is then the contact that it
+    /// was merged into, which may have been merged in turn: [`Contacts::lives_as`] goes to the end.
+    pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
+        Ok(match item.map(Stored::from_item).transpose()? {
+            None => Self::Unknown,
+            Some(Stored::Live(contact)) => Self::Live(contact),
+            Some(Stored::Merged(merged)) => Self::Merged { into: merged.merged_into },
+            Some(Stored::Erased(_)) => Self::Erased,
+        })
+    }
+}
+
+/// The key of a contact's item.
+pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
+    key(coach, &contact_sk(contact))
+}
+
+impl Contacts {
+    /// Part of a transaction: the contact is known, and neither merged away nor erased.
+    pub(crate) fn check_live(&self, coach: &CoachId, contact: ContactId) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(contact_key(coach, contact)))
+            .condition_expression("attribute_exists(listed)");
+        checking(check)
+    }
+
+    /// Part of a transaction: the contact is not erased, whether or not it has been seen.
+    pub(crate) fn check_not_erased(&self, coach: &CoachId, contact: ContactId) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(contact_key(coach, contact)))
+            .condition_expression("attribute_not_exists(erased_at)");
+        checking(check)
+    }
+
+    /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not been seen yet.
+    /// A contact that was merged into an erased one is as good as erased.
+    pub async fn standing(&self, coach: &CoachId, contact: ContactId) -> Result<Standing, StoreError> {
+        let mut chain = self.chain(coach, contact).await?;
+        if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) {
+            return Ok(Standing::Erased);
+        }
+        Ok(match chain.pop() {
+            Some((end, Some(Stored::Live(live)))) if end == contact => Standing::Live(live),
+            Some((end, _)) if end != contact => Standing::Merged { into: end },
+            _ => Standing::Unknown,
+        })
+    }
+
+    /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is erased, or has not been
+    /// seen.
+    pub async fn lives_as(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
+        Ok(match self.standing(coach, contact).await? {
+            Standing::Live(_) => Some(contact),
+            Standing::Merged { into } => Some(into),
+            Standing::Unknown | Standing::Erased => None,
+        })
+    }
+
+    /// A contact and those that it lives on as, one after the other, with what stands under their keys. Nobody is in it twice: no merge
+    /// closes a circle.
+    pub(super) async fn chain(
+        &self,
+        coach: &CoachId,
+        first: ContactId,
+    ) -> Result<Vec<(ContactId, Option<Stored>)>, StoreError> {
+        let mut chain = Vec::new();
+        let mut next = Some(first);
+        while let Some(id) = next {
+            if chain.iter().any(|(other, _)| *other == id) {
+                return Err(StoreError::corrupt("contact", "merges go round in a circle"));
+            }
+            let stored = self.find(coach, id).await?;
+            next = stored.as_ref().and_then(Stored::merged_into);
+            chain.push((id, stored));
+        }
+        Ok(chain)
+    }
+
+    /// What stands under a contact's key.
+    pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<Stored>, StoreError> {
+        let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
+        found.map(Stored::from_item).transpose()
+    }
+}

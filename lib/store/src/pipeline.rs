@@ -1,0 +1,96 @@
+//! Table `workspaces`, pipelines. pk `COACH#<coach_id>`, sk `PIPELINE#<pipeline_id>`: the record, and when it was said.
+//!
+//! 1. `get`  GetItem, consistent.
+//! 2. `all`  Query, consistent.
+//! 3. `save` UpdateItem, unless what is stored is newer.
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use domain::id::{CoachId, PipelineId};
+use domain::pipeline::Pipeline;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::Deserialize;
+
+use crate::db::{Db, Item, StoreError, Written, from_item, n, read_failed, s, to_attribute, write};
+use crate::workspace::partition;
+
+/// What the sort keys of pipelines begin with.
+const PREFIX: &str = "PIPELINE#";
+
+#[derive(Deserialize)]
+struct Record {
+    pipeline: Pipeline,
+}
+
+/// The pipelines in the workspaces table.
+#[derive(Clone)]
+pub struct Pipelines {
+    db: Db,
+    table: String,
+}
+
+impl Pipelines {
+    /// The table that `WORKSPACES_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("WORKSPACES_TABLE")?.to_owned() })
+    }
+
+    /// A pipeline of a coach.
+    pub async fn get(&self, coach: &CoachId, id: &PipelineId) -> Result<Option<Pipeline>, StoreError> {
+        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id)));
+        let got = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        got.map_err(|error| read_failed("GetItem", error))?.item.map(pipeline).transpose()
+    }
+
+    /// All pipelines of a coach.
+    pub async fn all(&self, coach: &CoachId) -> Result<Vec<Pipeline>, StoreError> {
+        let mut found = Vec::new();
+        let mut start = None;
+        loop {
+            let query = self.db.client().query().table_name(&self.table);
+            let page = query
+                .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+                .expression_attribute_values(":pk", s(partition(coach)))
+                .expression_attribute_values(":prefix", s(PREFIX))
+                .consistent_read(true)
+                .set_exclusive_start_key(start)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+                .await
+                .map_err(|error| read_failed("Query", error))?;
+            for item in page.items.unwrap_or_default() {
+                found.push(pipeline(item)?);
+            }
+            start = page.last_evaluated_key;
+            if start.is_none() {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
+    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: Timestamp) -> Result<(), StoreError> {
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table);
+            update
+                .set_key(Some(key(coach, &pipeline.pipeline_id)))
+                .update_expression("SET pipeline = :pipeline, saved_at = :at")
+                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
+                .expression_attribute_values(":pipeline", to_attribute(pipeline))
+                .expression_attribute_values(":at", n(said_at.ms()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) | Written::Refused(_) => Ok(()),
+        }
+    }
+}
+
+fn pipeline(item: Item) -> Result<Pipeline, StoreError> {
+    from_item::<Record>("pipeline", item).map(|record| record.pipeline)
+}
+
+fn key(coach: &CoachId, id: &PipelineId) -> Item {
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(format!("{PREFIX}{id}")))])
+}
