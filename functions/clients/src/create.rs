@@ -14,7 +14,7 @@ use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::intake::{IntakeState, IntakeToken};
 use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
-use edge::idempotency::{Outcome, Ticket, key_of, once};
+use edge::idempotency::{Mismatch, Outcome, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem};
 use runtime::random_bytes;
 use serde_json::Value;
@@ -24,7 +24,7 @@ use store::contact::StoredContact;
 use store::workspace::StoredWorkspace;
 
 use crate::App;
-use crate::welcome::{FACT_HOLD, Stage, answer_of, password_result, welcome};
+use crate::welcome::{FACT_HOLD, Stage, password_result, welcome};
 
 /// How often a creation that met a change of its workspace or lead is tried.
 const MAX_ROUNDS: u32 = 5;
@@ -54,7 +54,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
             let ticket = ticket.ok_or_else(|| Problem::internal("create a client", "there is no claim"))?;
             settle(&app, &partner, &draft, ticket, read?).await
         };
-        once(&app.claims, &inbound, key, partner.now, read, work).await
+        once(&app.claims, &inbound, (key, Mismatch::Replayed), partner.now, read, work).await
     };
     app.gate.answer(&inbound, admission, work).await
 }
@@ -87,7 +87,7 @@ async fn settle(
         let workspace = workspace_of(&read)?;
         let stage = new.stage(draft);
         let answer = password_result(&stage, &workspace.workspace)?;
-        let recorded = answer_of(&answer);
+        let recorded = answer.to_answer();
         let keep = ticket.key.retention(recorded.status, true).unwrap_or_default();
         let step = if draft.send_welcome { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
         match new.write(app, draft, (workspace, &read), (&ticket, step)).await? {

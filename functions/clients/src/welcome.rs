@@ -12,7 +12,6 @@ use domain::workspace::Workspace;
 use edge::idempotency::{Outcome, Ticket};
 use edge::{Partner, Problem, Reply};
 use serde::{Deserialize, Serialize};
-use store::claim::Answer;
 
 use crate::App;
 
@@ -74,7 +73,7 @@ pub(crate) async fn welcome(
     };
     let mut fact = stage.fact.clone();
     fact.set_intake_state(state);
-    let answer = answer_of(&reply);
+    let answer = reply.to_answer();
     let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
     let claim = (&app.claims, &ticket.claim, &answer, keep);
     let ours = app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
@@ -105,9 +104,4 @@ fn result(stage: &Stage, welcome_email_sent: bool) -> CreateClientResult {
         intake_url: None,
         temp_password: None,
     }
-}
-
-/// A reply as it is recorded.
-pub(crate) fn answer_of(reply: &Reply) -> Answer {
-    Answer { status: reply.status.as_u16(), body: reply.body.to_string().into_bytes() }
 }

@@ -33,8 +33,9 @@ const RECEIVERS: [(&str, &str); 4] = [
 ];
 
 /// All guides, in reading order.
-pub(crate) const GUIDES: [Guide; 6] = [
+pub(crate) const GUIDES: [Guide; 7] = [
     guide!("getting-started", "Getting started"),
+    guide!("crm", "The CRM"),
     guide!("idempotency", "Idempotency"),
     guide!("errors", "Errors"),
     guide!("limits", "Limits"),
@@ -107,21 +108,27 @@ fn slug(after: &[Event<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use domain::api_key::Permission;
+    use domain::availability::MAX_SLOTS;
     use domain::client::{
         MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
         MAX_NAME_CHARS, MAX_PHONE_CHARS, MAX_WEIGHT_LBS,
     };
     use domain::compliance::WINDOW_DAYS;
+    use domain::contact::MAX_CONTACT_NAME_CHARS;
     use domain::delivery::DELIVERY_RETENTION;
+    use domain::email::MAX_EMAIL_CHARS;
     use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
     use domain::event::EventType;
     use domain::idempotency::{MAX_KEY_CHARS, RETENTION};
     use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
-    use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, DAILY_LOG_PAGE};
+    use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE};
     use domain::login_link::LOGIN_LINK_LIFE;
+    use domain::opportunity::{MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS};
     use domain::rate_limit::{Limit, WINDOW_S};
     use domain::receiver_url::MAX_URL_CHARS;
     use domain::retry::MAX_ATTEMPTS;
+    use domain::wall_clock::TZ_DATABASE;
     use edge::Code;
     use edge::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
 
@@ -156,6 +163,14 @@ mod tests {
     }
 
     #[test]
+    fn the_guide_to_the_crm_has_every_permission() {
+        let text = text_of("crm");
+        for permission in Permission::ALL {
+            assert_eq!(text.matches(&format!("| `{}` | ", permission.as_str())).count(), 1, "{permission:?}");
+        }
+    }
+
+    #[test]
     fn the_guide_to_errors_has_every_code_with_its_status() {
         let text = text_of("errors");
         for code in Code::ALL {
@@ -167,7 +182,12 @@ mod tests {
     #[test]
     fn the_guide_to_limits_says_what_the_code_says() {
         let text = text_of("limits");
-        let sizes = [("clients", CLIENT_PAGE), ("check-ins", CHECK_IN_PAGE), ("daily logs", DAILY_LOG_PAGE)];
+        let sizes = [
+            ("clients", CLIENT_PAGE),
+            ("check-ins", CHECK_IN_PAGE),
+            ("daily logs", DAILY_LOG_PAGE),
+            ("the lists of the CRM", CRM_PAGE),
+        ];
         let sizes = sizes.map(|(what, size)| format!("| `limit` of {what} | {} | {} |", size.default, size.max));
         let fields = [
             ("email", MAX_CLIENT_EMAIL_CHARS),
@@ -176,9 +196,16 @@ mod tests {
             ("goals", MAX_GOALS_CHARS),
             ("health_notes", MAX_HEALTH_NOTES_CHARS),
             ("external_id", MAX_EXTERNAL_ID_CHARS),
+            ("lostReason", MAX_LOST_REASON_CHARS),
         ];
         let fields = fields.map(|(name, max)| format!("| `{name}` | {max} characters |"));
         let others = [
+            format!("| `name` of a contact | {MAX_CONTACT_NAME_CHARS} characters |"),
+            format!("| `email` of a contact | {MAX_EMAIL_CHARS} characters |"),
+            format!("| `name` of an opportunity | {MAX_OPPORTUNITY_NAME_CHARS} characters |"),
+            format!("| `valueCents` | 0 to {MAX_VALUE_CENTS}, whole |"),
+            format!("at most {} free times", with_comma(MAX_SLOTS)),
+            format!("release {TZ_DATABASE} of the IANA time zone database"),
             format!("{} in a calendar minute |", Limit::Requests.per_minute()),
             format!("{} in a calendar minute besides |", Limit::LoginLinks.per_minute()),
             format!("q={};w={WINDOW_S}", Limit::Requests.per_minute()),
@@ -201,6 +228,11 @@ mod tests {
         for said in sizes.iter().chain(&fields).chain(&others) {
             assert!(text.contains(said), "{said}");
         }
+    }
+
+    /// A number of thousands as people write it.
+    fn with_comma(number: usize) -> String {
+        format!("{},{:03}", number / 1000, number % 1000)
     }
 
     #[test]

@@ -15,14 +15,19 @@ use domain::fact::Fact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
+use store::booking::Bookings;
+use store::calendar::Calendars;
 use store::claim::ClaimEraser;
 use store::client::Clients;
 use store::contact::Contacts;
 use store::delivery::Deliveries;
 use store::key::Keys;
+use store::opportunity::Opportunities;
 use store::outbox::Outbox;
+use store::pipeline::Pipelines;
 use store::record::Records;
 use store::vault::Vault;
+use store::workflow::Workflows;
 use store::workspace::Workspaces;
 
 use crate::envelope::Envelope;
@@ -35,6 +40,11 @@ pub struct App {
     workspaces: Workspaces,
     clients: Clients,
     contacts: Contacts,
+    calendars: Calendars,
+    bookings: Bookings,
+    opportunities: Opportunities,
+    pipelines: Pipelines,
+    workflows: Workflows,
     records: Records,
     claims: ClaimEraser,
     deliveries: Deliveries,
@@ -51,8 +61,14 @@ impl App {
         let contacts = Contacts::new(env, &db)?;
         let outbox = Outbox::new(env, &db, &vault)?;
         let clients = Clients::new(env, &db, &workspaces, &contacts, &outbox)?;
+        let calendars = Calendars::new(env, &db)?;
         Ok(Self {
             keys: Keys::new(env, &db)?,
+            bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
+            calendars,
+            opportunities: Opportunities::new(env, &db, &contacts)?,
+            pipelines: Pipelines::new(env, &db)?,
+            workflows: Workflows::new(env, &db)?,
             records: Records::new(env, &db, &vault, &clients, &outbox)?,
             claims: ClaimEraser::new(env, &db)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
@@ -116,16 +132,21 @@ impl App {
             Ok(fact) => fact,
             Err(invalid) => return self.queues.set_aside(&envelope, &invalid.message, now).await,
         };
+        let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         match store(self, &fact, now).await? {
             Stored::Done => Ok(()),
             Stored::Erased => self.queues.send_erasure_again(&envelope, now).await,
+            Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
+            Stored::Unknown(reference) | Stored::Provisional(reference) if patience::waits_on(since, now) => {
+                tracing::debug!(reference, "a fact waits");
+                self.queues.send_round(&envelope, since).await
+            }
             Stored::Unknown(reference) => {
-                let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
-                if patience::waits_on(since, now) {
-                    self.queues.send_round(&envelope, since).await
-                } else {
-                    self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await
-                }
+                self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await
+            }
+            Stored::Provisional(reference) => {
+                tracing::info!(reference, "a fact is stored without what it refers to");
+                Ok(())
             }
         }
     }

@@ -1,11 +1,14 @@
 //! Takes each kind of fact to its place.
 
-use domain::fact::{ClientHappening, Fact, FactBody};
-use domain::id::ClientId;
+use domain::fact::{CalendarEventSaved, ClientHappening, Fact, FactBody, Merge};
+use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::BoxError;
 use store::StoreError;
+use store::booking::EventFact;
 use store::client::FeedOutcome;
+use store::contact::Merged;
+use store::contact_ref::ContactRef;
 use store::record::Recorded;
 use store::workspace::Saved;
 
@@ -15,10 +18,14 @@ use crate::App;
 pub(crate) enum Stored {
     /// It is stored, or what is stored is newer.
     Done,
-    /// A client is erased, but for what is on its way.
+    /// A client or a contact is erased, but for what is on its way.
     Erased,
     /// It refers to this, which has not been seen yet.
     Unknown(String),
+    /// It is stored. There is more to do once this is seen, which it refers to.
+    Provisional(String),
+    /// It cannot be, for this reason.
+    Refused(&'static str),
 }
 
 pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stored, BoxError> {
@@ -61,6 +68,35 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             app.workspaces.delete_automation(coach, automation, fact.occurred_at).await?;
             Ok(Stored::Done)
         }
+        FactBody::CalendarSaved(saved) => {
+            if app.workspaces.get(&saved.coach_id).await?.is_none() {
+                return Ok(unknown("coach_id", saved.coach_id.as_str()));
+            }
+            app.calendars.save(&saved.coach_id, &saved.calendar, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
+        FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
+        FactBody::PipelineSaved(saved) => {
+            if app.workspaces.get(&saved.coach_id).await?.is_none() {
+                return Ok(unknown("coach_id", saved.coach_id.as_str()));
+            }
+            app.pipelines.save(&saved.coach_id, &saved.pipeline, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
+        FactBody::OpportunitySaved(saved) => {
+            if app.workspaces.get(&saved.coach_id).await?.is_none() {
+                return Ok(unknown("coach_id", saved.coach_id.as_str()));
+            }
+            app.opportunities.save(saved, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
+        FactBody::WorkflowSaved(saved) => {
+            if app.workspaces.get(&saved.coach_id).await?.is_none() {
+                return Ok(unknown("coach_id", saved.coach_id.as_str()));
+            }
+            app.workflows.save(&saved.coach_id, &saved.workflow, fact.occurred_at).await?;
+            Ok(Stored::Done)
+        }
         FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, now).await,
         FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
             Recorded::Done => Ok(Stored::Done),
@@ -73,7 +109,34 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             app.contacts.save(saved, workspace.workspace.country, fact.occurred_at, now).await?;
             Ok(Stored::Done)
         }
+        FactBody::ContactMerged(coach, merge) => {
+            if app.workspaces.get(coach).await?.is_none() {
+                return Ok(unknown("coach_id", coach.as_str()));
+            }
+            merge_contacts(app, coach, merge, (fact.occurred_at, now)).await
+        }
     }
+}
+
+/// Stores an event, whatever it overlaps. Its buffers are its calendar's: it is stored again when that has been seen.
+async fn calendar_event(
+    app: &App,
+    fact: &Fact,
+    saved: &CalendarEventSaved,
+    now: Timestamp,
+) -> Result<Stored, BoxError> {
+    let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
+        return Ok(unknown("coach_id", saved.coach_id.as_str()));
+    };
+    let told = EventFact { id: &fact.id, saved, at: fact.occurred_at, backfill: fact.backfill };
+    let stored = app.bookings.save(told, workspace.workspace.time_zone, now).await?;
+    if stored.conflicts > 0 {
+        tracing::info!(target: runtime::METRIC, name = "booking_conflicts", value = stored.conflicts);
+    }
+    Ok(match saved.calendar_id {
+        Some(calendar) if stored.is_provisional => Stored::Provisional(format!("calendar_id {calendar}")),
+        _ => Stored::Done,
+    })
 }
 
 /// Everything that happens to a client but its erasure.
@@ -106,12 +169,45 @@ async fn record(
     }
 }
 
+async fn merge_contacts(
+    app: &App,
+    coach: &CoachId,
+    merge: &Merge,
+    (said_at, now): (Timestamp, Timestamp),
+) -> Result<Stored, BoxError> {
+    Ok(match app.contacts.merge(coach, merge, said_at, now).await? {
+        Merged::Done => Stored::Done,
+        Merged::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
+        Merged::Erased => {
+            let contacts = app.contacts.erase_all(coach, vec![merge.contact_id], now).await?;
+            forget_answers(app, &contacts).await?;
+            Stored::Erased
+        }
+        Merged::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
+        Merged::Circle => Stored::Refused("the contact that merged_into names was merged into this one"),
+    })
+}
+
+/// Removes the recorded answers that show any of these contacts.
+async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreError> {
+    for contact in contacts {
+        for answer in app.claims.about(contact).await? {
+            app.claims.forget(&answer).await?;
+        }
+    }
+    Ok(())
+}
+
 /// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.
 async fn erase(app: &App, client: &ClientId, now: Timestamp) -> Result<Stored, BoxError> {
     let erased = app.clients.erase(client, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim).await?;
         app.clients.forget_claim(client).await?;
+    }
+    if let Some(lead) = &erased.lead {
+        let contacts = app.contacts.erase(lead, client, now).await?;
+        forget_answers(app, &contacts).await?;
     }
     futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;
     Ok(Stored::Erased)

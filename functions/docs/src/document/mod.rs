@@ -4,6 +4,7 @@
 //! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, for `false` as a schema, or for a
 //! header that is always there.
 
+mod crm_examples;
 mod events;
 mod examples;
 mod headers;
@@ -44,7 +45,8 @@ pub fn document() -> Value {
     document
 }
 
-const SUMMARY: &str = "A coach's own systems create and manage clients, and learn what happens to them.";
+const SUMMARY: &str =
+    "A coach's own systems create and manage clients, keep contacts and bookings, and learn what happens.";
 
 const DESCRIPTION: &str = "\
 The coach is taken from the key; no request names one. Additions to answers are not announced: ignore members that you do not know. \
@@ -53,8 +55,8 @@ Branch on the status and on `code`, never on the text in `error`.
 A path that does not exist is 404 `unknown_path`, and another method on one that does is 405 `method_not_allowed` with `Allow`. Errors \
 come as `application/problem+json` (RFC 9457) where `Accept` names it.
 
-Guides: [getting started](/docs/guides/getting-started), [idempotency](/docs/guides/idempotency), [errors](/docs/guides/errors), \
-[limits](/docs/guides/limits), [events](/docs/guides/events), [verifying them](/docs/guides/verifying).";
+Guides: [getting started](/docs/guides/getting-started), [the CRM](/docs/guides/crm), [idempotency](/docs/guides/idempotency), \
+[errors](/docs/guides/errors), [limits](/docs/guides/limits), [events](/docs/guides/events), [verifying them](/docs/guides/verifying).";
 
 fn paths(operations: Vec<Operation>) -> Value {
     let mut paths = Map::new();
@@ -70,11 +72,20 @@ fn security_schemes() -> Value {
     json!({
         operation::BEARER_KEY: {
             "type": "http", "scheme": "bearer",
-            "description": "An API key, from the coach's settings (Private Integrations): `Authorization: Bearer svc_live_...`.",
+            "description": "A partner key, from the coach's settings (Private Integrations): `Authorization: Bearer svc_live_...`.",
         },
         operation::KEY_HEADER: {
             "type": "apiKey", "in": "header", "name": "X-Api-Key",
             "description": "The same key in a header of its own. Send one of the two.",
+        },
+        operation::CRM_BEARER_KEY: {
+            "type": "http", "scheme": "bearer",
+            "description": "A CRM key, with the permission that the operation names: `Authorization: Bearer crm_live_...`. Partner keys \
+                            do not open the CRM, nor CRM keys the rest.",
+        },
+        operation::CRM_KEY_HEADER: {
+            "type": "apiKey", "in": "header", "name": "X-Api-Key",
+            "description": "The same CRM key in a header of its own. Send one of the two.",
         },
         operation::COACH_SESSION: {
             "type": "http", "scheme": "bearer", "bearerFormat": "JWT",

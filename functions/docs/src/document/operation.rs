@@ -1,37 +1,55 @@
 //! One operation of the document.
 
+use domain::api_key::Permission;
 use edge::Problem;
+use edge::problem::Fault;
 use serde_json::{Map, Value, json};
 
 use super::headers::{
     self, AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, Sent, always,
-    at_times,
+    at_times, idempotency_key,
 };
 use super::problems;
 
 /// Names of the security schemes.
 pub(super) const BEARER_KEY: &str = "apiKey";
 pub(super) const KEY_HEADER: &str = "apiKeyHeader";
+pub(super) const CRM_BEARER_KEY: &str = "crmKey";
+pub(super) const CRM_KEY_HEADER: &str = "crmKeyHeader";
 pub(super) const COACH_SESSION: &str = "coachSession";
 
 /// Statuses of answers that are recorded and may be replayed.
-const RECORDED: [u16; 4] = [201, 400, 409, 415];
+const RECORDED: [u16; 6] = [200, 201, 400, 404, 409, 415];
 
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
     /// Whoever has a partner key.
     Partner,
+    /// Whoever has a CRM key with the permission.
+    Crm(Permission),
     /// A coach who is signed in to the settings.
     Coach,
     Anyone,
+}
+
+impl Caller {
+    /// What refusals that only these callers meet are called after.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Partner => "Partner",
+            Self::Crm(_) => "Crm",
+            Self::Coach => "Coach",
+            Self::Anyone => "Anyone",
+        }
+    }
 }
 
 /// An operation.
 pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
-    id: &'static str,
+    pub(super) id: &'static str,
     tag: &'static str,
     summary: &'static str,
     about: String,
@@ -79,6 +97,33 @@ impl Operation {
             .refuses(Problem::WrongScope { needed: "partner" })
             .refuses(super::examples::used_up())
             .refuses(Problem::internal("", ""))
+    }
+
+    /// Takes a CRM key that has the permission.
+    pub(super) fn crm(mut self, permission: Permission) -> Self {
+        self.caller = Caller::Crm(permission);
+        self.refuses(Problem::Unauthenticated("This API key is unknown, revoked or expired."))
+            .refuses(Problem::WrongScope { needed: "crm" })
+            .refuses(Problem::CrmNotEntitled)
+            .refuses(Problem::GymNotEnabled)
+            .refuses(Problem::CrmNotConfigured)
+            .refuses(Problem::PermissionMissing(permission))
+            .refuses(super::examples::used_up())
+            .refuses(Problem::internal("", ""))
+    }
+
+    /// Writes to the CRM, once per idempotency key.
+    pub(super) fn once(self) -> Self {
+        let unconfirmed = Fault { doing: "", source: "".into() };
+        self.parameter(idempotency_key(
+            true,
+            "One for each thing to be done. The same request under the same key is done once, and answered the same each time.",
+        ))
+        .replays()
+        .refuses(Problem::IdempotencyKeyRequired)
+        .refuses(Problem::IdempotencyInProgress)
+        .refuses(Problem::IdempotencyPayloadMismatch)
+        .refuses(Problem::Unconfirmed(unconfirmed))
     }
 
     /// Takes the session of a coach.
@@ -169,14 +214,23 @@ impl Operation {
     pub(super) fn render(self) -> Value {
         let security = match self.caller {
             Caller::Partner => json!([{ BEARER_KEY: [] }, { KEY_HEADER: [] }]),
+            Caller::Crm(permission) => {
+                let needed = [permission.as_str()];
+                json!([{ CRM_BEARER_KEY: needed }, { CRM_KEY_HEADER: needed }])
+            }
             Caller::Coach => json!([{ COACH_SESSION: [] }]),
             Caller::Anyone => json!([]),
         };
         let mut operation = json!({
             "operationId": self.id, "tags": [self.tag], "summary": self.summary, "security": security,
         });
-        if !self.about.is_empty() {
-            operation["description"] = json!(self.about);
+        let mut about = self.about;
+        if let Caller::Crm(permission) = self.caller {
+            operation["x-permission"] = json!(permission.as_str());
+            about.push_str(&format!("\n\nNeeds the permission `{}`.", permission.as_str()));
+        }
+        if !about.is_empty() {
+            operation["description"] = json!(about.trim_start());
         }
         if !self.parameters.is_empty() {
             operation["parameters"] = json!(self.parameters);
@@ -188,12 +242,12 @@ impl Operation {
         let mut responses = Map::new();
         for answer in self.answers {
             let mut sent = standing(caller, answer.status);
-            sent.extend(recorded(replays, answer.status));
+            sent.extend(recorded(replays, caller, answer.status));
             responses.insert(answer.status.to_string(), answer.render(sent));
         }
         for (status, group) in problems::by_status(self.refusals) {
             let mut sent = standing(caller, status);
-            sent.extend(recorded(replays, status));
+            sent.extend(recorded(replays, caller, status));
             if group.iter().any(|refusal| matches!(refusal, Problem::IdempotencyInProgress)) {
                 sent.push(at_times(RETRY_AFTER));
             }
@@ -213,18 +267,23 @@ fn standing(caller: Caller, status: u16) -> Vec<Sent> {
     };
     match (caller, status) {
         (_, 401) => sent.push(always(AUTHENTICATE)),
-        (Caller::Partner, 500) => sent.extend([at_times(RATE_LIMIT), at_times(RATE_LIMIT_POLICY)]),
-        (Caller::Partner, _) => sent.extend([always(RATE_LIMIT), always(RATE_LIMIT_POLICY)]),
+        (Caller::Partner | Caller::Crm(_), 500) => sent.extend([at_times(RATE_LIMIT), at_times(RATE_LIMIT_POLICY)]),
+        (Caller::Partner | Caller::Crm(_), _) => sent.extend([always(RATE_LIMIT), always(RATE_LIMIT_POLICY)]),
         (Caller::Coach | Caller::Anyone, _) => {}
     }
-    if status == 429 {
+    if matches!(status, 429 | 503) {
         sent.push(always(RETRY_AFTER));
     }
     sent
 }
 
-fn recorded(replays: bool, status: u16) -> Vec<Sent> {
-    if replays && RECORDED.contains(&status) { vec![at_times(REPLAY), at_times(PAYLOAD_MISMATCH)] } else { Vec::new() }
+fn recorded(replays: bool, caller: Caller, status: u16) -> Vec<Sent> {
+    match caller {
+        _ if !replays || !RECORDED.contains(&status) => Vec::new(),
+        // Another payload is a conflict.
+        Caller::Crm(_) => vec![at_times(REPLAY)],
+        _ => vec![at_times(REPLAY), at_times(PAYLOAD_MISMATCH)],
+    }
 }
 
 impl Answer {
@@ -256,6 +315,13 @@ impl Answer {
     /// Where to go from here: the parameters of another operation, as runtime expressions.
     pub(super) fn link(mut self, operation_id: &str, parameters: Value) -> Self {
         self.links.insert(operation_id.to_owned(), json!({ "operationId": operation_id, "parameters": parameters }));
+        self
+    }
+
+    /// As [`Answer::link`], with members of the other operation's body.
+    pub(super) fn link_with_body(mut self, operation_id: &str, parameters: Value, body: Value) -> Self {
+        let link = json!({ "operationId": operation_id, "parameters": parameters, "requestBody": body });
+        self.links.insert(operation_id.to_owned(), link);
         self
     }
 

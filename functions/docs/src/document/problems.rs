@@ -51,7 +51,7 @@ fn shared_name(codes: &[&str], caller: Caller) -> String {
         let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
         code.split('_').map(upper).collect()
     };
-    format!("{caller:?}.{}", codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
+    format!("{}.{}", caller.name(), codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
 }
 
 fn description(codes: &[Code]) -> String {
@@ -66,11 +66,15 @@ fn description(codes: &[Code]) -> String {
 
 fn examples(group: &[Problem], as_problem: bool) -> Value {
     let mut examples = Map::new();
+    let missing = group.iter().filter(|problem| problem.code() == Code::NotFound).count();
     for problem in group {
         let value = if as_problem { problem_example(problem) } else { error_example(problem) };
         let mut name = problem.code().as_str().to_owned();
         if let Some(field) = problem.field() {
             name = format!("{name}_{field}");
+        }
+        if let (Problem::NotFound(what), 2..) = (problem, missing) {
+            name = format!("{name}_{what}");
         }
         examples.insert(name, json!({ "value": value }));
     }
@@ -83,6 +87,9 @@ fn error_example(problem: &Problem) -> Value {
     });
     if let Some(field) = problem.field() {
         body["field"] = json!(field);
+    }
+    for (name, value) in problem.members() {
+        body[name] = json!(value);
     }
     if problem.code() == Code::Internal {
         body["event_id"] = json!(EXAMPLE_EVENT_ID);
@@ -114,6 +121,14 @@ pub(super) fn error_schema() -> Value {
             "field": {
                 "type": "string",
                 "description": "The field or parameter at fault, where it is one. Nested ones with dots.",
+            },
+            "mergedIntoId": {
+                "type": "string", "format": "uuid",
+                "description": "With `contact_merged` alone: the contact that this one lives on as.",
+            },
+            "bookingUrl": {
+                "type": "string",
+                "description": "With `checkout_required` alone: where the person books and pays.",
             },
             "event_id": { "type": "string", "description": "With a 500 alone: what support asks for." },
         },

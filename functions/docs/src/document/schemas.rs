@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use domain::list::CrmPage;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
-use utoipa::ToSchema;
+use utoipa::{PartialSchema, ToSchema};
 
 const PREFIX: &str = "#/components/schemas/";
 
@@ -20,6 +22,20 @@ impl Schemas {
             self.0.insert(name, json!(schema));
         }
         reference(&T::name())
+    }
+
+    /// A reference to the schema of a page of a list of the CRM, under a name of its own.
+    pub(super) fn page_of<T: ToSchema + Serialize>(&mut self, name: &str) -> Value {
+        let records = self.of::<T>();
+        let mut schema = json!(CrmPage::<T>::schema());
+        schema["properties"]["data"]["items"] = records;
+        self.insert(name, schema)
+    }
+
+    /// A reference to the schema of an answer that holds one record, under a name of its own.
+    pub(super) fn answer_with<T: ToSchema>(&mut self, name: &str, member: &str) -> Value {
+        let record = self.of::<T>();
+        self.insert(name, json!({ "type": "object", "required": [member], "properties": { member: record } }))
     }
 
     /// Takes up a schema under a name.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use domain::api_key::Permission;
 use domain::event::{Event, EventType, PayloadMode};
 use domain::id::MessageId;
 use edge::Code;
@@ -81,6 +82,47 @@ fn every_operation_says_what_it_is_and_names_the_parameters_of_its_path() {
             assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{path}");
         }
     }
+}
+
+#[test]
+fn every_operation_of_the_crm_names_its_permission_and_each_permission_opens_something() {
+    let document = document();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        let Some(noun) = path.strip_prefix("/v1/crm/").map(|rest| rest.split('/').next().unwrap()) else { continue };
+        let noun = if noun == "calendars" { "bookings" } else { noun };
+        for (method, operation) in methods.as_object().unwrap() {
+            let reads = method == "get" || path.ends_with("/availability");
+            let permission = format!("{noun}.{}", if reads { "read" } else { "write" });
+            assert_eq!(operation["x-permission"], permission, "{method} {path}");
+            assert_eq!(operation["security"], json!([{ "crmKey": [permission] }, { "crmKeyHeader": [permission] }]));
+            assert!(operation["description"].as_str().unwrap().contains(&format!("`{permission}`")), "{method} {path}");
+            let header = operation["parameters"].as_array().into_iter().flatten().find(|one| one["in"] == "header");
+            assert_eq!(header.is_some_and(|header| header["required"] == true), !reads, "{method} {path}");
+            assert_eq!(operation["responses"].get("503").is_some(), !reads, "{method} {path}");
+            seen.insert(permission);
+        }
+    }
+    assert_eq!(seen, Permission::ALL.map(|permission| permission.as_str().to_owned()).into());
+}
+
+#[test]
+fn bodies_of_the_crm_take_no_other_members_and_no_null() {
+    let document = document();
+    let mut seen = 0;
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for operation in methods.as_object().unwrap().values().filter(|_| path.starts_with("/v1/crm/")) {
+            let Some(body) = operation.get("requestBody") else { continue };
+            let name = body["content"]["application/json"]["schema"]["$ref"].as_str().unwrap();
+            let schema = document.pointer(name.strip_prefix('#').unwrap()).unwrap();
+            assert_eq!((&body["required"], &schema["additionalProperties"]), (&json!(true), &json!(false)), "{name}");
+            for (member, field) in schema["properties"].as_object().unwrap() {
+                assert!(field["type"].is_string(), "{name} {member}");
+            }
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 8);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::COACH_ID;
+use super::crm::{INITIAL_STAGE, PIPELINE_ID};
 use crate::control::rendered;
 
 /// The demo's client.
@@ -13,7 +14,7 @@ const DOSE_ID: &str = "dose_magnesium";
 const DAYS: i64 = 14;
 
 /// A fact's name and its detail.
-type Fact = (&'static str, Value);
+pub(super) type Fact = (&'static str, Value);
 
 /// What happened to the client so far.
 pub(super) fn history(now: DateTime<Utc>) -> Vec<Fact> {
@@ -41,13 +42,13 @@ pub(super) fn workspace(now: DateTime<Utc>, base_url: &str) -> Fact {
         "coach_id": COACH_ID, "email": "coach@demo.example", "name": "Demo Coaching", "team_id": null,
         "canonical_host": base_url, "time_zone": "America/New_York", "country": "US", "plan": { "client_cap": 50 },
         "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
-        "crm": { "pipeline_id": "pipeline_demo", "initial_stage": "new" },
+        "crm": { "pipeline_id": PIPELINE_ID, "initial_stage": INITIAL_STAGE },
     });
     said(now, 0, "workspace.saved", detail)
 }
 
 /// A fact of the past: nobody is told of it.
-fn said(now: DateTime<Utc>, n: usize, name: &'static str, mut detail: Value) -> Fact {
+pub(super) fn said(now: DateTime<Utc>, n: usize, name: &'static str, mut detail: Value) -> Fact {
     detail["id"] = json!(format!("demo-{}-{n}-{name}", now.timestamp_millis()));
     detail["occurred_at"] = json!(rendered(now));
     detail["backfill"] = json!(true);

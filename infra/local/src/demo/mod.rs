@@ -3,6 +3,7 @@
 //! It is made as it would be in production: the application puts facts on the bus, the coach signs in and makes keys and an
 //! endpoint through the settings API. Only the first start does so; what came of it is kept in `demo.json`.
 
+mod crm;
 mod facts;
 mod print;
 mod seed;

@@ -7,7 +7,7 @@ use http::{Method, Request};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use super::{COACH_ID, Demo, FILE, HOOK, facts};
+use super::{COACH_ID, Demo, FILE, HOOK, crm, facts};
 use crate::stack::Running;
 use crate::template::STACK_NAME;
 use runtime::Clock;
@@ -66,8 +66,8 @@ pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
         None => {
             // One after the other: a fact about what has not been seen yet would wait for it.
             put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
-            put_facts(running, vec![facts::client(now)]).await?;
-            put_facts(running, facts::history(now)).await?;
+            put_facts(running, [vec![facts::client(now)], crm::records(now)].concat()).await?;
+            put_facts(running, [facts::history(now), crm::life(now)].concat()).await?;
             make(running, base_url).await?
         }
     };

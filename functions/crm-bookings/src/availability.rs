@@ -1,0 +1,71 @@
+//! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it takes no
+//! idempotency key.
+
+use axum::extract::State;
+use axum::response::Response;
+use chrono::NaiveDate;
+use domain::api_key::Permission;
+use domain::availability::{Availability, CalendarAvailability, MAX_SLOTS, days, window};
+use domain::booking::{AvailabilityRequest, Refusal};
+use domain::calendar::Calendar;
+use domain::fields::Invalid;
+use domain::time::Timestamp;
+use edge::{CrmCaller, Inbound, Problem, Reply, crm};
+use futures::future::try_join;
+use store::calendar::StoredCalendar;
+
+use crate::App;
+use crate::write::refused;
+
+pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
+    let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
+    let work = async |caller: CrmCaller, ()| {
+        inbound.check_size()?;
+        let request = AvailabilityRequest::parse(&crm::body(&inbound)?)?;
+        let read = try_join(app.bookings.lead(&caller.coach, request.lead_id), asked_for(&app, &caller, &request));
+        let (lead, found) = read.await?;
+        lead.check().map_err(refused)?;
+        let calendars: Vec<&Calendar> =
+            found.iter().map(|found| &found.calendar).filter(|calendar| calendar.active).collect();
+        if request.calendar_id.is_some() && calendars.is_empty() {
+            return Err(refused(Refusal::UnknownCalendar));
+        }
+        let busy = match window_of(&calendars, caller.now) {
+            Some(window) => app.bookings.busy_between(&caller.coach, window).await?.all(),
+            None => Vec::new(),
+        };
+        let mut available = Availability::new(Vec::new());
+        for calendar in calendars {
+            let days = days(calendar, &busy, caller.now);
+            available.calendars.push(CalendarAvailability::new(calendar, days));
+            if request.calendar_id.is_none() && available.is_too_long() {
+                return Err(too_long());
+            }
+        }
+        Reply::ok(&available)
+    };
+    app.gate.answer(&inbound, admission, work).await
+}
+
+/// The calendar that is named, or all of them.
+async fn asked_for(
+    app: &App,
+    caller: &CrmCaller,
+    request: &AvailabilityRequest,
+) -> Result<Vec<StoredCalendar>, store::StoreError> {
+    match request.calendar_id {
+        Some(id) => Ok(app.calendars.get(&caller.coach, id).await?.into_iter().collect()),
+        None => app.calendars.all(&caller.coach).await,
+    }
+}
+
+/// The UTC days on which anything could be in the way of a slot of these calendars.
+fn window_of(calendars: &[&Calendar], now: Timestamp) -> Option<(NaiveDate, NaiveDate)> {
+    let windows = calendars.iter().map(|calendar| window(calendar, now));
+    windows.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+}
+
+fn too_long() -> Problem {
+    let rule = format!("is required here: all calendars together have over {MAX_SLOTS} slots; ask for one at a time");
+    Invalid::field("calendarId", rule).into()
+}

@@ -1,0 +1,50 @@
+//! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it: when a coach can be booked, and what is booked, one file per operation.
+
+mod availability;
+mod calendars;
+mod cancel;
+mod create;
+mod list;
+mod reschedule;
+mod write;
+
+use axum::Router;
+use axum::routing::{get, patch, post};
+use edge::Gate;
+use runtime::{BoxError, Environment};
+use store::Db;
+use store::booking::Bookings;
+use store::calendar::Calendars;
+use store::claim::Claims;
+use store::contact::Contacts;
+use store::outbox::Outbox;
+use store::vault::Vault;
+
+#[derive(Clone)]
+struct App {
+    gate: Gate,
+    claims: Claims,
+    calendars: Calendars,
+    bookings: Bookings,
+}
+
+/// The function's routes.
+pub async fn router(env: &Environment) -> Result<Router, BoxError> {
+    let db = Db::new(env);
+    let vault = Vault::open(env).await?;
+    let calendars = Calendars::new(env, &db)?;
+    let contacts = Contacts::new(env, &db)?;
+    let outbox = Outbox::new(env, &db, &vault)?;
+    let app = App {
+        gate: Gate::new(env, &db)?,
+        claims: Claims::new(env, &db, &vault)?,
+        bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
+        calendars,
+    };
+    let router = Router::new()
+        .route("/v1/crm/calendars", get(calendars::calendars))
+        .route("/v1/crm/bookings", get(list::list).post(create::create))
+        .route("/v1/crm/bookings/availability", post(availability::availability))
+        .route("/v1/crm/bookings/{id}", patch(reschedule::reschedule).delete(cancel::cancel));
+    Ok(router.with_state(app))
+}

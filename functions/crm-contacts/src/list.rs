@@ -1,0 +1,18 @@
+//! `GET /v1/crm/contacts`: a coach's contacts by UUID, those that were merged away left out.
+
+use axum::extract::State;
+use axum::response::Response;
+use domain::api_key::Permission;
+use edge::gate::CrmCaller;
+use edge::{Inbound, crm};
+
+use crate::App;
+
+pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
+    let admission = app.gate.crm(&inbound, Permission::ContactsRead).await;
+    let work = async |caller: CrmCaller, ()| {
+        let listed = app.contacts.page(&caller.coach, crm::page(&inbound)?).await?;
+        crm::page_reply(listed, |stored| stored.contact().id.0, |stored| stored.known.contact)
+    };
+    app.gate.answer(&inbound, admission, work).await
+}

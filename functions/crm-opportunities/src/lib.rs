@@ -1,0 +1,46 @@
+//! `/v1/crm/opportunities` and `/v1/crm/opportunities/{id}`: a coach's opportunities in their pipeline, one file per operation.
+
+mod create;
+mod list;
+mod update;
+
+use axum::Router;
+use axum::routing::{get, patch};
+use edge::Gate;
+use runtime::{BoxError, Environment};
+use store::Db;
+use store::claim::Claims;
+use store::contact::Contacts;
+use store::opportunity::Opportunities;
+use store::outbox::Outbox;
+use store::pipeline::Pipelines;
+use store::vault::Vault;
+
+#[derive(Clone)]
+struct App {
+    gate: Gate,
+    claims: Claims,
+    contacts: Contacts,
+    opportunities: Opportunities,
+    pipelines: Pipelines,
+    outbox: Outbox,
+}
+
+/// The function's routes.
+pub async fn router(env: &Environment) -> Result<Router, BoxError> {
+    let db = Db::new(env);
+    let vault = Vault::open(env).await?;
+    let contacts = Contacts::new(env, &db)?;
+    let app = App {
+        gate: Gate::new(env, &db)?,
+        claims: Claims::new(env, &db, &vault)?,
+        opportunities: Opportunities::new(env, &db, &contacts)?,
+        contacts,
+        pipelines: Pipelines::new(env, &db)?,
+        outbox: Outbox::new(env, &db, &vault)?,
+    };
+    let router = Router::new()
+        .route("/v1/crm/opportunities", get(list::list).post(create::create))
+        .route("/v1/crm/opportunities/{id}", patch(update::update));
+    Ok(router.with_state(app))
+}
