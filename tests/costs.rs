@@ -16,7 +16,7 @@ pub(crate) struct Bill {
 }
 
 impl Bill {
-    fn of(invocation: &Value) -> Self {
+    pub(crate) fn of(invocation: &Value) -> Self {
         let mut calls = list(invocation["calls"].clone());
         calls.retain(|call| !call["tables"].as_array().unwrap().is_empty());
         let us = |call: &Value, name: &str| call[name].as_u64().unwrap();

@@ -60,6 +60,7 @@ async fn everything_that_the_pages_need_comes_from_the_service_itself() {
     let wanted = [
         DOCUMENT,
         REFERENCE,
+        "/docs/guides/crm",
         "/docs/guides/errors",
         "/docs/guides/events",
         "/docs/guides/getting-started",

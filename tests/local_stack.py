@@ -7,10 +7,11 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def stack(binary):
-    """A stack that keeps nothing, on free ports: the addresses of its API and of its AWS endpoint."""
-    options = ["--port", "0", "--aws-port", "0", "--no-demo", "--ephemeral"]
-    process = subprocess.Popen([binary, *options], stdout=subprocess.PIPE, text=True)
+def stack(binary, *options):
+    """A stack on free ports, which is empty and keeps nothing unless options say otherwise: the addresses of its API and of its AWS
+    endpoint."""
+    command = [binary, "--port", "0", "--aws-port", "0", *(options or ["--no-demo", "--ephemeral"])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         ready = next(line for line in process.stdout if line.startswith("ready "))
         addresses = json.loads(ready.removeprefix("ready "))

@@ -15,12 +15,14 @@ const TABLES_OF_PEOPLE: [&str; 2] = ["table clients", "table crm"];
 /// Longest time that a fact waits for what it refers to, and a bit.
 const WAITED_S: u64 = 20 * 60;
 const CONTACT: &str = "00000000-0000-7000-8000-000000000001";
+const OTHER_CONTACT: &str = "00000000-0000-7000-8000-000000000002";
 /// Malformed facts below: each kind of them twice, and one of an unknown name.
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "workspace.saved",
     "team.saved",
     "client.saved",
     "contact.saved",
+    "contact.merged",
     "programme.saved",
     "automation.saved",
     "automation.deleted",
@@ -54,6 +56,7 @@ fn clean(world: &World, name: &str, client: &str) -> Fact {
         "team.saved" => json!({ "team_id": "red", "client_cap": 5 }),
         "client.saved" => return Fact::client("ada", client),
         "contact.saved" => return Fact::contact("ada", CONTACT),
+        "contact.merged" => json!({ "coach_id": "ada", "contact_id": OTHER_CONTACT, "merged_into": CONTACT }),
         "programme.saved" => json!({
             "programme_id": "p1", "coach_id": "ada",
             "phases": [{ "name": "Base", "min_days": 7, "min_compliance_pct": 80 }, { "name": "Build", "min_days": 7, "min_compliance_pct": null }],
@@ -127,7 +130,7 @@ fn malformed(world: &World, name: &str, client: &str) -> [Fact; 2] {
     let key = match name {
         "workspace.saved" | "programme.saved" | "automation.saved" | "automation.deleted" => "coach_id",
         "team.saved" => "team_id",
-        "contact.saved" => "contact_id",
+        "contact.saved" | "contact.merged" => "contact_id",
         _ => "client_id",
     };
     let lacking = planted(world, name, client).without(key);

@@ -131,6 +131,26 @@ fn every_function_of_the_template_is_a_folder_and_the_reverse() {
 }
 
 #[test]
+fn the_readme_names_every_fact() {
+    let readme = read(&root().join("README.md"));
+    for file in ["lib/domain/src/fact/known.rs", "lib/domain/src/outgoing.rs"] {
+        let text = read(&root().join(file));
+        let literals = code(&text).flat_map(|line| line.split('"').skip(1).step_by(2));
+        let names: BTreeSet<&str> = literals.filter(|literal| is_name_of_fact(literal)).collect();
+        assert!(names.len() > 5, "{file}: {names:?}");
+        for name in names {
+            assert!(readme.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}
+
+/// `noun.happened`.
+fn is_name_of_fact(text: &str) -> bool {
+    let word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    text.split_once('.').is_some_and(|(noun, happened)| word(noun) && word(happened))
+}
+
+#[test]
 fn production_never_sends_webhooks_to_itself() {
     assert!(!TEMPLATE.contains("ALLOW_LOOPBACK_RECEIVERS"));
 }

@@ -1,7 +1,7 @@
 """Loaded by Schemathesis: who calls, and values that a schema alone cannot tell.
 
-A key has 300 requests a minute, so requests go round over many keys of one coach. The settings are called by another coach: what is
-revoked there must not be what the rest calls with.
+A key has 300 requests a minute, so requests go round over many keys of a coach. The settings are called by another coach: what is
+revoked there must not be what the rest calls with. The CRM is a third coach's.
 """
 
 import atexit
@@ -13,13 +13,26 @@ import os
 import pathlib
 
 import schemathesis
+from crm_hooks import CrmRequests, own_key
 from hypothesis import strategies as st
 
 ACCESS = json.loads(os.environ["CONTRACT_ACCESS"])
 KEYS = itertools.cycle(ACCESS["keys"])
 
 
-@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/")
+CRM = CrmRequests(ACCESS["crm"])
+
+
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/crm/")
+class CrmKey:
+    def get(self, case, context):
+        return CRM.next_key()
+
+    def set(self, case, key, context):
+        case.headers["Authorization"] = f"Bearer {key}"
+
+
+@schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/(?!crm/)")
 class PartnerKey:
     def get(self, case, context):
         return next(KEYS)
@@ -43,6 +56,7 @@ schemathesis.openapi.format("date-time", LATER.map(lambda at: at.isoformat(times
 schemathesis.openapi.format("cursor", st.sampled_from(ACCESS["cursors"]))
 
 TURNS = itertools.count()
+ENDPOINTS = itertools.cycle(ACCESS["endpoints"])
 TO_SHOW = itertools.cycle(ACCESS["tokens"][:50])
 TO_USE = itertools.cycle(ACCESS["tokens"][50:])
 
@@ -58,6 +72,10 @@ def before_call(context, case, kwargs):
         open_door(case)
     elif case.operation.path == "/v1/clients":
         make_own(case, f"{turn:08x}")
+    elif case.operation.path.startswith("/v1/crm/"):
+        CRM.prepare(case, turn)
+    elif case.operation.path.startswith("/settings/webhooks/{id}"):
+        visit_endpoint(case)
 
 
 def open_door(case):
@@ -66,7 +84,13 @@ def open_door(case):
         case.path_parameters["token"] = next(TO_USE if case.method == "POST" else TO_SHOW)
 
 
-MAX_KEY_CHARS = 255
+def visit_endpoint(case):
+    """Gives a good request an endpoint that is there, and a delivery of its. One that deletes may have any: the others need them."""
+    in_chain = case.meta.phase.name.value == "stateful"
+    if case.meta.generation.mode.is_positive and not in_chain and case.method != "DELETE":
+        case.path_parameters |= dict(zip(["id", "delivery_id"], next(ENDPOINTS)))
+
+
 MAX_LOCAL_CHARS = 64
 MAX_EMAIL_CHARS = 160
 
@@ -74,9 +98,7 @@ MAX_EMAIL_CHARS = 160
 def make_own(case, mark):
     """Makes a creation one of its own. Most would be replays of the first otherwise: the same idempotency key, or the same e-mail address,
     which stands for one."""
-    key = case.headers.get("Idempotency-Key")
-    if key and len(key) <= MAX_KEY_CHARS:
-        case.headers["Idempotency-Key"] = mark + key[len(mark) :]
+    own_key(case, mark)
     if isinstance(case.body, dict) and isinstance(case.body.get("email"), str):
         case.body = case.body | {"email": own_address(case.body["email"], mark)}
 

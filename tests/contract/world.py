@@ -1,16 +1,19 @@
-"""What the stack is told of before it is called: two coaches, their clients, keys and sessions."""
+"""What the stack is told of before it is called: three coaches, their clients and contacts, keys and sessions."""
 
 import itertools
 import json
 
+import crm_world
 from local_stack import call
 
+COACHES = ("partner", crm_world.COACH, "settings")
 # Live keys of a workspace, at most. Each has 300 requests a minute.
 KEYS = 50
 LINKS = 300
 CLIENTS = 8
 INACTIVE, WITHOUT_EMAIL = 6, 7
 PUT_ENTRIES = 10
+ENDPOINTS = 4
 
 
 def hand_over(base_url, aws_url):
@@ -22,7 +25,11 @@ def hand_over(base_url, aws_url):
         source = {"EventBusName": "partner-api", "Source": "coaching.application"}
         return source | {"DetailType": name, "Detail": json.dumps(detail)}
 
-    for wave in (workspaces(), clients(), lives()):
+    def of_crm(facts):
+        return [(name, {"coach_id": crm_world.COACH} | detail) for name, detail in facts]
+
+    waves = (workspaces(), [*clients(), *of_crm(crm_world.records())], [*lives(), *of_crm(crm_world.lives())])
+    for wave in waves:
         entries = [entry(name, detail) for name, detail in wave]
         for start in range(0, len(entries), PUT_ENTRIES):
             some = {"Entries": entries[start : start + PUT_ENTRIES]}
@@ -32,8 +39,8 @@ def hand_over(base_url, aws_url):
 
 
 def workspaces():
-    """One coach whose clients are worked with, one who changes settings."""
-    for coach in ("partner", "settings"):
+    """One coach whose clients are worked with, one whose contacts are, one who changes settings."""
+    for coach in COACHES:
         workspace = {
             "coach_id": coach,
             "email": f"{coach}@coaches.example",
@@ -88,10 +95,8 @@ def lives():
 
 
 def access(base_url):
-    """Keys of one coach, the session of the other, cursors and login tokens that lead somewhere."""
-    tokens = {
-        coach: call(f"{base_url}/_local/session", {"coach_id": coach})["token"] for coach in ("partner", "settings")
-    }
+    """Keys of two coaches, the session of the third, cursors and login tokens that lead somewhere, records of the CRM."""
+    tokens = {coach: call(f"{base_url}/_local/session", {"coach_id": coach})["token"] for coach in COACHES}
     key = {"name": "Contract", "scope": "partner"}
     bearer = f"Bearer {tokens['partner']}"
     keys = [call(f"{base_url}/settings/keys", key, authorization=bearer)["key"] for _ in range(KEYS)]
@@ -105,5 +110,16 @@ def access(base_url):
         "keys": keys,
         "session": tokens["settings"],
         "cursors": [page["next_cursor"] for page in pages],
+        "endpoints": [endpoint(base_url, tokens["settings"]) for _ in range(ENDPOINTS)],
+        "crm": crm_world.crm_access(base_url, tokens[crm_world.COACH], KEYS),
         "tokens": [link(number).rsplit("/", 1)[1] for number in range(LINKS)],
     }
+
+
+def endpoint(base_url, session):
+    """A webhook endpoint and a delivery to it: their ids."""
+    bearer = f"Bearer {session}"
+    draft = {"url": "https://receiver.example/", "events": ["new_client"], "payload_mode": "identifiers"}
+    made = call(f"{base_url}/settings/webhooks", draft, authorization=bearer)["id"]
+    sent = call(f"{base_url}/settings/webhooks/{made}/test", {}, authorization=bearer)
+    return [made, sent["delivery_id"]]

@@ -115,7 +115,12 @@ impl Coach<'_> {
 
     /// The bearer of a new CRM key with all permissions.
     pub(crate) async fn crm_key(&self) -> Caller {
-        let made = self.new_key(json!({ "name": "CRM", "scope": "crm", "permissions": CRM_PERMISSIONS })).await;
+        self.crm_key_with(&CRM_PERMISSIONS).await
+    }
+
+    /// The bearer of a new CRM key with these permissions.
+    pub(crate) async fn crm_key_with(&self, permissions: &[&str]) -> Caller {
+        let made = self.new_key(json!({ "name": "CRM", "scope": "crm", "permissions": permissions })).await;
         self.world.anonymous().bearing(made.str("key"))
     }
 

@@ -6,6 +6,7 @@ mod application;
 mod aws;
 mod caller;
 mod coach;
+mod crm;
 mod raw;
 mod receiver;
 mod rough;
@@ -21,6 +22,7 @@ pub(crate) use application::{Application, Invitation};
 pub(crate) use aws::{Fact, bytes_of, fact};
 pub(crate) use caller::{Call, Caller, Reply};
 pub(crate) use coach::{Coach, Endpoint};
+pub(crate) use crm::{PIPELINE, ids, uuid};
 pub(crate) use receiver::{Answer, Receiver};
 pub(crate) use rough::{Manner, OK, Rough};
 

@@ -1,0 +1,239 @@
+//! `calendar.saved`, `calendar_event.saved`: what the application tells of calendars and what stands on them.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, event, slot, to};
+use crate::world::{Fact, World, fact, rendered, time, uuid};
+
+async fn desk(world: &World) -> Desk<'_> {
+    Desk { world, key: world.booking_coach("ada").await }
+}
+
+/// The application's record of a booking as the API shows it.
+fn echo(booking: &Value) -> Fact {
+    let id = booking["id"].as_str().unwrap();
+    let minutes = (time(&booking["endsAt"]) - time(&booking["startsAt"])).num_minutes();
+    event("ada", id, None, time(&booking["startsAt"]), minutes)
+        .with("calendar_id", booking["calendarId"].clone())
+        .with("lead_id", booking["leadId"].clone())
+        .with("status", booking["status"].clone())
+}
+
+impl World {
+    /// The buckets of a coach: events and what each takes, by bucket.
+    pub(crate) async fn buckets(&self, coach: &str) -> Vec<(String, Value)> {
+        let items = self.items("crm", &format!("COACH#{coach}")).await;
+        let buckets = items.into_iter().filter_map(|item| {
+            let day = item["sk"]["S"].as_str().unwrap().strip_prefix("BUSY#")?.to_owned();
+            let entries = item.as_object().unwrap().iter().filter_map(|(name, value)| {
+                let numbers =
+                    value["L"].as_array()?.iter().map(|number| number["N"].as_str().unwrap().parse().unwrap());
+                Some((name.strip_prefix("e#")?.to_owned(), json!(numbers.collect::<Vec<i64>>())))
+            });
+            Some((day, Value::Object(entries.collect())))
+        });
+        buckets.collect()
+    }
+
+    /// The stored item of an event.
+    pub(crate) async fn stored_event(&self, id: &str) -> Value {
+        let items = self.items("crm", "COACH#").await;
+        items.into_iter().find(|item| item["sk"]["S"] == format!("EVENT#{id}")).unwrap_or_default()
+    }
+}
+
+#[tokio::test]
+async fn an_echo_of_a_booking_changes_nothing_of_it() {
+    let world = World::start().await;
+    let buffered = Fact::calendar("ada", &uuid(CALENDAR)).with("buffer_before_minutes", 30);
+    let desk = desk(&world).await;
+    world.facts([buffered.clone()]).await;
+    let date = world.midnight_in(2).await.date_naive();
+    desk.booked(slot(date, "09:00")).await;
+    let made = desk.list().await.remove(0);
+    let buckets = world.buckets("ada").await;
+    world.facts([buffered.with("buffer_before_minutes", 0), echo(&made)]).await;
+    assert_eq!(desk.list().await, [made]);
+    assert_eq!(world.buckets("ada").await, buckets);
+    assert_eq!(desk.told("booking.created").await.len(), 1);
+    assert!(desk.told("booking.conflict").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_fact_older_than_a_change_of_the_api_leaves_that_alone() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let date = world.midnight_in(2).await.date_naive();
+    let booking = desk.booked(slot(date, "09:00")).await;
+    let made = desk.list().await.remove(0);
+    world.advance_s(10).await;
+    let between = world.timestamp_in(0).await;
+    world.advance_s(10).await;
+    desk.reschedule(&booking, to(date, "12:00")).await.expect(200);
+    let moved = desk.list().await.remove(0);
+    world.facts([echo(&made).with("occurred_at", between.clone())]).await;
+    assert_eq!(desk.list().await, [moved.clone()]);
+    desk.cancel(&booking, LEAD).await.expect(200);
+    world.facts([echo(&moved).with("occurred_at", between)]).await;
+    assert!(desk.list().await.is_empty());
+    desk.booked(slot(date, "12:00")).await;
+    // What is said later counts, whatever it overlaps.
+    world.facts([echo(&moved).with("occurred_at", world.timestamp_in(1).await)]).await;
+    assert_eq!(desk.list().await.len(), 2);
+}
+
+#[tokio::test]
+async fn facts_apply_by_their_time_in_whatever_order_they_come() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    let at = |hour: i64| event("ada", &uuid(60), Some(CALENDAR), midnight + TimeDelta::hours(hour), 60);
+    let said = |fact: Fact, second: u32| fact.with("occurred_at", format!("2026-01-01T00:00:{second:02}Z"));
+    world.facts([said(at(9), 5)]).await;
+    world.facts([said(at(7), 4), said(at(9).with("status", "cancelled"), 3)]).await;
+    assert_eq!(desk.list().await[0]["time"], "09:00");
+    world.facts([said(at(11), 5)]).await;
+    assert_eq!(desk.list().await[0]["time"], "11:00", "an equal one applies");
+    assert_eq!(world.buckets("ada").await.len(), 1);
+    let entries = &world.buckets("ada").await[0].1;
+    assert_eq!(entries[uuid(60)][0], (midnight + TimeDelta::hours(11)).timestamp_millis());
+}
+
+#[tokio::test]
+async fn an_event_whose_calendar_comes_later_blocks_at_once_and_takes_its_buffers_then() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    let nine = midnight + TimeDelta::hours(9);
+    world.put([event("ada", &uuid(60), Some(OTHER_CALENDAR), nine, 60)]).await;
+    world.settle().await;
+    let entry = |buckets: Vec<(String, Value)>| buckets[0].1[uuid(60)].clone();
+    let span = [nine.timestamp_millis(), (nine + TimeDelta::hours(1)).timestamp_millis()];
+    assert_eq!(entry(world.buckets("ada").await), json!([span[0], span[1], 0, 0]));
+    // By the workspace's clock, in New York.
+    let shown = desk.list().await.remove(0);
+    assert_eq!(shown["timezone"], "America/New_York");
+    desk.book(slot(midnight.date_naive(), "09:00")).await.refused(409, "slot_unavailable");
+    let calendar = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("time_zone", "Europe/Berlin");
+    world.facts([calendar.with("buffer_before_minutes", 15).with("buffer_after_minutes", 45)]).await;
+    world.advance_s(60).await;
+    assert_eq!(entry(world.buckets("ada").await), json!([span[0], span[1], 15, 45]));
+    assert_eq!(desk.list().await[0]["timezone"], "Europe/Berlin");
+    // One whose calendar never comes stays, and is no dead letter.
+    world.put([event("ada", &uuid(61), Some(98), nine + TimeDelta::hours(8), 60)]).await;
+    world.advance_s(60 * 60).await;
+    assert_eq!(desk.list().await.len(), 2);
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn long_events_block_and_give_way_again() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(5).await;
+    let date = midnight.date_naive();
+    let holiday = event("ada", &uuid(60), None, midnight, 60 * 24 * 40);
+    world.facts([holiday.clone()]).await;
+    assert_eq!(world.buckets("ada").await[0].0, "LONG");
+    desk.book(slot(date + TimeDelta::days(20), "09:00")).await.refused(409, "slot_unavailable");
+    desk.booked(slot(date + TimeDelta::days(40), "00:00")).await;
+    let short = rendered(midnight + TimeDelta::days(31));
+    world.facts([holiday.clone().with("ends_at", short)]).await;
+    let days: Vec<String> = world.buckets("ada").await.into_iter().map(|(day, _)| day).collect();
+    assert_eq!(days.len(), 33, "31 days, the booking's, and where the long one was: {days:?}");
+    desk.booked(slot(date + TimeDelta::days(31), "00:00")).await;
+    desk.book(slot(date + TimeDelta::days(30), "23:00")).await.refused(409, "slot_unavailable");
+    world.facts([holiday.with("status", "cancelled")]).await;
+    desk.booked(slot(date + TimeDelta::days(20), "09:00")).await;
+}
+
+#[tokio::test]
+async fn what_a_fact_puts_over_bookings_is_stored_told_and_counted_once() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    let (date, nine) = (midnight.date_naive(), midnight + TimeDelta::hours(9));
+    for time in ["09:00", "10:00", "11:00"] {
+        desk.booked(slot(date, time)).await;
+    }
+    let bookings = desk.list().await;
+    let private = event("ada", &uuid(60), None, nine + TimeDelta::minutes(30), 60).with("id", "cause");
+    world.facts([private.clone(), private.clone()]).await;
+    world.facts([private.clone()]).await;
+    let told = desk.told("booking.conflict").await;
+    let over = json!({
+        "event_id": uuid(60), "starts_at": rendered(nine + TimeDelta::minutes(30)), "ends_at": rendered(nine + TimeDelta::minutes(90)),
+    });
+    let mut seen: Vec<&Value> = told.iter().map(|fact| &fact["booking"]).collect();
+    seen.sort_by_key(|booking| booking["startsAt"].to_string());
+    assert_eq!(seen, [&bookings[0], &bookings[1]]);
+    assert!(told.iter().all(|fact| fact["conflicts_with"] == over && fact["coach_id"] == "ada"));
+    assert!(world.stored_event(&uuid(60)).await["conflict_check"].is_null());
+    assert_eq!(desk.list().await, bookings);
+
+    // Not for a backfill, not between private entries, not where it has been before, not where it touches.
+    let elsewhere = |id: u64, minutes: i64| event("ada", &uuid(id), None, nine + TimeDelta::minutes(minutes), 60);
+    world.facts([elsewhere(61, 0).with("backfill", true), elsewhere(62, 300), elsewhere(63, 330)]).await;
+    world.facts([private.clone().without("id"), elsewhere(64, -60)]).await;
+    assert_eq!(desk.told("booking.conflict").await.len(), 2);
+    // A booking that the application puts over another tells of the one that was there.
+    let made = event("ada", &uuid(65), Some(CALENDAR), nine + TimeDelta::minutes(150), 60);
+    world.facts([made]).await;
+    let told = desk.told("booking.conflict").await;
+    assert_eq!(told.len(), 3);
+    let last = told.iter().find(|fact| fact["conflicts_with"]["event_id"] == uuid(65)).unwrap();
+    assert_eq!(last["booking"], bookings[2]);
+    // A move to a new time is looked at anew; of a private entry, a booking is told that it comes over.
+    let late = event("ada", &uuid(65), Some(CALENDAR), nine + TimeDelta::minutes(345), 30);
+    world.facts([late]).await;
+    let told = desk.told("booking.conflict").await;
+    let with: Vec<&Value> = told.iter().skip(3).map(|fact| &fact["booking"]["id"]).collect();
+    assert_eq!(with, [&json!(uuid(65)), &json!(uuid(65))]);
+}
+
+#[tokio::test]
+async fn a_conflict_is_told_when_whoever_found_it_died_before() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    desk.booked(slot(midnight.date_naive(), "09:00")).await;
+    for (number, crashes) in [(60, 1), (61, 2)] {
+        let told_before = desk.told("booking.conflict").await.len();
+        world.faults(json!({ "function": "ingest", "crash_after_commit": crashes })).await;
+        world.put([event("ada", &uuid(number), None, midnight + TimeDelta::hours(9), 30)]).await;
+        // The message comes again after its visibility time-out.
+        for _ in 0..3 {
+            world.advance_s(200).await;
+        }
+        assert_eq!(desk.told("booking.conflict").await.len(), told_before + 1, "{crashes} crashes");
+        assert!(world.stored_event(&uuid(number)).await["conflict_check"].is_null());
+    }
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn an_event_with_somebody_who_was_erased_is_stored_with_nobody() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let partner = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", &uuid(LEAD)).with("email", "lee@example.com")]).await;
+    let date = world.midnight_in(2).await.date_naive();
+    desk.booked(slot(date, "09:00")).await;
+    let made = desk.list().await.remove(0);
+    let created =
+        partner.post("/v1/clients", json!({ "email": "lee@example.com", "send_welcome": false })).await.expect(201);
+    world.facts([fact("client.erased", json!({ "client_id": created.str("client_id") }))]).await;
+    world.advance_s(60 * 60).await;
+    assert_eq!(desk.list().await[0]["leadId"], Value::Null);
+    world
+        .facts([
+            echo(&made),
+            event("ada", &uuid(60), Some(CALENDAR), time(&made["endsAt"]), 60).with("lead_id", uuid(LEAD)),
+        ])
+        .await;
+    let listed = desk.list().await;
+    assert_eq!((listed.len(), &listed[0]["leadId"], &listed[1]["leadId"]), (2, &Value::Null, &Value::Null));
+    desk.book(slot(date, "12:00")).await.refused(404, "not_found");
+    desk.cancel(made["id"].as_str().unwrap(), LEAD).await.refused(404, "not_found");
+}

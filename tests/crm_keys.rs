@@ -1,0 +1,194 @@
+//! Who is let into the CRM: scope, entitlements, configuration and permission, each with a code of its own, in one order.
+
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Fact, Reply, World, uuid};
+
+/// Each route with the permission that it needs.
+const ROUTES: [(&str, &str, &str); 13] = [
+    ("GET", "/v1/crm/contacts", "contacts.read"),
+    ("POST", "/v1/crm/contacts", "contacts.write"),
+    ("PATCH", "/v1/crm/contacts/{id}", "contacts.write"),
+    ("GET", "/v1/crm/opportunities", "opportunities.read"),
+    ("POST", "/v1/crm/opportunities", "opportunities.write"),
+    ("PATCH", "/v1/crm/opportunities/{id}", "opportunities.write"),
+    ("GET", "/v1/crm/calendars", "bookings.read"),
+    ("GET", "/v1/crm/bookings", "bookings.read"),
+    ("POST", "/v1/crm/bookings", "bookings.write"),
+    ("PATCH", "/v1/crm/bookings/{id}", "bookings.write"),
+    ("DELETE", "/v1/crm/bookings/{id}", "bookings.write"),
+    ("POST", "/v1/crm/bookings/availability", "bookings.read"),
+    ("GET", "/v1/crm/workflows", "workflows.read"),
+];
+
+const PERMISSIONS: [&str; 7] = [
+    "contacts.read",
+    "contacts.write",
+    "opportunities.read",
+    "opportunities.write",
+    "bookings.read",
+    "bookings.write",
+    "workflows.read",
+];
+
+/// Whether a route writes, and so takes an idempotency key.
+fn writes(permission: &str) -> bool {
+    permission.ends_with(".write")
+}
+
+async fn knock(key: &Caller, method: &str, path: &str) -> Reply {
+    key.call(method, &path.replace("{id}", &uuid(1))).await
+}
+
+/// An empty object under an idempotency key of its own: whoever is let in is told what is wrong with it.
+async fn enter(world: &World, key: &Caller, method: &str, path: &str) -> Reply {
+    let call = key.call(method, &path.replace("{id}", &uuid(1)));
+    let call = if method == "GET" { call } else { call.json(&json!({})) };
+    call.once(&format!("enter-{}", world.number())).await
+}
+
+#[tokio::test]
+async fn each_route_of_the_crm_needs_its_own_permission_and_no_other() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    for permission in PERMISSIONS {
+        let only = ada.crm_key_with(&[permission]).await;
+        let others: Vec<&str> = PERMISSIONS.into_iter().filter(|other| *other != permission).collect();
+        let all_others = ada.crm_key_with(&others).await;
+        for (method, path, needed) in ROUTES {
+            let (let_in, refused) = if needed == permission { (&only, &all_others) } else { (&all_others, &only) };
+            let reply = enter(&world, let_in, method, path).await;
+            let expected = if method == "GET" { 200 } else { 400 };
+            assert_eq!(reply.status, expected, "{method} {path} with {permission}: {}", reply.text);
+            let reply = enter(&world, refused, method, path).await.refused(403, "permission_missing");
+            assert!(reply.error().contains(needed), "{method} {path}: {}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_the_other_scope_is_refused_whatever_else_is_wrong() {
+    let world = World::start().await;
+    let ada = world.coach("ada").with("crm", Value::Null).await;
+    let partner = ada.partner_key().await;
+    for (method, path, _) in ROUTES {
+        let reply = knock(&partner, method, path).await.refused(403, "wrong_scope");
+        assert!(reply.error().contains("crm"), "{}", reply.text);
+        knock(&world.anonymous(), method, path).await.refused(401, "unauthorized");
+        knock(&world.anonymous().bearing("crm_live_nonsense"), method, path).await.refused(401, "unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn what_a_workspace_lacks_is_told_in_one_order_and_from_the_next_request_on() {
+    let world = World::start().await;
+    let crm = json!({ "pipeline_id": "pipeline-1", "initial_stage": "new" });
+    let with = |partner: bool, pro: bool, gym: bool, crm: &Value| {
+        let entitlements = json!({ "partner_api": partner, "pro_crm": pro, "gym": gym });
+        world.coach("ada").with("entitlements", entitlements).with("crm", crm.clone())
+    };
+    let key = with(true, true, true, &crm).await.crm_key_with(&["contacts.read"]).await;
+    for (pro, gym, crm, code) in [
+        (false, false, &Value::Null, "crm_not_entitled"),
+        (false, true, &crm, "crm_not_entitled"),
+        (true, false, &Value::Null, "gym_not_enabled"),
+        (true, true, &Value::Null, "owner_configuration_missing"),
+    ] {
+        with(true, pro, gym, crm).await;
+        for (method, path, _) in ROUTES {
+            knock(&key, method, path).await.refused(403, code);
+        }
+    }
+    with(false, true, true, &crm).await;
+    key.get("/v1/crm/contacts").await.expect(200);
+    key.get("/v1/crm/workflows").await.refused(403, "permission_missing");
+}
+
+#[tokio::test]
+async fn the_minute_is_counted_before_the_scope_is_looked_at() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key_with(&["contacts.read"]).await;
+    world.advance_to_next_minute().await;
+    for _ in 0..300 {
+        key.get("/v1/crm/workflows").await.refused(403, "permission_missing");
+    }
+    let denied = key.get("/v1/crm/workflows").await.refused(429, "rate_limited");
+    assert!(denied.header("retry-after").is_some());
+    key.get("/v1/ping").await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn every_write_and_nothing_else_needs_an_idempotency_key() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.crm_key().await;
+    for (method, path, permission) in ROUTES {
+        let path = path.replace("{id}", &uuid(1));
+        let call = || key.call(method, &path).json(&json!({}));
+        if !writes(permission) {
+            assert_ne!(call().await.body["code"], "idempotency_key_required", "{method} {path}");
+            continue;
+        }
+        let reply = call().await.refused(400, "idempotency_key_required");
+        assert!(reply.error().contains("Idempotency-Key"));
+        for bad in ["", &"k".repeat(256)] {
+            call().once(bad).await.refused(400, "invalid_request");
+        }
+        // Neither is recorded: the key is free.
+        let large = format!("{{\"name\":\"{}\"}}", "x".repeat(256 * 1024));
+        let once = format!("{method} {path}");
+        call().body(large).once(&once).await.refused(413, "body_too_large");
+        assert!(!call().once(&once).await.is_replay());
+        assert!(call().once(&once).await.is_replay(), "what follows the claim is recorded");
+    }
+    assert!(world.items("crm", "COACH#").await.is_empty(), "nothing was stored");
+}
+
+#[tokio::test]
+async fn a_strict_body_names_everything_that_it_does_not_take() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    for (method, path, permission) in ROUTES {
+        if method == "GET" {
+            continue;
+        }
+        let path = path.replace("{id}", &uuid(1));
+        let send = async |body: Value| {
+            let call = key.call(method, &path).json(&body);
+            if writes(permission) { call.once(&format!("strict-{}", world.number())).await } else { call.await }
+        };
+        let reply = send(json!({ "coach_id": "bob", "pipelineId": "p" })).await.refused(400, "invalid_request");
+        assert!(reply.error().contains("coach_id") && reply.error().contains("pipelineId"), "{}", reply.text);
+        assert!(["coach_id", "pipelineId"].contains(&reply.str("field")));
+        for body in [json!([]), json!("x"), json!(1), Value::Null] {
+            send(body).await.refused(400, "invalid_request");
+        }
+        send(json!({})).await.refused(400, "invalid_request");
+    }
+    let nothing = key.call("DELETE", &format!("/v1/crm/bookings/{}", uuid(1))).once("no body").await;
+    assert_eq!(nothing.status, 400, "{}", nothing.text);
+    for (path, body, field) in [
+        ("/v1/crm/contacts", json!({ "name": null, "email": "a@example.com" }), "name"),
+        ("/v1/crm/opportunities", json!({ "contactId": uuid(1), "name": null }), "name"),
+        ("/v1/crm/bookings/availability", json!({ "leadId": uuid(1), "calendarId": null }), "calendarId"),
+    ] {
+        key.post(path, body).once(&format!("null {path}")).await.refused_for(field);
+    }
+}
+
+#[tokio::test]
+async fn an_id_in_a_path_that_is_no_uuid_is_refused_by_name_and_any_case_is_the_same_id() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.crm_key().await;
+    let id = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
+    world.facts([Fact::contact("ada", id)]).await;
+    for bad in ["nobody", "0197a6a05c3b700080002f1d3c4b5a69", "%7B0197a6a0-5c3b-7000-8000-2f1d3c4b5a69%7D"] {
+        let path = format!("/v1/crm/contacts/{bad}");
+        let reply = key.patch(&path, json!({ "name": "Ada" })).once(bad).await.refused_for("id");
+        assert_eq!(reply.str("field"), "id");
+    }
+    let path = format!("/v1/crm/contacts/{}", id.to_uppercase());
+    let changed = key.patch(&path, json!({ "name": "Ada" })).once("upper").await.expect(200);
+    assert_eq!(changed.body["contact"]["id"], id);
+}

@@ -1,0 +1,69 @@
+"""The commands of the README's tour and of the guides, as a reader pastes them: one after the other, against a stack with its demo. Each
+is answered, and refused only where the text says so.
+
+Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs bash, curl and sed.
+"""
+
+import collections
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+from local_stack import stack
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ROOT / "functions" / "docs" / "pages"
+# In reading order: later ones use what earlier ones have set.
+GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
+PRINTED_ADDRESS = "http://127.0.0.1:8080"
+# Tells the status of each call, beside what the call prints.
+PREAMBLE = """
+set -euo pipefail
+curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
+"""
+
+
+def commands(text):
+    """The blocks of shell commands that call the API, or say where it is."""
+    return [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl -" in block or "BASE=" in block]
+
+
+def run(binary, blocks):
+    """Runs the blocks as one script. What it printed, and how often it met each status."""
+    with tempfile.TemporaryDirectory() as directory:
+        with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
+            script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url)
+            done = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout, collections.Counter(int(status) for status in re.findall(r"status (\d+)", done.stderr))
+
+
+def check(what, statuses, refusals):
+    refused = {status: count for status, count in statuses.items() if status >= 400}
+    assert refused == refusals, f"{what}: {dict(statuses)}"
+    print(f"{what}: {statuses.total()} commands, {sum(refusals.values())} refused as they say", flush=True)
+
+
+def main(binary):
+    began = time.monotonic()
+    readme = (ROOT / "README.md").read_text()
+    tour = readme[readme.index("## A tour") : readme.index("### The local stack")]
+    printed, statuses = run(binary, commands(tour))
+    # An address that is taken, and a time that is.
+    check("tour", statuses, {409: 2})
+    for said in ["email_taken", "slot_unavailable", '"status":"cancelled"', "booking.cancelled"]:
+        assert said in printed, f"{said}: {printed}"
+
+    guides = [block for name in GUIDES for block in commands((PAGES / f"{name}.md").read_text())]
+    printed, statuses = run(binary, guides)
+    # What the guide to errors shows.
+    check("guides", statuses, {400: 1})
+    assert '"status":"lost"' in printed and '"previousStartsAt"' in printed, printed
+    print(f"{time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,206 @@
+//! What the application tells of opportunities and pipelines, beside what the API says of them.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Fact, PIPELINE, World, bytes_of, fact, ids, rendered, uuid};
+
+const OPPORTUNITIES: &str = "/v1/crm/opportunities";
+const LEAD: u64 = 1;
+const IT: u64 = 5;
+
+async fn scene(world: &World) -> Caller {
+    let key = world.coach("ada").await.crm_key().await;
+    world.facts([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
+    key
+}
+
+fn it() -> Fact {
+    Fact::opportunity("ada", &uuid(IT), &uuid(LEAD))
+}
+
+fn said(fact: Fact, at: DateTime<Utc>) -> Fact {
+    fact.with("occurred_at", rendered(at))
+}
+
+async fn shown(key: &Caller) -> Value {
+    let page = key.get(OPPORTUNITIES).await.expect(200).body;
+    assert_eq!(ids(&page), [uuid(IT)]);
+    page["data"][0].clone()
+}
+
+async fn update(world: &World, key: &Caller, body: Value) -> Value {
+    let call = key.patch(&format!("{OPPORTUNITIES}/{}", uuid(IT)), body);
+    call.once(&format!("update-{}", world.number())).await.expect(200).body["opportunity"].clone()
+}
+
+#[tokio::test]
+async fn an_opportunity_is_stored_whoever_it_is_for_and_wherever_it_is() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    let lost = Fact::opportunity("ada", &uuid(6), &uuid(98)).with("stage", "x").with("lost_reason", "Price");
+    let immense = Fact::opportunity("ada", &uuid(7), &uuid(97)).with("value_cents", 9_007_199_254_740_991_u64);
+    world.facts([it(), lost, immense]).await;
+    let page = key.get(OPPORTUNITIES).await.expect(200).body;
+    assert_eq!(ids(&page), [5, 6, 7].map(uuid));
+    let statuses: Vec<&Value> = page["data"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
+    assert_eq!(statuses, ["open", "lost", "open"], "as far as is known");
+    assert_eq!(page["data"][1]["lostReason"], "Price");
+    assert_eq!(page["data"][2]["valueCents"], 9_007_199_254_740_991_u64);
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+
+    // Once the pipeline comes, and whenever it is rearranged, it says what a stage means.
+    let stages = |kind: &str| json!([{ "id": "new", "name": "Renamed", "kind": kind }]);
+    for (kind, reason) in [("open", Value::Null), ("lost", json!("Left")), ("won", Value::Null)] {
+        let pipeline = Fact::pipeline("ada").with("stages", stages(kind));
+        world.facts([pipeline, it().with("lost_reason", "Left")]).await;
+        let opportunity = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
+        assert_eq!((&opportunity["status"], &opportunity["lostReason"]), (&json!(kind), &reason));
+    }
+    world.settle().await;
+    for name in ["opportunity.created", "opportunity.updated"] {
+        assert_eq!(world.outgoing(name).await, [] as [Value; 0], "the application knows what it said");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_workspace_is_waited_for_and_a_malformed_fact_is_set_aside() {
+    let world = World::start().await;
+    let early = [it(), Fact::pipeline("ada"), Fact::workflow("ada", &uuid(9))];
+    world.facts(early).await;
+    let key = world.coach("ada").await.crm_key().await;
+    world.advance_s(120).await;
+    assert_eq!(shown(&key).await["status"], "open");
+    assert_eq!(ids(&key.get("/v1/crm/workflows").await.expect(200).body), [uuid(9)]);
+
+    let stage = |id: &str| json!({ "id": id, "name": "Stage", "kind": "open", "rules": "SECRET" });
+    let bad = [
+        it().with("value_cents", -1),
+        it().with("value_cents", 1.5),
+        it().with("opportunity_id", "not-a-uuid"),
+        it().without("lost_reason"),
+        it().with("stage", Value::Null).with("notes", "SECRET"),
+        Fact::pipeline("ada").with("stages", json!([stage("a"), stage("a")])),
+        Fact::pipeline("ada").with("stages", json!((0..201).map(|n| stage(&format!("s{n}"))).collect::<Vec<_>>())),
+        Fact::pipeline("ada").without("name"),
+    ];
+    let count = bad.len();
+    world.facts(bad).await;
+    let aside = world.set_aside().await;
+    assert_eq!(aside.len(), count);
+    assert!(!json!(aside).to_string().contains("SECRET"));
+}
+
+#[tokio::test]
+async fn facts_count_as_they_were_said_in_whatever_order_and_however_often_they_come() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let start = world.now().await - TimeDelta::hours(1);
+    let told = |step: i64, name: &str, stage: &str, reason: Value| {
+        let at = start + TimeDelta::minutes(step);
+        said(it().with("name", name).with("stage", stage).with("lost_reason", reason), at)
+            .with("id", format!("it-{step}"))
+    };
+    let facts = [
+        told(1, "One", "new", Value::Null),
+        told(2, "Two", "lost", json!("Price")),
+        told(3, "Three", "warm", Value::Null),
+    ];
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]] {
+        for index in order {
+            world.facts([facts[index].clone()]).await;
+        }
+        let after = shown(&key).await;
+        assert_eq!((&after["name"], &after["stage"]), (&json!("Three"), &json!("warm")), "{order:?}");
+        assert_eq!(after["updatedAt"], facts[2].detail["occurred_at"], "told again it is no change");
+    }
+    // One that is equally old applies.
+    let equal = facts[2].clone().with("id", "equal").with("name", "Equal").with("contact_id", uuid(77));
+    world.facts([equal]).await;
+    let after = shown(&key).await;
+    assert_eq!((&after["name"], &after["contactId"]), (&json!("Equal"), &json!(uuid(77))));
+
+    let older = said(Fact::pipeline("ada").with("stages", json!([])), start);
+    world.facts([older]).await;
+    assert_eq!(shown(&key).await["status"], "open");
+    update(&world, &key, json!({ "stage": "lost", "lostReason": "The older pipeline would not know it" })).await;
+}
+
+#[tokio::test]
+async fn what_the_api_sets_outlives_older_facts_field_by_field_and_gives_way_to_newer_ones() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let start = world.now().await;
+    world.facts([said(it(), start - TimeDelta::hours(2))]).await;
+    update(&world, &key, json!({ "name": "By the API" })).await;
+    let older = it().with("name", "Older").with("value_cents", 1).with("stage", "warm");
+    world.facts([said(older, start - TimeDelta::hours(1))]).await;
+    let after = shown(&key).await;
+    assert_eq!(after["name"], "By the API");
+    assert_eq!((&after["valueCents"], &after["stage"]), (&json!(1), &json!("warm")), "what it did not set");
+
+    update(&world, &key, json!({ "stage": "lost", "lostReason": "Price", "valueCents": 2 })).await;
+    let older = it().with("name", "Older").with("value_cents", 3).with("pipeline_id", "other").with("stage", "s");
+    world.facts([said(older, start - TimeDelta::minutes(30))]).await;
+    let after = shown(&key).await;
+    assert_eq!((&after["pipelineId"], &after["stage"]), (&json!(PIPELINE), &json!("lost")), "a place is told whole");
+    assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Price"), &json!(2)));
+
+    // To say again what holds is to say it: what was said before that is older.
+    world.advance_s(60).await;
+    update(&world, &key, json!({ "name": "By the API" })).await;
+    world.facts([said(it().with("name", "Between"), world.now().await - TimeDelta::seconds(30))]).await;
+    assert_eq!(shown(&key).await["name"], "By the API");
+
+    world.advance_s(60).await;
+    world.facts([it().with("name", "Newer")]).await;
+    let after = shown(&key).await;
+    assert_eq!(
+        (&after["name"], &after["stage"], &after["valueCents"]),
+        (&json!("Newer"), &json!("new"), &json!(25_000))
+    );
+    assert_eq!(after["lostReason"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_the_api_made_takes_the_applications_word_for_the_rest() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let body = json!({ "contactId": uuid(LEAD), "name": "Made here", "valueCents": 3 });
+    let made = key.post(OPPORTUNITIES, body).once("make").await.expect(201).body["opportunity"].clone();
+    let id = made["id"].as_str().unwrap();
+    let before = world.now().await - TimeDelta::hours(1);
+    world.facts([said(Fact::opportunity("ada", id, &uuid(42)).with("stage", "warm"), before)]).await;
+    let after = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
+    assert_eq!(after["contactId"], uuid(42), "the API tells of it once, and the application tells of it later");
+    for kept in ["name", "valueCents", "stage", "createdAt", "updatedAt"] {
+        assert_eq!(after[kept], made[kept], "{kept}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_of_an_erased_contacts_opportunities_stays_or_comes_back() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let partner = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", &uuid(2)).with("email", "zoe@example.com").with("name", "Zoe Zebra")]).await;
+    let body = json!({ "email": "zoe@example.com", "send_welcome": false });
+    let client = partner.post("/v1/clients", body).await.expect(201).str("client_id").to_owned();
+    let create = key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).once("create");
+    assert_eq!(create.clone().await.expect(201).body["opportunity"]["name"], "Zoe Zebra");
+    world.facts([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body).len(), 2);
+
+    world.facts([fact("client.erased", json!({ "client_id": client }))]).await;
+    world.advance_s(1_000).await;
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body), [] as [String; 0]);
+    key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).once("again").await.refused(404, "not_found");
+    world.facts([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body), [] as [String; 0]);
+    create.await.refused(404, "not_found");
+    for (table, item) in world.tables().await {
+        let bytes = bytes_of(&item);
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains("Zebra"), "{table}: {text}");
+    }
+}
