@@ -113,6 +113,8 @@ async fn of_several_contacts_with_an_address_the_oldest_is_found() {
         world.facts([with(number, "lee@example.com")]).await;
         world.advance_s(1).await;
     }
+    // The oldest, whichever was changed last.
+    world.facts([with(3, "lee@example.com").with("name", "Renamed")]).await;
     assert_eq!(id_of(&post(&world, &key, "Lee", "lee@example.com").await.expect(201)), uuid(3));
     world.facts([with(3, "other@example.com")]).await;
     assert_eq!(id_of(&post(&world, &key, "Lee", "lee@example.com").await.expect(201)), uuid(1));

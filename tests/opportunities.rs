@@ -127,7 +127,7 @@ async fn a_body_takes_its_own_members_in_their_own_form_and_nothing_else() {
         let reply = update(&world, &key, odd, json!({ "name": "n" })).await.refused_for("id");
         assert_eq!(reply.body["field"], "id");
     }
-    assert_eq!(ids(&key.get(OPPORTUNITIES).await.body), [id.clone()], "none was made");
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.body), [id.as_str()], "none was made");
     assert_eq!(listed(&key, &id).await["name"], "Lee Lead", "nor changed");
     world.settle().await;
     assert_eq!(world.outgoing("opportunity.updated").await, [] as [Value; 0]);
@@ -190,7 +190,8 @@ async fn nothing_begins_in_a_pipeline_that_is_missing_or_in_a_stage_that_is_not_
     early.clone().await.refused(403, "owner_configuration_missing");
     update(&world, &key, &uuid(5), json!({ "name": "n" })).await.refused(403, "owner_configuration_missing");
     world.facts([Fact::pipeline("ada")]).await;
-    assert!(early.await.refused(403, "owner_configuration_missing").is_replay());
+    // What the coach has mended is not remembered against the request.
+    assert!(!early.await.expect(201).is_replay());
     create(&world, &key, body.clone()).await.expect(201);
     for stage in ["won", "lost", "gone", "NEW"] {
         world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": stage })).await;

@@ -36,26 +36,38 @@ class CrmRequests:
         """Makes a request one of its own and, where it is a good one, about something that is there."""
         if turn % KEPT_KEYS:
             own_key(case, f"{turn:08x}")
-        # A request of a chain is about what the chain has made.
-        in_chain = case.meta.phase.name.value == "stateful"
-        if case.meta.generation.mode.is_positive and not in_chain and turn % STRANGERS:
-            self.make_real(case)
+        if case.meta.generation.mode.is_positive and turn % STRANGERS:
+            # A request of a chain is about what the chain has made.
+            if case.meta.phase.name.value != "stateful":
+                self.name_records(case)
+            self.choose(case)
 
-    def make_real(self, case):
-        real = {}
-        if case.operation.path == "/v1/crm/bookings/{id}":
-            case.path_parameters["id"], real["leadId"] = next(self.bookings)
-        elif case.operation.path == "/v1/crm/contacts/{id}":
+    def name_records(self, case):
+        """Has a request name records that there are."""
+        path, named = case.operation.path, {}
+        if path == "/v1/crm/bookings/{id}":
+            case.path_parameters["id"], named["leadId"] = next(self.bookings)
+        elif path == "/v1/crm/contacts/{id}":
             case.path_parameters["id"] = next(self.contacts)
-        elif case.operation.path == "/v1/crm/opportunities/{id}":
+        elif path == "/v1/crm/opportunities/{id}":
             case.path_parameters["id"] = next(self.opportunities)
         else:
-            real |= {"leadId": next(self.contacts), "contactId": next(self.contacts), "calendarId": next(self.calendars)}
-        real["date"], real["time"] = next(self.slots)
+            contact, calendar = next(self.contacts), next(self.calendars)
+            named = {"leadId": contact, "contactId": contact, "calendarId": calendar}
+            named["date"], named["time"] = next(self.slots)
+        self.put(case, named)
+
+    def choose(self, case):
+        """Has a change lead somewhere: to a time that is free, to a stage that there is."""
+        if case.operation.path == "/v1/crm/bookings/{id}":
+            self.put(case, dict(zip(["date", "time"], next(self.slots))))
+        elif isinstance(case.body, dict) and case.body.keys() & {"stage", "lostReason"}:
+            case.body = self.to_stage(case.body)
+
+    def put(self, case, values):
+        """Puts values in the place of those that a body has."""
         if isinstance(case.body, dict):
-            case.body = case.body | {name: value for name, value in real.items() if name in case.body}
-            if "stage" in case.body:
-                case.body = self.to_stage(case.body)
+            case.body = case.body | {name: value for name, value in values.items() if name in case.body}
 
     def to_stage(self, body):
         """The same body for a stage that there is."""

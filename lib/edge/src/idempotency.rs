@@ -115,6 +115,11 @@ where
         Ok(Outcome::Recorded(reply)) => return Ok(reply),
         // Another request has taken this one's place: its answer is the one that counts.
         Err(Problem::IdempotencyInProgress) => return Err(Problem::IdempotencyInProgress),
+        // What the coach has to mend stands before the claim in the order of checks: the mended request must not meet it again.
+        Err(Problem::CrmNotConfigured) => {
+            release(claims, &claim).await;
+            return Err(Problem::CrmNotConfigured);
+        }
         Ok(Outcome::Unrecorded(reply)) => reply,
         Err(problem) => Reply::problem(&problem, inbound),
     };

@@ -1,3 +1,5 @@
+//! Decisions, views and facts of bookings, by tables and by properties.
+
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
@@ -9,6 +11,7 @@ use uuid::Uuid;
 use super::*;
 use crate::calendar::{OpeningHours, Weekly};
 use crate::id::CoachId;
+use crate::outgoing::OutgoingFact;
 
 const LEAD: ContactId = ContactId(Uuid::from_u128(1));
 const CALENDAR: CalendarId = CalendarId(Uuid::from_u128(2));
@@ -163,6 +166,44 @@ fn a_booking_is_shown_by_the_wall_clock_and_a_private_entry_is_not() {
     let nobodys = CalendarEvent { lead_id: None, ..event() };
     assert_eq!(json!(nobodys.view(Tz::Asia__Tokyo).unwrap())["leadId"], Value::Null);
     assert_eq!(CalendarEvent { calendar_id: None, ..event() }.view(Tz::UTC), None);
+}
+
+#[test]
+fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_a_move() {
+    let coach = CoachId::parse("ada").unwrap();
+    let one = event();
+    let other = CalendarEvent { id: CalendarEventId(Uuid::from_u128(4)), ..event() };
+    let fact = |one: &CalendarEvent, other: &CalendarEvent| {
+        OutgoingFact::booking_conflict(&coach, &one.view(Tz::UTC).unwrap(), other)
+    };
+    let found = fact(&one, &other);
+    assert_eq!(found.id, fact(&other, &one).id);
+    let moved = one.moved(&one.busy().unwrap(), now());
+    assert_ne!(found.id, fact(&moved, &other).id);
+    let expected = json!({
+        "booking": one.view(Tz::UTC),
+        "conflicts_with": { "event_id": other.id, "starts_at": "2026-12-02T09:00:00.000Z", "ends_at": "2026-12-02T10:00:00.000Z" },
+    });
+    assert_eq!(found.detail, expected);
+}
+
+#[test]
+fn each_change_of_a_booking_is_a_fact_of_its_own() {
+    let coach = CoachId::parse("ada").unwrap();
+    let (at, busy) = (now(), event().busy().unwrap());
+    // All within one millisecond.
+    let moved = event().moved(&busy, at);
+    let again = moved.moved(&busy, at);
+    let cancelled = again.cancelled(at);
+    let view = |event: &CalendarEvent| event.view(Tz::UTC).unwrap();
+    let facts = [
+        OutgoingFact::booking_created(&coach, &view(&event())),
+        OutgoingFact::booking_rescheduled(&coach, &view(&moved), at),
+        OutgoingFact::booking_rescheduled(&coach, &view(&again), at),
+        OutgoingFact::booking_cancelled(&coach, &view(&cancelled)),
+    ];
+    let ids: std::collections::BTreeSet<&str> = facts.iter().map(|fact| fact.id.as_str()).collect();
+    assert_eq!(ids.len(), facts.len());
 }
 
 #[test]

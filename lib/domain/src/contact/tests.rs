@@ -1,3 +1,5 @@
+//! What is said of a contact, by whom and when.
+
 use proptest::prelude::*;
 use serde_json::json;
 

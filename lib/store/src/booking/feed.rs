@@ -55,7 +55,7 @@ impl Bookings {
             if known == Some(&event) {
                 return Ok(SavedEvent { is_provisional, conflicts });
             }
-            let mark = (!fact.backfill && is_put_there(known, &event)).then(|| fact.id.to_string());
+            let mark = (!fact.backfill && is_put_there(known, &event, now)).then(|| fact.id.to_string());
             let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
             let mut writes = vec![self.put(coach, &stored, found.as_ref())];
             let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
@@ -106,8 +106,9 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     }
 }
 
-/// Whether an event comes to take time that it did not take before.
-fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent) -> bool {
-    let new = event.busy().map(|busy| busy.span);
-    new.is_some() && known.and_then(CalendarEvent::busy).map(|busy| busy.span) != new
+/// Whether an event comes to take time that it did not take before and that is not over.
+fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
+    let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
+    let new = taken(event).filter(|span| span.ends_at > now);
+    new.is_some() && known.and_then(taken) != new
 }
