@@ -227,7 +227,12 @@ async fn refusals_are_replayed_too() {
         ("PATCH", "/v1/crm/contacts/nobody".to_owned(), json!({ "name": "Ada" }), 400),
         ("POST", "/v1/crm/opportunities".to_owned(), json!({ "contactId": nobody }), 404),
         ("PATCH", format!("/v1/crm/opportunities/{nobody}"), json!({ "name": "Ada" }), 404),
-        ("POST", "/v1/crm/bookings".to_owned(), json!({ "leadId": uuid(LEAD), "calendarId": uuid(CALENDAR), "date": date, "time": "10:30" }), 409),
+        (
+            "POST",
+            "/v1/crm/bookings".to_owned(),
+            json!({ "leadId": uuid(LEAD), "calendarId": uuid(CALENDAR), "date": date, "time": "10:30" }),
+            409,
+        ),
         ("DELETE", format!("/v1/crm/bookings/{nobody}"), json!({ "leadId": uuid(LEAD) }), 404),
     ] {
         let call = scene.once(scene.key.call(method, &path).json(&body));
@@ -257,7 +262,8 @@ async fn another_payload_under_a_key_is_refused_and_another_order_of_members_is_
 #[tokio::test]
 async fn a_key_stands_for_one_method_and_path() {
     let scene = Scene::start().await;
-    let [one, other] = [scene.made(scene.new_contact(), "contact").await, scene.made(scene.new_contact(), "contact").await];
+    let [one, other] =
+        [scene.made(scene.new_contact(), "contact").await, scene.made(scene.new_contact(), "contact").await];
     let name = json!({ "name": "Ada" });
     scene.key.patch(&format!("/v1/crm/contacts/{one}"), name.clone()).once("one").await.expect(200);
     for (method, path) in [
@@ -291,7 +297,11 @@ async fn a_key_is_the_coachs_whichever_api_key_brings_it_and_nobody_elses() {
     let client = ada.partner_key().await.post("/v1/clients", json!({ "email": "x@example.com" })).once("one");
     assert!(!client.await.expect(201).is_replay());
     // Who may not write is not told what another key's request was answered.
-    ada.crm_key_with(&["contacts.read"]).await.post("/v1/crm/contacts", body.clone()).once("one").await
+    ada.crm_key_with(&["contacts.read"])
+        .await
+        .post("/v1/crm/contacts", body.clone())
+        .once("one")
+        .await
         .refused(403, "permission_missing");
 }
 
@@ -309,7 +319,8 @@ async fn after_24_hours_a_key_is_new() {
     let other = scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD) })).once("older");
     other.await.expect(201);
     scene.world.advance_s(24 * 3600 + 1).await;
-    let changed = scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD), "name": "New" })).once("older");
+    let changed =
+        scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD), "name": "New" })).once("older");
     assert_eq!(changed.await.expect(201).body["opportunity"]["name"], "New");
 }
 
