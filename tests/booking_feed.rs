@@ -61,6 +61,27 @@ async fn an_echo_of_a_booking_changes_nothing_of_it() {
 }
 
 #[tokio::test]
+async fn a_move_to_where_it_is_changes_and_tells_nothing_but_outweighs_what_was_said_before() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let date = world.midnight_in(2).await.date_naive();
+    let booking = desk.booked(slot(date, "09:00")).await;
+    let made = desk.list().await.remove(0);
+    let buckets = world.buckets("ada").await;
+    world.advance_s(10).await;
+    let between = world.timestamp_in(0).await;
+    world.advance_s(10).await;
+    let stayed = desk.reschedule(&booking, to(date, "09:00")).await.expect(200);
+    assert_eq!(stayed.body["booking"], made);
+    assert_eq!(stayed.body["previousStartsAt"], made["startsAt"]);
+    let elsewhere = event("ada", &booking, Some(CALENDAR), world.midnight_in(2).await + TimeDelta::hours(15), 60);
+    world.facts([elsewhere.with("lead_id", uuid(LEAD)).with("occurred_at", between)]).await;
+    assert_eq!(desk.list().await, [made]);
+    assert_eq!(world.buckets("ada").await, buckets);
+    assert!(desk.told("booking.rescheduled").await.is_empty());
+}
+
+#[tokio::test]
 async fn a_fact_older_than_a_change_of_the_api_leaves_that_alone() {
     let world = World::start().await;
     let desk = desk(&world).await;
@@ -117,13 +138,17 @@ async fn an_event_whose_calendar_comes_later_blocks_at_once_and_takes_its_buffer
     desk.book(slot(midnight.date_naive(), "09:00")).await.refused(409, "slot_unavailable");
     let calendar = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("time_zone", "Europe/Berlin");
     world.facts([calendar.with("buffer_before_minutes", 15).with("buffer_after_minutes", 45)]).await;
-    world.advance_s(60).await;
     assert_eq!(entry(world.buckets("ada").await), json!([span[0], span[1], 15, 45]));
     assert_eq!(desk.list().await[0]["timezone"], "Europe/Berlin");
-    // One whose calendar never comes stays, and is no dead letter.
+    desk.book(slot(midnight.date_naive(), "10:00")).await.refused(409, "slot_unavailable");
+    desk.booked(slot(midnight.date_naive(), "11:00")).await;
+    // A later calendar changes nothing for what is there. One whose calendar never comes stays, and is no dead letter.
+    let changed = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("buffer_after_minutes", 0);
+    world.facts([changed]).await;
+    assert_eq!(entry(world.buckets("ada").await), json!([span[0], span[1], 15, 45]));
     world.put([event("ada", &uuid(61), Some(98), nine + TimeDelta::hours(8), 60)]).await;
     world.advance_s(60 * 60).await;
-    assert_eq!(desk.list().await.len(), 2);
+    assert_eq!(desk.list().await.len(), 3);
     assert!(world.set_aside().await.is_empty());
 }
 

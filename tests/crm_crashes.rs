@@ -110,16 +110,11 @@ async fn one_lost_or_refused_call_is_not_noticed() {
     .await;
 }
 
-/// Before the claim nothing can have been done; from there on it is the retry that finds out.
+/// It may have been done or not: the retry finds out.
 fn unconfirmed(reply: &Reply) {
-    match reply.status {
-        500 => assert_eq!(reply.body["code"], "internal", "{}", reply.text),
-        _ => {
-            let reply = reply.clone().refused(503, "unconfirmed");
-            assert_eq!(reply.header("retry-after"), Some("5"));
-            assert!(!reply.is_replay());
-        }
-    }
+    let reply = reply.clone().refused(503, "unconfirmed");
+    assert_eq!(reply.header("retry-after"), Some("5"));
+    assert!(!reply.is_replay());
 }
 
 #[tokio::test]
@@ -135,7 +130,7 @@ async fn a_store_that_does_not_answer_leaves_it_to_the_retry_to_find_out() {
 #[tokio::test]
 async fn a_store_that_stays_away_leaves_the_claim_to_lapse() {
     in_all(async |scene, write| {
-        for spared_calls in 1..FEWEST_CALLS {
+        for spared_calls in 0..FEWEST_CALLS {
             let prepared = scene.prepare(write).await;
             faults(&scene, write, spared_calls, "store_lost_answers", MANY_CONFLICTS).await;
             unconfirmed(&prepared.send().await);

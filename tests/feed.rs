@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Fact, Receiver, World, fact, rendered, time};
+use crate::world::{Fact, Receiver, World, fact, rendered, time, uuid};
 
 /// What no table, queue or log may ever hold.
 const SECRET: &str = "fact-holds-a-secret";
@@ -39,6 +39,50 @@ async fn an_older_fact_changes_nothing_and_an_equally_old_one_applies() {
     assert_eq!(name().await, "Equal");
     world.facts([saved("Third", 11)]).await;
     assert_eq!(name().await, "Third");
+}
+
+#[tokio::test]
+async fn a_fact_seen_again_does_not_undo_another_of_the_same_moment_or_a_write_of_the_api() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (key, partner) = (ada.crm_key().await, ada.partner_key().await);
+    let at = world.timestamp_in(3600).await;
+    let contact = |id: &str, name: &str| {
+        Fact::contact("ada", &uuid(1)).with("name", name).with("id", id).with("occurred_at", at.as_str())
+    };
+    let client = |id: &str, name: &str| {
+        Fact::client("ada", "c1").with("full_name", name).with("id", id).with("occurred_at", at.as_str())
+    };
+    let names = async || {
+        let contacts = key.get("/v1/crm/contacts").await.expect(200).body;
+        let client = partner.get("/v1/clients/c1").await.expect(200).body;
+        [contacts["data"][0]["name"].clone(), client["full_name"].clone()]
+    };
+    let first = [contact("a", "First"), client("b", "First")];
+    // Beside one another in a batch, and apart.
+    world.facts(first.iter().cloned().chain([contact("c", "Second"), client("d", "Second")]).chain(first.clone())).await;
+    assert_eq!(names().await, ["Second", "Second"]);
+    world.facts(first.clone()).await;
+    assert_eq!(names().await, ["Second", "Second"]);
+    let path = format!("/v1/crm/contacts/{}", uuid(1));
+    key.patch(&path, json!({ "name": "Third" })).once("third").await.expect(200);
+    world.facts([contact("c", "Second")]).await;
+    assert_eq!(names().await[0], "Third");
+    // Two weeks on it is judged by its time alone.
+    world.advance_s(14 * 24 * 3600 + 60).await;
+    world.facts(first).await;
+    assert_eq!(names().await[1], "First");
+}
+
+#[tokio::test]
+async fn what_a_malformed_fact_calls_itself_is_not_logged() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let bad_id = Fact::client("ada", "c1").with("id", "Greta Garbo 1905");
+    let bad_name = fact("Greta Garbo has left", json!({ "client_id": "c1" }));
+    world.facts([bad_id, bad_name]).await;
+    assert_eq!(world.set_aside().await.len(), 2);
+    assert!(!world.log().contains("Garbo"), "{}", world.log());
 }
 
 #[tokio::test]

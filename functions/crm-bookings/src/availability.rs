@@ -12,10 +12,11 @@ use domain::fields::Invalid;
 use domain::time::Timestamp;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
+use store::StoreError;
 use store::calendar::StoredCalendar;
 
 use crate::App;
-use crate::write::refused;
+use crate::told::refused;
 
 pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
     let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
@@ -52,7 +53,7 @@ async fn asked_for(
     app: &App,
     caller: &CrmCaller,
     request: &AvailabilityRequest,
-) -> Result<Vec<StoredCalendar>, store::StoreError> {
+) -> Result<Vec<StoredCalendar>, StoreError> {
     match request.calendar_id {
         Some(id) => Ok(app.calendars.get(&caller.coach, id).await?.into_iter().collect()),
         None => app.calendars.all(&caller.coach).await,

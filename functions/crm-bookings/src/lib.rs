@@ -6,16 +6,16 @@ mod cancel;
 mod create;
 mod list;
 mod reschedule;
-mod write;
+mod told;
 
 use axum::Router;
 use axum::routing::{get, patch, post};
 use edge::Gate;
+use edge::crm::Writer;
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::booking::Bookings;
 use store::calendar::Calendars;
-use store::claim::Claims;
 use store::contact::Contacts;
 use store::outbox::Outbox;
 use store::vault::Vault;
@@ -23,7 +23,7 @@ use store::vault::Vault;
 #[derive(Clone)]
 struct App {
     gate: Gate,
-    claims: Claims,
+    writer: Writer,
     calendars: Calendars,
     bookings: Bookings,
 }
@@ -37,7 +37,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let outbox = Outbox::new(env, &db, &vault)?;
     let app = App {
         gate: Gate::new(env, &db)?,
-        claims: Claims::new(env, &db, &vault)?,
+        writer: Writer::new(env, &db, &vault)?,
         bookings: Bookings::new(env, &db, &calendars, &contacts, &outbox)?,
         calendars,
     };

@@ -3,8 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
-use edge::gate::CrmCaller;
-use edge::{Inbound, crm};
+use edge::{CrmCaller, Inbound, crm};
 
 use crate::App;
 

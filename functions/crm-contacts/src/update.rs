@@ -5,59 +5,53 @@ use axum::response::Response;
 use domain::api_key::Permission;
 use domain::contact::ContactPatch;
 use domain::id::ContactId;
-use edge::gate::CrmCaller;
-use edge::idempotency::Outcome;
+use domain::outgoing::OutgoingFact;
+use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
-use edge::{Inbound, Problem, Reply, crm};
+use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
-use store::claim::Claim;
-use store::contact::{Changed, Standing};
+use store::contact::Standing;
+use store::crm_write::Committed;
 
-use crate::{App, MAX_ROUNDS, kept_changing, shown};
+use crate::{App, shown};
 
 pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let admission = app.gate.crm(&inbound, Permission::ContactsWrite).await;
-    let work = async |caller: CrmCaller, ()| {
-        let named = ContactId::parse(&id).ok();
-        let read = async {
-            match named {
-                Some(id) => app.contacts.standing(&caller.coach, id).await,
-                None => Ok(Standing::Unknown),
-            }
-        };
-        let work = async |claim: Claim, found: Result<Standing, StoreError>| {
-            let id = crm::path_id(&id, ContactId::parse)?;
-            let patch = ContactPatch::parse(&crm::body(&inbound)?)?;
-            change(&app, &caller, (id, &patch), &claim, found?).await
-        };
-        crm::write(&app.claims, &inbound, &caller, read, work).await
-    };
+    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Update { app: &app, id: &id }).await;
     app.gate.answer(&inbound, admission, work).await
 }
 
-async fn change(
-    app: &App,
-    caller: &CrmCaller,
-    (id, patch): (ContactId, &ContactPatch),
-    claim: &Claim,
-    found: Standing,
-) -> Result<Outcome, Problem> {
-    let (coach, now) = (&caller.coach, caller.now);
-    let mut found = found;
-    for _ in 0..MAX_ROUNDS {
-        let stored = match found {
-            Standing::Live(stored) => stored,
-            Standing::Merged { into } => return Err(Problem::ContactMerged(into)),
-            Standing::Unknown | Standing::Erased => return Err(Problem::NotFound("contact")),
-        };
-        let changed = stored.known.change(patch, now);
-        let reply = shown(&changed.contact, Reply::ok)?;
-        let answer = reply.to_answer();
-        match app.contacts.change(coach, &stored, &changed, &app.telling(claim, &answer), now).await? {
-            Changed::Done => return Ok(Outcome::Recorded(reply)),
-            Changed::ClaimLost => return Err(Problem::IdempotencyInProgress),
-            Changed::Moved => found = app.contacts.standing(coach, id).await?,
-        }
+struct Update<'a> {
+    app: &'a App,
+    id: &'a str,
+}
+
+impl Write for Update<'_> {
+    type Request = (ContactId, ContactPatch);
+    type Found = Standing;
+
+    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
+        Ok((crm::path_id(self.id, ContactId::parse)?, ContactPatch::parse(&crm::body(inbound)?)?))
     }
-    Err(kept_changing())
+
+    async fn read(&self, caller: &CrmCaller, (id, _): &Self::Request) -> Result<Standing, StoreError> {
+        self.app.contacts.standing(&caller.coach, *id).await
+    }
+
+    async fn attempt(
+        &self,
+        attempt: &Attempt<'_>,
+        (_, patch): &Self::Request,
+        found: Standing,
+    ) -> Result<(Committed, Reply), Problem> {
+        let found = crm::live(found)?;
+        let changed = found.known.change(patch, attempt.caller.now);
+        let contact = &changed.contact;
+        // A change that shows is told; one that only says anew what holds is not.
+        let shows = contact != found.contact();
+        let fact = shows.then(|| OutgoingFact::contact_updated(&attempt.caller.coach, contact));
+        let reply = Reply::ok(&shown(contact))?;
+        let write = attempt.leaving(contact.id, &reply, fact);
+        Ok((self.app.contacts.change(&found, &changed, &write).await?, reply))
+    }
 }

@@ -7,23 +7,21 @@ mod update;
 use axum::Router;
 use axum::routing::{get, patch};
 use edge::Gate;
+use edge::crm::Writer;
 use runtime::{BoxError, Environment};
 use store::Db;
-use store::claim::Claims;
 use store::contact::Contacts;
 use store::opportunity::Opportunities;
-use store::outbox::Outbox;
 use store::pipeline::Pipelines;
 use store::vault::Vault;
 
 #[derive(Clone)]
 struct App {
     gate: Gate,
-    claims: Claims,
+    writer: Writer,
     contacts: Contacts,
     opportunities: Opportunities,
     pipelines: Pipelines,
-    outbox: Outbox,
 }
 
 /// The function's routes.
@@ -33,11 +31,10 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
     let contacts = Contacts::new(env, &db)?;
     let app = App {
         gate: Gate::new(env, &db)?,
-        claims: Claims::new(env, &db, &vault)?,
+        writer: Writer::new(env, &db, &vault)?,
         opportunities: Opportunities::new(env, &db, &contacts)?,
         contacts,
         pipelines: Pipelines::new(env, &db)?,
-        outbox: Outbox::new(env, &db, &vault)?,
     };
     let router = Router::new()
         .route("/v1/crm/opportunities", get(list::list).post(create::create))

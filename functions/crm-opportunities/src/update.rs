@@ -1,81 +1,71 @@
-//! `PATCH /v1/crm/opportunities/{id}`: a name, a value or a place in the pipeline that the coach configured, once per idempotency key.
+//! `PATCH /v1/crm/opportunities/{id}`: a name, a value or a place in the pipeline that the coach configured.
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
 use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityResult, Refusal, apply};
+use domain::outgoing::OutgoingFact;
 use domain::pipeline::Pipeline;
-use edge::idempotency::Outcome;
+use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use store::StoreError;
-use store::claim::Claim;
-use store::contact::Telling;
-use store::opportunity::{StoredOpportunity, Written};
+use store::crm_write::Committed;
+use store::opportunity::StoredOpportunity;
 
 use crate::App;
 
-/// What a change rests on: the opportunity as it is, and where it may go.
-type Read = (Option<StoredOpportunity>, Option<Pipeline>);
-
-const OPPORTUNITY: &str = "opportunity";
-
 pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let admission = app.gate.crm(&inbound, Permission::OpportunitiesWrite).await;
-    let work = async |caller: CrmCaller, ()| {
-        let id = crm::path_id(&id, OpportunityId::parse);
-        let known = id.as_ref().ok().copied();
-        let read = async {
-            let found = async {
-                match known {
-                    Some(id) => app.opportunities.get(&caller.coach, id).await,
-                    None => Ok(None),
-                }
-            };
-            try_join(found, app.pipelines.get(&caller.coach, &caller.crm.pipeline_id)).await
-        };
-        let work = async |claim: Claim, read: Result<Read, StoreError>| {
-            let id = id?;
-            let patch = OpportunityPatch::parse(&crm::body(&inbound)?)?;
-            settle(&app, &caller, (id, &patch), &claim, read?).await
-        };
-        crm::write(&app.claims, &inbound, &caller, read, work).await
-    };
+    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Update { app: &app, id: &id }).await;
     app.gate.answer(&inbound, admission, work).await
 }
 
-async fn settle(
-    app: &App,
-    caller: &CrmCaller,
-    (id, patch): (OpportunityId, &OpportunityPatch),
-    claim: &Claim,
-    (mut found, pipeline): Read,
-) -> Result<Outcome, Problem> {
-    let pipeline = pipeline.ok_or(Problem::CrmNotConfigured)?;
-    let mut round = 0;
-    loop {
-        let stored = found.ok_or(Problem::NotFound(OPPORTUNITY))?;
-        let changed = apply(&stored.opportunity, &pipeline, patch, caller.now).map_err(problem)?;
+struct Update<'a> {
+    app: &'a App,
+    id: &'a str,
+}
+
+impl Write for Update<'_> {
+    type Request = (OpportunityId, OpportunityPatch);
+    /// The opportunity as it is, and where it may go.
+    type Found = (Option<StoredOpportunity>, Option<Pipeline>);
+
+    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
+        Ok((crm::path_id(self.id, OpportunityId::parse)?, OpportunityPatch::parse(&crm::body(inbound)?)?))
+    }
+
+    async fn read(&self, caller: &CrmCaller, (id, _): &Self::Request) -> Result<Self::Found, StoreError> {
+        let found = self.app.opportunities.get(&caller.coach, *id);
+        try_join(found, self.app.pipelines.get(&caller.coach, &caller.crm.pipeline_id)).await
+    }
+
+    async fn attempt(
+        &self,
+        attempt: &Attempt<'_>,
+        (_, patch): &Self::Request,
+        (found, pipeline): Self::Found,
+    ) -> Result<(Committed, Reply), Problem> {
+        let caller = attempt.caller;
+        let pipeline = pipeline.ok_or(Problem::CrmNotConfigured)?;
+        let found = found.ok_or_else(|| refused(Refusal::NotFound))?;
+        let changed = apply(&found.opportunity, &pipeline, patch, caller.now).map_err(refused)?;
         let view = changed.view(Some(&pipeline));
-        let reply = Reply::ok(&OpportunityResult { opportunity: view.clone() })?;
-        let answer = reply.to_answer();
-        let telling = Telling { outbox: &app.outbox, claims: &app.claims, claim, answer: &answer };
-        match app.opportunities.change(&caller.coach, &stored, (&changed, &view), &telling, caller.now).await? {
-            Written::Done => return Ok(Outcome::Recorded(reply)),
-            Written::ClaimLost => return Err(Problem::IdempotencyInProgress),
-            Written::Moved => {
-                round += 1;
-                found = app.opportunities.get_again(&caller.coach, id, round).await?;
-            }
-        }
+        // A change that shows is told; one that only says anew what holds is not.
+        let shows = changed.updated_at != found.opportunity.updated_at;
+        let fact = shows.then(|| OutgoingFact::opportunity_updated(&caller.coach, &view));
+        let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
+        let write = attempt.leaving(changed.contact_id, &reply, fact);
+        Ok((self.app.opportunities.change(&found, &changed, &write).await?, reply))
     }
 }
 
-fn problem(refusal: Refusal) -> Problem {
+/// A refusal as it is told.
+fn refused(refusal: Refusal) -> Problem {
     match refusal {
-        Refusal::NotFound => Problem::NotFound(OPPORTUNITY),
+        Refusal::NotFound => Problem::NotFound("opportunity"),
         Refusal::StagePaymentControlled => Problem::StagePaymentControlled,
         Refusal::StageUnknown => Problem::StageUnknown,
         Refusal::LostReasonRequired => Problem::LostReasonRequired,

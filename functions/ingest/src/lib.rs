@@ -8,10 +8,12 @@ mod patience;
 mod set_aside;
 mod store_fact;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
+use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
@@ -21,6 +23,7 @@ use store::claim::ClaimEraser;
 use store::client::Clients;
 use store::contact::Contacts;
 use store::delivery::Deliveries;
+use store::fact::SeenFacts;
 use store::key::Keys;
 use store::opportunity::Opportunities;
 use store::outbox::Outbox;
@@ -46,6 +49,7 @@ pub struct App {
     pipelines: Pipelines,
     workflows: Workflows,
     records: Records,
+    facts: SeenFacts,
     claims: ClaimEraser,
     deliveries: Deliveries,
     queues: Queues,
@@ -70,6 +74,7 @@ impl App {
             pipelines: Pipelines::new(env, &db)?,
             workflows: Workflows::new(env, &db)?,
             records: Records::new(env, &db, &vault, &clients, &outbox)?,
+            facts: SeenFacts::new(env, &db)?,
             claims: ClaimEraser::new(env, &db)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
             clients,
@@ -83,9 +88,11 @@ impl App {
     /// Stores the facts of a batch, in the order in which they came.
     pub async fn handle(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
         let mut response = SqsBatchResponse::default();
+        let ids = event.records.iter().filter_map(fact_id).collect();
+        let mut seen = self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?;
         for message in event.records {
             let id = message.message_id.clone().unwrap_or_default();
-            if let Err(error) = self.take(&message).await {
+            if let Err(error) = self.take(&message, &mut seen).await {
                 tracing::error!(
                     message_id = id,
                     error = error_chain(&*error),
@@ -99,13 +106,13 @@ impl App {
         Ok(response)
     }
 
-    async fn take(&self, message: &SqsMessage) -> Result<(), BoxError> {
+    async fn take(&self, message: &SqsMessage, seen: &mut HashSet<FactId>) -> Result<(), BoxError> {
         let receives = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
         let receives = receives.unwrap_or(1);
         if patience::is_worn_out(receives) {
             return self.give_up(message).await;
         }
-        match self.message(message).await {
+        match self.message(message, seen).await {
             Err(error) if patience::is_hopeless(&*error, receives) => {
                 tracing::error!(error = error_chain(&*error), receives, "a fact cannot be stored");
                 self.give_up(message).await
@@ -120,7 +127,7 @@ impl App {
         self.queues.set_aside(&envelope, "it could not be stored", Timestamp::new(self.clock.now())).await
     }
 
-    async fn message(&self, message: &SqsMessage) -> Result<(), BoxError> {
+    async fn message(&self, message: &SqsMessage, seen: &mut HashSet<FactId>) -> Result<(), BoxError> {
         let now = Timestamp::new(self.clock.now());
         let envelope = match Envelope::parse(message.body.as_deref().unwrap_or_default()) {
             Ok(envelope) => envelope,
@@ -132,9 +139,16 @@ impl App {
             Ok(fact) => fact,
             Err(invalid) => return self.queues.set_aside(&envelope, &invalid.message, now).await,
         };
+        if seen.contains(&fact.id) {
+            return Ok(());
+        }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
         match store(self, &fact, now).await? {
-            Stored::Done => Ok(()),
+            Stored::Done => {
+                self.facts.mark(&fact.id, now).await?;
+                seen.insert(fact.id);
+                Ok(())
+            }
             Stored::Erased => self.queues.send_erasure_again(&envelope, now).await,
             Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
             Stored::Unknown(reference) | Stored::Provisional(reference) if patience::waits_on(since, now) => {
@@ -150,6 +164,12 @@ impl App {
             }
         }
     }
+}
+
+/// The id of the fact that a message holds, if it holds one.
+fn fact_id(message: &SqsMessage) -> Option<FactId> {
+    let envelope = Envelope::parse(message.body.as_deref()?).ok()?;
+    FactId::parse(envelope.detail.get("id")?.as_str()?).ok()
 }
 
 fn sent_at(message: &SqsMessage) -> Option<Timestamp> {

@@ -1,7 +1,8 @@
 //! Where facts go that cannot be stored: round again, or to the dead letters.
 
 use aws_sdk_sqs::Client;
-use domain::fact::without_judged;
+use domain::fact::{is_known, without_judged};
+use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde_json::json;
@@ -52,7 +53,10 @@ impl Queues {
 
     /// Puts a fact among the dead letters, with the reason.
     pub(crate) async fn set_aside(&self, envelope: &Envelope, reason: &str, now: Timestamp) -> Result<(), BoxError> {
-        let fact_id = envelope.detail.get("id").and_then(|id| id.as_str()).unwrap_or_default();
+        // What has not the form of an id, or of a name, may be anything.
+        let fact_id = envelope.detail.get("id").and_then(|id| FactId::parse(id.as_str()?).ok());
+        let fact_id = fact_id.as_ref().map_or("", FactId::as_str);
+        let detail_type = if is_known(&envelope.detail_type) { envelope.detail_type.as_str() } else { "" };
         let body = json!({
             "detail-type": envelope.detail_type,
             "detail": without_judged(&envelope.detail_type, &envelope.detail),
@@ -61,7 +65,7 @@ impl Queues {
         });
         let message = self.client.send_message().queue_url(&self.dead_letters_url).message_body(body.to_string());
         message.send().await?;
-        tracing::warn!(fact_id, detail_type = envelope.detail_type, reason, "a fact was set aside");
+        tracing::warn!(fact_id, detail_type, reason, "a fact was set aside");
         tracing::info!(target: runtime::METRIC, name = "facts_set_aside", value = 1);
         Ok(())
     }

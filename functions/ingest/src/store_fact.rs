@@ -73,6 +73,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
                 return Ok(unknown("coach_id", saved.coach_id.as_str()));
             }
             app.calendars.save(&saved.coach_id, &saved.calendar, fact.occurred_at).await?;
+            app.bookings.give_buffers(&saved.coach_id, saved.calendar.id).await?;
             Ok(Stored::Done)
         }
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
@@ -128,15 +129,12 @@ async fn calendar_event(
     let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
         return Ok(unknown("coach_id", saved.coach_id.as_str()));
     };
-    let told = EventFact { id: &fact.id, saved, at: fact.occurred_at, backfill: fact.backfill };
-    let stored = app.bookings.save(told, workspace.workspace.time_zone, now).await?;
-    if stored.conflicts > 0 {
-        tracing::info!(target: runtime::METRIC, name = "booking_conflicts", value = stored.conflicts);
+    let told = EventFact { id: &fact.id, saved, said_at: fact.occurred_at, backfill: fact.backfill };
+    let conflicts = app.bookings.save(told, workspace.workspace.time_zone, now).await?;
+    if conflicts > 0 {
+        tracing::info!(target: runtime::METRIC, name = "booking_conflicts", value = conflicts);
     }
-    Ok(match saved.calendar_id {
-        Some(calendar) if stored.is_provisional => Stored::Provisional(format!("calendar_id {calendar}")),
-        _ => Stored::Done,
-    })
+    Ok(Stored::Done)
 }
 
 /// Everything that happens to a client but its erasure.
@@ -188,7 +186,7 @@ async fn merge_contacts(
     })
 }
 
-/// Removes the recorded answers that show any of these contacts.
+/// Removes the recorded answers that are about any of these contacts.
 async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreError> {
     for contact in contacts {
         for answer in app.claims.about(contact).await? {

@@ -100,6 +100,14 @@ impl Permission {
         }
     }
 
+    /// Whether it opens operations that change something.
+    pub fn is_write(self) -> bool {
+        match self {
+            Self::ContactsWrite | Self::OpportunitiesWrite | Self::BookingsWrite => true,
+            Self::ContactsRead | Self::OpportunitiesRead | Self::BookingsRead | Self::WorkflowsRead => false,
+        }
+    }
+
     /// The permission of that name.
     pub fn parse(text: &str) -> Result<Self, String> {
         let found = Self::ALL.into_iter().find(|permission| permission.as_str() == text);

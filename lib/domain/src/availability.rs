@@ -15,9 +15,7 @@ use crate::busy::{Busy, Span, utc_day};
 use crate::calendar::{Buffers, Calendar, MAX_BUFFER_MINUTES, OpeningHours, time_of};
 use crate::id::CalendarId;
 use crate::time::Timestamp;
-use crate::wall_clock::{date_at, reached_at, show_time};
-
-pub use crate::wall_clock::local_start;
+use crate::wall_clock::{date_at, local_start, reached_at, show_time};
 
 /// Most slots of an answer that covers all calendars.
 pub const MAX_SLOTS: usize = 20_000;

@@ -6,7 +6,7 @@
 mod decision;
 mod draft;
 
-use chrono::{NaiveDate, TimeDelta};
+use chrono::NaiveDate;
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
@@ -75,60 +75,67 @@ impl CalendarEvent {
         Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_told(now)), ..self.clone() }
     }
 
+    /// The event after the API has said that it stays where it is. Nothing of it changes, but an older word of the application counts no
+    /// more.
+    pub fn stayed(&self, now: Timestamp) -> Self {
+        Self { moved_at: Some(self.since_told(now)), ..self.clone() }
+    }
+
     /// The event after the API has cancelled it.
     pub fn cancelled(&self, now: Timestamp) -> Self {
         let status = BookingStatus::Cancelled;
         Self { status, updated_at: self.later(now), cancelled_at: Some(self.since_told(now)), ..self.clone() }
     }
 
-    /// The time of a change: after that of the one before, so that each has a time of its own.
+    /// The time of a change: after that of the one before.
     fn later(&self, now: Timestamp) -> Timestamp {
-        now.max(self.updated_at + TimeDelta::milliseconds(1))
+        now.after(self.updated_at)
     }
 
     /// When the API sets what the application has told: after that, even by a clock that is behind the application's. The same fact, seen
     /// twice, does not undo it.
     fn since_told(&self, now: Timestamp) -> Timestamp {
-        now.max(self.told_at + TimeDelta::milliseconds(1))
+        now.after(self.told_at)
     }
 
-    /// The event after the application has told of it `at` that time. `calendar` is the one that it names, if that has been seen, `lead`
-    /// the contact, if there is still one. `None`: what is known is newer.
+    /// What becomes of an event by the application's whole record of it, which was said `at` that time. What the API has set since then
+    /// stays. `calendar` is the one that it names, if that has been seen, `lead` the contact, if there is still one. `None`: what is known
+    /// is newer.
     ///
     /// An event keeps the buffers that it was made with as long as it stays on its calendar.
-    pub fn told(
+    pub fn heard(
+        known: Option<&Self>,
         saved: &CalendarEventSaved,
         at: Timestamp,
-        found: Option<&Self>,
         (calendar, lead): (Option<&Calendar>, Option<ContactId>),
         now: Timestamp,
     ) -> Option<Self> {
-        if found.is_some_and(|found| found.told_at > at) {
+        if known.is_some_and(|known| known.told_at > at) {
             return None;
         }
         let since = |set_at: Option<Timestamp>| set_at.is_some_and(|set_at| set_at > at);
         let status = if saved.confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
-        let kept = found.filter(|found| found.calendar_id == saved.calendar_id).and_then(|found| found.buffers);
-        let told = Self {
+        let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
+        let heard = Self {
             id: saved.event_id,
             calendar_id: saved.calendar_id,
             lead_id: lead,
-            span: found.filter(|found| since(found.moved_at)).map_or(saved.span, |found| found.span),
-            status: found.filter(|found| since(found.cancelled_at)).map_or(status, |found| found.status),
+            span: known.filter(|known| since(known.moved_at)).map_or(saved.span, |known| known.span),
+            status: known.filter(|known| since(known.cancelled_at)).map_or(status, |known| known.status),
             buffers: match saved.calendar_id {
                 None => Some(Buffers::default()),
                 Some(_) => kept.or(calendar.map(|calendar| calendar.buffers)),
             },
-            created_at: found.map_or(now, |found| found.created_at),
-            updated_at: found.map_or(now, |found| found.updated_at),
+            created_at: known.map_or(now, |known| known.created_at),
+            updated_at: known.map_or(now, |known| known.updated_at),
             told_at: at,
-            moved_at: found.and_then(|found| found.moved_at),
-            cancelled_at: found.and_then(|found| found.cancelled_at),
+            moved_at: known.and_then(|known| known.moved_at),
+            cancelled_at: known.and_then(|known| known.cancelled_at),
         };
-        let changed = found.filter(|found| found.shown() != told.shown());
+        let changed = known.filter(|known| known.shown() != heard.shown());
         Some(match changed {
-            Some(found) => Self { updated_at: found.later(now), ..told },
-            None => told,
+            Some(known) => Self { updated_at: known.later(now), ..heard },
+            None => heard,
         })
     }
 

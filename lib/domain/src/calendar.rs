@@ -90,7 +90,7 @@ impl Weekly {
 }
 
 /// Minutes of a wall-clock day.
-pub const MINUTES_A_DAY: u16 = 1_440;
+const MINUTES_A_DAY: u16 = 1_440;
 
 /// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

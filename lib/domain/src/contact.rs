@@ -164,8 +164,16 @@ impl KnownContact {
         Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
     }
 
-    /// A contact that the application tells of for the first time.
-    pub fn meet(saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Self {
+    /// What becomes of a contact by the application's whole record of it, which was said `at` that time. What the API has set since then
+    /// stays. `None`: what is known is newer.
+    pub fn heard(known: Option<&Self>, saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Option<Self> {
+        match known {
+            None => Some(Self::meet(saved, at, now)),
+            Some(known) => known.hear(saved, at, now),
+        }
+    }
+
+    fn meet(saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Self {
         let contact = Contact {
             id: saved.contact_id,
             name: saved.name.clone(),
@@ -180,9 +188,7 @@ impl KnownContact {
         Self { contact, said: Said { saved_at: Some(at), ..Said::default() } }
     }
 
-    /// The contact after the application has told of it: a record said at `at`, which does not touch what the API has set since.
-    /// `None`: what is known is newer.
-    pub fn hear(&self, saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Option<Self> {
+    fn hear(&self, saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Option<Self> {
         if self.said.saved_at.is_some_and(|saved_at| saved_at > at) {
             return None;
         }
@@ -224,8 +230,8 @@ impl KnownContact {
         changed
     }
 
-    /// The time of a change: after that of the one before, so that each has a time of its own.
+    /// The time of a change: after that of the one before.
     pub fn later(&self, now: Timestamp) -> Timestamp {
-        now.max(Timestamp::from_ms(self.contact.updated_at.ms() + 1))
+        now.after(self.contact.updated_at)
     }
 }

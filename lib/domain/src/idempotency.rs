@@ -97,6 +97,9 @@ pub fn fingerprint(method: &str, path: &str, body: &Value) -> [u8; 32] {
     hash.finalize().into()
 }
 
+/// Integers below this are exact as floating-point numbers (RFC 8785 takes all numbers for such).
+const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
+
 /// JSON text with the members of every object sorted by name, whatever order the parser keeps.
 fn canonical(value: &Value) -> String {
     match value {
@@ -107,6 +110,13 @@ fn canonical(value: &Value) -> String {
             format!("{{{}}}", text.join(","))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        // A number is the same however it is written: 3, 3.0 and 3e0.
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_SAFE_INTEGER => {
+                format!("{float:.0}")
+            }
+            _ => number.to_string(),
+        },
         scalar => scalar.to_string(),
     }
 }
@@ -158,5 +168,18 @@ mod tests {
         assert_eq!(fingerprint("POST", "/x", &one), fingerprint("POST", "/x", &same));
         assert_ne!(fingerprint("POST", "/x", &one), fingerprint("PATCH", "/x", &one));
         assert_ne!(fingerprint("POST", "/x", &one), fingerprint("POST", "/x", &json!({"a": 2})));
+    }
+
+    #[test]
+    fn a_number_is_the_same_however_it_is_written() {
+        let print = |text: &str| fingerprint("POST", "/x", &serde_json::from_str(text).unwrap());
+        for same in ["3.0", "3e0", "30e-1"] {
+            assert_eq!(print(same), print("3"), "{same}");
+        }
+        assert_eq!(print("-0.0"), print("-0e1"));
+        for other in ["3.5", "-3", "\"3\"", "30", "3e1"] {
+            assert_ne!(print(other), print("3"), "{other}");
+        }
+        assert_ne!(print("9007199254740993"), print("9007199254740992"));
     }
 }

@@ -7,7 +7,6 @@
 mod draft;
 mod rule;
 
-use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::OpportunitySaved;
@@ -109,10 +108,10 @@ impl Opportunity {
         }
     }
 
-    /// What becomes of an opportunity by the application's whole record of it, which was told at `at`. `None`: nothing, something newer is
-    /// known. What the API has told since then stays.
-    pub fn heard(found: Option<&Self>, saved: &OpportunitySaved, at: Timestamp) -> Option<Self> {
-        let told = found.map(|found| found.told).unwrap_or_default();
+    /// What becomes of an opportunity by the application's whole record of it, which was said `at` that time. What the API has
+    /// told since then stays. `None`: what is known is newer.
+    pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: Timestamp) -> Option<Self> {
+        let told = known.map(|known| known.told).unwrap_or_default();
         if told.whole_at > Some(at) {
             return None;
         }
@@ -124,21 +123,21 @@ impl Opportunity {
             pipeline_id: saved.pipeline_id.clone(),
             stage: saved.stage.clone(),
             lost_reason: saved.lost_reason.clone(),
-            created_at: found.map_or(at, |found| found.created_at),
-            updated_at: found.map_or(at, |found| found.updated_at.max(at)),
+            created_at: known.map_or(at, |known| known.created_at),
+            updated_at: known.map_or(at, |known| known.updated_at.max(at)),
             told: Told { whole_at: Some(at), ..told },
         };
-        let Some(found) = found else { return Some(heard) };
+        let Some(known) = known else { return Some(heard) };
         if told.name_at > Some(at) {
-            heard.name.clone_from(&found.name);
+            heard.name.clone_from(&known.name);
         }
         if told.value_at > Some(at) {
-            heard.value_cents = found.value_cents;
+            heard.value_cents = known.value_cents;
         }
         if told.place_at > Some(at) {
-            heard.pipeline_id.clone_from(&found.pipeline_id);
-            heard.stage.clone_from(&found.stage);
-            heard.lost_reason.clone_from(&found.lost_reason);
+            heard.pipeline_id.clone_from(&known.pipeline_id);
+            heard.stage.clone_from(&known.stage);
+            heard.lost_reason.clone_from(&known.lost_reason);
         }
         Some(heard)
     }
@@ -167,9 +166,9 @@ impl Opportunity {
         }
     }
 
-    /// When a change counts as made: after what it changes, however clocks differ.
-    fn follows(&self, now: Timestamp) -> Timestamp {
-        now.max(self.updated_at + TimeDelta::milliseconds(1))
+    /// The time of a change: after that of the one before.
+    fn later(&self, now: Timestamp) -> Timestamp {
+        now.after(self.updated_at)
     }
 }
 

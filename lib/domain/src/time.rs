@@ -1,6 +1,6 @@
 //! How times and dates are written: ISO 8601, UTC, milliseconds (`2026-11-20T09:30:00.000Z`); dates `YYYY-MM-DD`.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An instant, in whole milliseconds, that renders in the API's one way.
@@ -41,11 +41,16 @@ impl Timestamp {
     pub fn unix_s(self) -> i64 {
         self.0.timestamp()
     }
+
+    /// This instant, or the first one after another, however clocks differ: what follows something has a time of its own.
+    pub fn after(self, other: Self) -> Self {
+        self.max(other + TimeDelta::milliseconds(1))
+    }
 }
 
-impl std::ops::Add<chrono::TimeDelta> for Timestamp {
+impl std::ops::Add<TimeDelta> for Timestamp {
     type Output = Self;
-    fn add(self, delta: chrono::TimeDelta) -> Self {
+    fn add(self, delta: TimeDelta) -> Self {
         Self::from_ms(self.ms().saturating_add(delta.num_milliseconds()))
     }
 }

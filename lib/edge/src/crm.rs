@@ -1,17 +1,23 @@
 //! What the routes of the CRM have in common beyond the gate: writes that are done once and whose fate can always be found out, ids in
-//! paths, pages.
+//! paths, contacts that have to be live, pages.
 
 use std::future::Future;
 
 use domain::api_key::Scope;
 use domain::fields::Invalid;
-use domain::id::InvalidUuid;
+use domain::id::{ContactId, InvalidUuid};
 use domain::list::{CRM_PAGE, CrmPage};
+use domain::outgoing::OutgoingFact;
+use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
-use store::StoreError;
 use store::claim::{Claim, Claims};
+use store::contact::{Standing, StoredContact};
+use store::crm_write::{Committed, CrmWrite};
+use store::outbox::Outbox;
 use store::page::{Listed, PageRequest};
+use store::vault::Vault;
+use store::{Db, MAX_ROUNDS, StoreError, stand_back};
 use uuid::Uuid;
 
 use crate::gate::CrmCaller;
@@ -20,33 +26,110 @@ use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
 
-/// Does a write once. `read` runs beside the claiming of the key; the work is given the claim, to record its answer in its own
-/// transaction, and what was read.
-///
-/// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not answer, nobody knows
-/// whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the repeat finds out.
-pub async fn write<T, F, Fut>(
-    claims: &Claims,
-    inbound: &Inbound,
-    caller: &CrmCaller,
-    read: impl Future<Output = T>,
-    work: F,
-) -> Result<Reply, Problem>
-where
-    F: FnOnce(Claim, T) -> Fut,
-    Fut: Future<Output = Result<Outcome, Problem>>,
-{
-    let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
-    let work = |ticket: Option<Ticket<()>>, read: T| async move {
-        let ticket = ticket.ok_or_else(|| Problem::internal("write to the CRM", "there is no claim"))?;
-        work(ticket.claim, read).await.map_err(unconfirmed)
-    };
-    let done = once(claims, inbound, (Some(key), Mismatch::Refused), caller.now, read, work).await;
-    done.map_err(unconfirmed)
+/// A write, as an endpoint says what is to be done.
+pub trait Write: Sync {
+    /// What is asked for.
+    type Request: Send + Sync;
+    /// What the write is decided by.
+    type Found: Send;
+
+    /// Reads the request.
+    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem>;
+
+    /// Reads what the write is decided by.
+    fn read(
+        &self,
+        caller: &CrmCaller,
+        request: &Self::Request,
+    ) -> impl Future<Output = Result<Self::Found, StoreError>> + Send;
+
+    /// Decides, and writes the records together with the answer.
+    fn attempt(
+        &self,
+        attempt: &Attempt<'_>,
+        request: &Self::Request,
+        found: Self::Found,
+    ) -> impl Future<Output = Result<(Committed, Reply), Problem>> + Send;
+}
+
+/// A write whose claim is taken.
+pub struct Attempt<'a> {
+    pub caller: &'a CrmCaller,
+    writer: &'a Writer,
+    claim: &'a Claim,
+}
+
+impl Attempt<'_> {
+    /// What the write leaves beside its records: this answer, which is about the contact, and this fact if there is something to tell.
+    pub fn leaving(&self, contact: ContactId, reply: &Reply, fact: Option<OutgoingFact>) -> CrmWrite<'_> {
+        CrmWrite {
+            claims: &self.writer.claims,
+            outbox: &self.writer.outbox,
+            claim: self.claim,
+            coach: &self.caller.coach,
+            contact,
+            answer: reply.to_answer(),
+            fact,
+            now: self.caller.now,
+        }
+    }
+}
+
+/// Does writes, each once.
+#[derive(Clone)]
+pub struct Writer {
+    claims: Claims,
+    outbox: Outbox,
+}
+
+impl Writer {
+    /// Claims writes in the idempotency table and tells of them through the outbox.
+    pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
+        Ok(Self { claims: Claims::new(env, db, vault)?, outbox: Outbox::new(env, db, vault)? })
+    }
+
+    /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that another write was in
+    /// the way.
+    ///
+    /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not answer, nobody knows
+    /// whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the repeat finds out.
+    pub async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
+        let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
+        let read = async {
+            let request = write.parse(inbound)?;
+            let found = write.read(caller, &request).await?;
+            Ok((request, found))
+        };
+        let work = |ticket: Option<Ticket<()>>, read: Result<(W::Request, W::Found), Problem>| async move {
+            let ticket = ticket.ok_or_else(|| Problem::internal("write to the CRM", "there is no claim"))?;
+            let attempt = Attempt { caller, writer: self, claim: &ticket.claim };
+            rounds(write, &attempt, read).await.map_err(unconfirmed)
+        };
+        let done = once(&self.claims, inbound, (Some(key), Mismatch::Refused), caller.now, read, work).await;
+        done.map_err(unconfirmed)
+    }
+}
+
+/// Decides by what was read, and anew by what is read then as long as another write was in the way.
+async fn rounds<W: Write>(
+    write: &W,
+    attempt: &Attempt<'_>,
+    read: Result<(W::Request, W::Found), Problem>,
+) -> Result<Outcome, Problem> {
+    let (request, mut found) = read?;
+    for round in 1..=MAX_ROUNDS {
+        match write.attempt(attempt, &request, found).await? {
+            (Committed::Done, reply) => return Ok(Outcome::Recorded(reply)),
+            (Committed::ClaimLost, _) => return Err(Problem::IdempotencyInProgress),
+            (Committed::Changed, _) => stand_back(round).await,
+        }
+        found = write.read(attempt.caller, &request).await?;
+    }
+    Err(StoreError::kept_changing("what the write rests on").into())
 }
 
 /// No answer of the store is no fault to report: the caller retries and finds out.
-fn unconfirmed(problem: Problem) -> Problem {
+pub(crate) fn unconfirmed(problem: Problem) -> Problem {
     match problem {
         Problem::Internal(Fault { doing, source })
             if matches!(source.downcast_ref::<StoreError>(), Some(StoreError::Unavailable { .. })) =>
@@ -68,6 +151,15 @@ pub fn body(inbound: &Inbound) -> Result<Value, Problem> {
 /// The id that a path names.
 pub fn path_id<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, InvalidUuid>) -> Result<T, Problem> {
     parse(text).map_err(|rule| Invalid::field("id", rule).into())
+}
+
+/// The contact that a request names, which has to be live.
+pub fn live(standing: Standing) -> Result<StoredContact, Problem> {
+    match standing {
+        Standing::Live(contact) => Ok(*contact),
+        Standing::Merged { into } => Err(Problem::ContactMerged(into)),
+        Standing::Unknown | Standing::Erased => Err(Problem::NotFound("contact")),
+    }
 }
 
 /// Which page a request asks for.

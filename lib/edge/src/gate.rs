@@ -16,6 +16,7 @@ use runtime::{BoxError, Clock, Environment};
 use store::Db;
 use store::key::{KeyRecord, Keys, Presented};
 
+use crate::crm::unconfirmed;
 use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
 use crate::reply::Reply;
@@ -100,8 +101,12 @@ impl Gate {
 
     /// Checks the caller of a CRM route, whose key needs a permission.
     pub async fn crm(&self, inbound: &Inbound, permission: Permission) -> Admission<CrmCaller, ()> {
-        let admitted = self.check(inbound, REQUEST, |record, now| crm_caller(record, permission, now)).await?;
-        Ok((admitted, ()))
+        match self.check(inbound, REQUEST, |record, now| crm_caller(record, permission, now)).await {
+            Ok(admitted) => Ok((admitted, ())),
+            // A write is to be repeated, whichever of its calls was not answered.
+            Err(refused) if permission.is_write() => Err(Refused { problem: unconfirmed(refused.problem), ..refused }),
+            Err(refused) => Err(refused),
+        }
     }
 
     async fn check<C>(

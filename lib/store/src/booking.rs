@@ -7,15 +7,17 @@
 //! 2. `read_booking`  BatchGetItem of the contact and the buckets around a date; beside it GetItem of the calendar.
 //!    `read_change`   The same with the event, for a move; beside it Query of all calendars.
 //! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were, what the
-//!    application is told, the recorded answer (module `change`).
+//!    write leaves (modules `change`, `crm_write`).
 //! 4. `save`          Transaction on the event's version alone: what the application tells has happened (module `feed`).
 //! 5. `tell_conflicts` Reads the buckets again, then a transaction: what is told of the overlaps, and the mark goes (module `conflict`).
-//! 6. `busy_between`  Query of buckets beside a read of the one of long events.
+//! 6. `give_buffers`  Query of what waits for a calendar, then a transaction for each event (module `waiting`).
+//! 7. `busy_between`  Query of buckets beside a read of the one of long events.
 
 mod bucket;
 mod change;
 mod conflict;
 mod feed;
+mod waiting;
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use domain::booking::{BookingStatus, CalendarEvent};
@@ -32,14 +34,11 @@ use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, StoreError, from_item, n, putting, s, to_item};
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
-use crate::workspace::partition;
+use crate::workspace::{key_of, partition};
 
 pub use bucket::BusyTimes;
-pub use change::{BookingRead, ChangeRead, Committed, Write};
-pub use feed::{EventFact, SavedEvent};
-
-/// How often a change that met others is decided.
-pub const MAX_ROUNDS: u32 = 12;
+pub use change::{BookingRead, ChangeRead};
+pub use feed::EventFact;
 
 /// An event as stored.
 #[derive(Debug, Clone, PartialEq)]
@@ -196,20 +195,12 @@ impl StoredEvent {
 }
 
 /// Sort keys of events begin with it.
-const EVENT_PREFIX: &str = "EVENT#";
+pub(crate) const EVENT_PREFIX: &str = "EVENT#";
 
 fn event_sk(id: CalendarEventId) -> String {
     format!("{EVENT_PREFIX}{id}")
 }
 
 fn event_key(coach: &CoachId, id: CalendarEventId) -> Item {
-    key(coach, &event_sk(id))
-}
-
-fn key(coach: &CoachId, sk: &str) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))])
-}
-
-fn sk_of(item: &Item) -> &str {
-    item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str)
+    key_of(coach, &event_sk(id))
 }

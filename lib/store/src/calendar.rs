@@ -4,9 +4,9 @@
 //! 2. `all`   Query, consistent.
 //! 3. `page`  Query of the active ones after a cursor, consistent.
 //! 4. `save`  UpdateItem, unless what is stored is newer.
-//! 5. `check` Part of a booking's transaction: the calendar is as it was read.
+//! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not there yet.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
 use chrono_tz::Tz;
 use domain::calendar::Calendar;
 use domain::id::{CalendarId, CoachId};
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{Db, Item, StoreError, Written, checking, from_item, n, read_failed, s, to_attribute, write};
 use crate::page::{Listed, PageRequest};
-use crate::workspace::partition;
+use crate::workspace::{key_of, partition};
 
 /// What the sort keys of calendars begin with.
 const PREFIX: &str = "CALENDAR#";
@@ -78,9 +78,9 @@ impl Calendars {
             let query = self.db.client().query().table_name(&self.table).consistent_read(true);
             let query = match filter {
                 None => query,
-                Some(filter) => query
-                    .filter_expression(filter)
-                    .expression_attribute_values(":true", aws_sdk_dynamodb::types::AttributeValue::Bool(true)),
+                Some(filter) => {
+                    query.filter_expression(filter).expression_attribute_values(":true", AttributeValue::Bool(true))
+                }
             };
             let page = query
                 .key_condition_expression("pk = :pk AND sk BETWEEN :from AND :to")
@@ -103,7 +103,7 @@ impl Calendars {
     }
 
     /// Stores a calendar as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, at: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, said_at: Timestamp) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table);
             update
@@ -111,7 +111,7 @@ impl Calendars {
                 .update_expression("SET calendar = :calendar, saved_at = :at ADD version :one")
                 .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
                 .expression_attribute_values(":calendar", to_attribute(calendar))
-                .expression_attribute_values(":at", n(at.ms()))
+                .expression_attribute_values(":at", n(said_at.ms()))
                 .expression_attribute_values(":one", n(1))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
@@ -119,6 +119,12 @@ impl Calendars {
         match written.await? {
             Written::Done(_) | Written::Refused(_) => Ok(()),
         }
+    }
+
+    /// The calendar has still not been seen.
+    pub(crate) fn check_unseen(&self, coach: &CoachId, id: CalendarId) -> TransactWriteItem {
+        let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(key(coach, id)));
+        checking(check.condition_expression("attribute_not_exists(pk)"))
     }
 
     /// The calendar is still the one that was read.
@@ -143,5 +149,5 @@ pub fn find(calendars: &[StoredCalendar], id: Option<CalendarId>) -> Option<&Sto
 }
 
 fn key(coach: &CoachId, id: CalendarId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(format!("{PREFIX}{id}")))])
+    key_of(coach, &format!("{PREFIX}{id}"))
 }

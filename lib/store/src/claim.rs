@@ -9,8 +9,8 @@
 //! 3. `stage`, `answer`  Parts of the work's transaction.
 //! 4. `finish`   UpdateItem to the answer.
 //! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
-//! 6. `about`    Query of `by_contact`: records whose answers show a contact.
-//! 7. `forget`   DeleteItem: the person whom the answer names is erased.
+//! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
+//! 7. `forget`   DeleteItem: the person whom the answer is about is erased.
 
 use aws_sdk_dynamodb::types::{
     ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
@@ -231,7 +231,7 @@ impl Claims {
         self.answer_with(claim, answer, None, keep, now)
     }
 
-    /// As [`Claims::answer`], where the answer shows a contact: who erases the contact finds the answer by it.
+    /// As [`Claims::answer`], where the answer is about a contact: who erases the contact finds the answer by it.
     pub(crate) fn answer_about(
         &self,
         claim: &Claim,
@@ -272,7 +272,8 @@ impl Claims {
             .expression_attribute_values(":owner", s(&claim.owner))
     }
 
-    /// Records an answer, which shows the contact that it is `about` if it shows one. False: the claim was taken over in the meantime, and keeps what its new owner makes of it.
+    /// Records an answer, and the contact that it is about if it is about one. False: the claim was taken over in the meantime, and keeps
+    /// what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
@@ -336,7 +337,7 @@ impl ClaimEraser {
         Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned() })
     }
 
-    /// The records whose answers show a contact, as far as the index knows them.
+    /// The records whose answers are about a contact, as far as the index knows them.
     pub async fn about(&self, contact: &ContactRef) -> Result<Vec<ClaimKey>, StoreError> {
         let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
         let items = self.db.keys_in(&index, &contact.to_string()).await?;

@@ -11,11 +11,12 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
 use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, KeysAndAttributes, ReturnConsumedCapacity, TransactWriteItem,
+    AttributeValue, CancellationReason, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem,
 };
 use runtime::{Environment, random_bytes};
 use serde::Serialize;
@@ -29,6 +30,9 @@ const MAX_CONFLICT_ATTEMPTS: u32 = 12;
 /// Longest wait before the second try; doubled each time up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
+
+/// How often a change that lost a race is decided anew.
+pub const MAX_ROUNDS: u32 = 20;
 
 /// Keys that one BatchGetItem takes.
 const MAX_BATCH_KEYS: usize = 100;
@@ -66,6 +70,11 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn corrupt(entity: &'static str, reason: impl std::fmt::Display) -> Self {
         Self::Corrupt { entity, reason: reason.to_string() }
+    }
+
+    /// A change lost the race each time that it was decided: nothing of it has happened, and it may be tried again.
+    pub fn kept_changing(what: &'static str) -> Self {
+        Self::Unavailable { operation: "TransactWriteItems", source: format!("{what} kept changing").into() }
     }
 }
 
@@ -120,25 +129,12 @@ impl Db {
 
     /// The keys of all items in one partition of an index, as far as the index knows them.
     pub(crate) async fn keys_in(&self, index: &Index<'_>, value: &str) -> Result<Vec<Item>, StoreError> {
-        let mut found = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.client.query().table_name(index.table).index_name(index.name);
-            let page = query
-                .key_condition_expression("#hash = :value")
-                .expression_attribute_names("#hash", index.hash)
-                .expression_attribute_values(":value", s(value))
-                .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await
-                .map_err(|error| read_failed("Query", error))?;
-            found.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(found);
-            }
-        }
+        let query = self.client.query().table_name(index.table).index_name(index.name);
+        let query = query
+            .key_condition_expression("#hash = :value")
+            .expression_attribute_names("#hash", index.hash)
+            .expression_attribute_values(":value", s(value));
+        query_all(query).await
     }
 
     /// Carries out all of the writes or none.
@@ -151,6 +147,22 @@ impl Db {
             Attempted::Done(_) => Ok(Transacted::Done),
             Attempted::Refused(Refusal::Transaction(reasons)) => Ok(Transacted::Refused(reasons)),
             Attempted::Refused(Refusal::Item(_)) => Ok(Transacted::Refused(Vec::new())),
+        }
+    }
+}
+
+/// Everything that a query finds, in its order, however many pages that takes.
+pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, StoreError> {
+    let query = query.return_consumed_capacity(ReturnConsumedCapacity::Total);
+    let mut found = Vec::new();
+    let mut start = None;
+    loop {
+        let page = query.clone().set_exclusive_start_key(start).send().await;
+        let page = page.map_err(|error| read_failed("Query", error))?;
+        found.extend(page.items.unwrap_or_default());
+        start = page.last_evaluated_key;
+        if start.is_none() {
+            return Ok(found);
         }
     }
 }
@@ -283,7 +295,7 @@ where
 }
 
 /// Waits before a change that lost a race is decided anew: not at all before the first round, longer before each later one.
-pub(crate) async fn stand_back(round: u32) {
+pub async fn stand_back(round: u32) {
     if round > 0 {
         let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(LONGEST_BACKOFF);
         tokio::time::sleep(jittered(longest)).await;
@@ -298,6 +310,17 @@ fn jittered(longest: Duration) -> Duration {
 /// A put as part of a transaction.
 pub(crate) fn putting(put: PutBuilder) -> TransactWriteItem {
     TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
+}
+
+/// A put as part of a transaction, in the place of the item with that version, or where there is none.
+pub(crate) fn putting_over(table: &str, item: Item, version: Option<u64>) -> TransactWriteItem {
+    let put = Put::builder().table_name(table).set_item(Some(item));
+    putting(match version {
+        None => put.condition_expression("attribute_not_exists(pk)"),
+        Some(version) => {
+            put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
+        }
+    })
 }
 
 /// An update as part of a transaction.
@@ -330,6 +353,11 @@ pub(crate) fn n(number: impl std::fmt::Display) -> AttributeValue {
 /// A binary attribute.
 pub(crate) fn b(bytes: impl Into<Vec<u8>>) -> AttributeValue {
     AttributeValue::B(aws_sdk_dynamodb::primitives::Blob::new(bytes))
+}
+
+/// An item's sort key.
+pub(crate) fn sk_of(item: &Item) -> &str {
+    item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str)
 }
 
 /// A record as an item. Records are plain structs of ours: they convert.

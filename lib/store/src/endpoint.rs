@@ -222,7 +222,7 @@ impl Endpoints {
                 return Ok(Changed::Done(Box::new(endpoint)));
             }
         }
-        Err(kept_changing())
+        Err(StoreError::kept_changing("an endpoint"))
     }
 
     /// Deletes an endpoint; what it was, unless there is none.
@@ -332,10 +332,6 @@ impl Record {
             created_at: self.created_at,
         })
     }
-}
-
-fn kept_changing() -> StoreError {
-    StoreError::Unavailable { operation: "TransactWriteItems", source: "an endpoint keeps changing".into() }
 }
 
 const SORT_PREFIX: &str = "ENDPOINT#";

@@ -10,9 +10,11 @@ pub mod claim;
 pub mod client;
 pub mod contact;
 pub mod contact_ref;
+pub mod crm_write;
 mod db;
 pub mod delivery;
 pub mod endpoint;
+pub mod fact;
 pub mod held_by;
 pub mod key;
 pub mod login_link;
@@ -26,4 +28,4 @@ pub mod vault;
 pub mod workflow;
 pub mod workspace;
 
-pub use db::{Db, StoreError};
+pub use db::{Db, MAX_ROUNDS, StoreError, stand_back};

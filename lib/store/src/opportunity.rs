@@ -2,32 +2,31 @@
 //! `by_contact`: `contact_ref`, for the contact's erasure.
 //!
 //! 1. `page`   Query after a cursor, consistent.
-//! 2. `get`    BatchGetItem, consistent. `get_again`: the same, after another change was in the way.
-//! 3. `create` Transaction: record, contact still live, fact, answer.
-//! 4. `change` Transaction on the version read: record, fact, answer.
+//! 2. `get`    BatchGetItem, consistent.
+//! 3. `create` Transaction: record, contact still live, what the write leaves (module `crm_write`).
+//! 4. `change` Transaction on the version read: record, what the write leaves.
 //! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is erased.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::fact::OpportunitySaved;
 use domain::id::{CoachId, OpportunityId};
-use domain::opportunity::{Opportunity, OpportunityView};
-use domain::outgoing::OutgoingFact;
+use domain::opportunity::Opportunity;
 use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::contact::{Contacts, Standing, Telling};
+use crate::contact::{Contacts, Standing};
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, putting, refused_at, s, stand_back, to_item};
-use crate::outbox::Content;
+use crate::crm_write::{Committed, CrmWrite, RECORDS_AT};
+use crate::db::{
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, from_item, putting_over, refused_at, stand_back, to_item,
+};
 use crate::page::{Listed, Listing, PageRequest};
-use crate::workspace::partition;
+use crate::workspace::{key_of, partition};
 
-/// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 20;
 /// What the sort keys of opportunities begin with.
-const PREFIX: &str = "OPPORTUNITY#";
+pub(crate) const PREFIX: &str = "OPPORTUNITY#";
 
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -43,16 +42,6 @@ struct Record {
 pub struct StoredOpportunity {
     pub opportunity: Opportunity,
     version: u64,
-}
-
-/// What came of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Written {
-    Done,
-    /// What it rests on is no longer as it was read.
-    Moved,
-    /// Somebody else has taken over the claim.
-    ClaimLost,
 }
 
 /// The opportunities in the CRM table.
@@ -81,77 +70,39 @@ impl Opportunities {
         self.db.read(&self.table, vec![key(coach, id)]).await?.pop().map(stored).transpose()
     }
 
-    /// The opportunity as it is after `round` changes were in the way of one. Nobody tries for ever.
-    pub async fn get_again(
-        &self,
-        coach: &CoachId,
-        id: OpportunityId,
-        round: u32,
-    ) -> Result<Option<StoredOpportunity>, StoreError> {
-        if round > MAX_ROUNDS {
-            let source = "the opportunity kept changing".into();
-            return Err(StoreError::Unavailable { operation: "TransactWriteItems", source });
-        }
-        stand_back(round).await;
-        self.get(coach, id).await
-    }
-
     /// Stores an opportunity that the API makes, as long as its contact lives.
-    pub async fn create(
-        &self,
-        coach: &CoachId,
-        (opportunity, view): (&Opportunity, &OpportunityView),
-        telling: &Telling<'_>,
-        now: Timestamp,
-    ) -> Result<Written, StoreError> {
-        const RECORD: usize = 1;
-        const CONTACT: usize = 2;
-        let fact = OutgoingFact::opportunity_created(coach, view);
-        let writes = [
-            answer(coach, opportunity, telling, now),
-            self.put(coach, opportunity, None),
-            self.contacts.check_live(coach, opportunity.contact_id),
-            telling.outbox.put(&Content::Fact(Box::new(fact)), now),
-        ];
-        Ok(match self.db.transact(&writes).await? {
-            Transacted::Done => Written::Done,
-            Transacted::Refused(reasons) if refused_at(&reasons, CLAIM) => Written::ClaimLost,
+    pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
+        const RECORD_AT: usize = RECORDS_AT;
+        const CONTACT_AT: usize = RECORDS_AT + 1;
+        let records =
+            [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
+        Ok(match write.commit(&self.db, records).await? {
             // Nobody else has this id: it is the same write, whose answer was lost.
-            Transacted::Refused(reasons) if refused_at(&reasons, RECORD) && !refused_at(&reasons, CONTACT) => {
-                Written::Done
+            Transacted::Refused(reasons) if refused_at(&reasons, RECORD_AT) && !refused_at(&reasons, CONTACT_AT) => {
+                Committed::Done
             }
-            Transacted::Refused(_) => Written::Moved,
+            transacted => transacted.into(),
         })
     }
 
-    /// Stores what the API makes of an opportunity that was read. A change that shows is told; one that only says anew what holds is not.
+    /// Stores what the API makes of an opportunity that was read.
     pub async fn change(
         &self,
-        coach: &CoachId,
         found: &StoredOpportunity,
-        (changed, view): (&Opportunity, &OpportunityView),
-        telling: &Telling<'_>,
-        now: Timestamp,
-    ) -> Result<Written, StoreError> {
-        let mut writes = vec![answer(coach, changed, telling, now), self.put(coach, changed, Some(found.version))];
-        if changed.updated_at != found.opportunity.updated_at {
-            let fact = OutgoingFact::opportunity_updated(coach, view);
-            writes.push(telling.outbox.put(&Content::Fact(Box::new(fact)), now));
-        }
-        Ok(match self.db.transact(&writes).await? {
-            Transacted::Done => Written::Done,
-            Transacted::Refused(reasons) if refused_at(&reasons, CLAIM) => Written::ClaimLost,
-            Transacted::Refused(_) => Written::Moved,
-        })
+        changed: &Opportunity,
+        write: &CrmWrite<'_>,
+    ) -> Result<Committed, StoreError> {
+        let record = self.put(write.coach, changed, Some(found.version));
+        Ok(write.commit(&self.db, [record]).await?.into())
     }
 
     /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline need not have been
     /// seen; of an erased contact nothing is kept.
     pub async fn save(&self, saved: &OpportunitySaved, said_at: Timestamp) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
-        let mut round = 0;
-        loop {
-            let found = self.get_again(coach, saved.opportunity_id, round);
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let found = self.get(coach, saved.opportunity_id);
             let (found, standing) = try_join(found, self.contacts.standing(coach, contact)).await?;
             if let Standing::Erased = standing {
                 return Ok(());
@@ -166,8 +117,8 @@ impl Opportunities {
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(());
             }
-            round += 1;
         }
+        Err(StoreError::kept_changing("the opportunity"))
     }
 
     fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> TransactWriteItem {
@@ -178,23 +129,8 @@ impl Opportunities {
             opportunity: opportunity.clone(),
             version: version.unwrap_or(0) + 1,
         };
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
-        putting(match version {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(version) => {
-                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-            }
-        })
+        putting_over(&self.table, to_item(&record), version)
     }
-}
-
-/// Where the answer stands among the writes.
-const CLAIM: usize = 0;
-
-/// The answer to the request. It shows what names the contact.
-fn answer(coach: &CoachId, opportunity: &Opportunity, telling: &Telling<'_>, now: Timestamp) -> TransactWriteItem {
-    let about = ContactRef::new(coach, opportunity.contact_id);
-    telling.claims.answer_about(telling.claim, telling.answer, &about, now)
 }
 
 fn stored(item: Item) -> Result<StoredOpportunity, StoreError> {
@@ -207,5 +143,5 @@ fn sort_key(id: OpportunityId) -> String {
 }
 
 fn key(coach: &CoachId, id: OpportunityId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sort_key(id)))])
+    key_of(coach, &sort_key(id))
 }

@@ -11,8 +11,8 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, Item, StoreError, Written, from_item, n, read_failed, s, to_attribute, write};
-use crate::workspace::partition;
+use crate::db::{Db, Item, StoreError, Written, from_item, n, query_all, read_failed, s, to_attribute, write};
+use crate::workspace::{key_of, partition};
 
 /// What the sort keys of pipelines begin with.
 const PREFIX: &str = "PIPELINE#";
@@ -44,28 +44,12 @@ impl Pipelines {
 
     /// All pipelines of a coach.
     pub async fn all(&self, coach: &CoachId) -> Result<Vec<Pipeline>, StoreError> {
-        let mut found = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.db.client().query().table_name(&self.table);
-            let page = query
-                .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                .expression_attribute_values(":pk", s(partition(coach)))
-                .expression_attribute_values(":prefix", s(PREFIX))
-                .consistent_read(true)
-                .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await
-                .map_err(|error| read_failed("Query", error))?;
-            for item in page.items.unwrap_or_default() {
-                found.push(pipeline(item)?);
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(found);
-            }
-        }
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+        let query = query
+            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+            .expression_attribute_values(":pk", s(partition(coach)))
+            .expression_attribute_values(":prefix", s(PREFIX));
+        query_all(query).await?.into_iter().map(pipeline).collect()
     }
 
     /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
@@ -92,5 +76,5 @@ fn pipeline(item: Item) -> Result<Pipeline, StoreError> {
 }
 
 fn key(coach: &CoachId, id: &PipelineId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(format!("{PREFIX}{id}")))])
+    key_of(coach, &format!("{PREFIX}{id}"))
 }

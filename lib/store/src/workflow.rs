@@ -10,9 +10,9 @@ use domain::workflow::Workflow;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_attribute, write};
+use crate::db::{Db, StoreError, Written, from_item, n, to_attribute, write};
 use crate::page::{Listed, Listing, PageRequest};
-use crate::workspace::partition;
+use crate::workspace::key_of;
 
 /// What the sort keys of workflows begin with.
 const PREFIX: &str = "WORKFLOW#";
@@ -44,8 +44,7 @@ impl Workflows {
 
     /// Stores a workflow as the application has it, unless a newer state is stored. An equally old one applies.
     pub async fn save(&self, coach: &CoachId, workflow: &Workflow, said_at: Timestamp) -> Result<(), StoreError> {
-        let sk = format!("{PREFIX}{}", workflow.id);
-        let key = Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))]);
+        let key = key_of(coach, &format!("{PREFIX}{}", workflow.id));
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
             update

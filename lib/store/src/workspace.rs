@@ -131,7 +131,7 @@ impl Workspaces {
                 Transacted::Refused(_) => {}
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the workspace kept changing".into() })
+        Err(StoreError::kept_changing("the workspace"))
     }
 
     fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: Timestamp) -> TransactWriteItem {
@@ -335,9 +335,14 @@ pub(crate) fn partition(coach: &CoachId) -> String {
     format!("COACH#{coach}")
 }
 
+/// The key of an item in that partition.
+pub(crate) fn key_of(coach: &CoachId, sk: &str) -> Item {
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))])
+}
+
 /// The workspace's own item.
 pub(crate) fn key(coach: &CoachId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s("WORKSPACE"))])
+    key_of(coach, "WORKSPACE")
 }
 
 fn team_key(team: &TeamId) -> Item {

@@ -74,7 +74,8 @@ pub enum Move {
 }
 
 /// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that it is shown in,
-/// `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was paid has been paid.
+/// `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was paid has been paid. The booking
+/// keeps the buffers that it was made with: the time has to be one that the calendar offers, and leave them room.
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
@@ -93,7 +94,11 @@ pub fn reschedule(
     }
     let calendar = active(calendar)?;
     let slot = find_slot(calendar, draft.date, draft.time, others, now).ok_or(Refusal::SlotUnavailable)?;
-    Ok(Move::To(Busy { span: slot.span, buffers: calendar.buffers }))
+    let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
+    if others.iter().any(|other| other.conflicts_with(&moved)) {
+        return Err(Refusal::SlotUnavailable);
+    }
+    Ok(Move::To(moved))
 }
 
 /// What a cancellation has to do.

@@ -105,11 +105,40 @@ fn moved(
 }
 
 #[test]
-fn a_move_takes_the_duration_and_buffers_of_now_and_a_price_does_not_stop_it() {
+fn a_move_takes_the_duration_of_now_keeps_the_buffers_it_was_made_with_and_a_price_does_not_stop_it() {
     let changed =
         Calendar { slot_minutes: 90, buffers: Buffers { before_min: 0, after_min: 30 }, price_cents: 5, ..calendar() };
-    let to = moved(&to("2026-12-02", "10:30"), Some(&event()), Some(&changed), now()).unwrap();
+    let target = to("2026-12-02", "10:30");
+    let made_with = event().buffers.unwrap();
+    assert_ne!(made_with, changed.buffers);
+    let to = moved(&target, Some(&event()), Some(&changed), now()).unwrap();
+    assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T11:00"), buffers: made_with }));
+    let unknown = CalendarEvent { buffers: None, ..event() };
+    let to = moved(&target, Some(&unknown), Some(&changed), now()).unwrap();
     assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T11:00"), buffers: changed.buffers }));
+}
+
+#[test]
+fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar() {
+    let none = Buffers::default();
+    let (draft, zone) = (to("2026-12-02", "10:30"), calendar().time_zone);
+    let at_the_time = |others: &[Busy], event: &CalendarEvent, buffers: Buffers| {
+        let calendar = Calendar { buffers, ..calendar() };
+        reschedule(&draft, Lead::Live, Some(event), (Some(&calendar), zone), others, now())
+    };
+    let buffered = CalendarEvent { buffers: Some(Buffers { before_min: 15, after_min: 0 }), ..event() };
+    let bare = CalendarEvent { buffers: Some(none), ..event() };
+    let just_before = [Busy { span: span("02T09:00", "02T09:30"), buffers: none }];
+    assert!(matches!(at_the_time(&just_before, &bare, none), Ok(Move::To(_))));
+    assert_eq!(at_the_time(&just_before, &buffered, none), Err(Refusal::SlotUnavailable), "its own");
+    let of_now = Buffers { before_min: 15, after_min: 0 };
+    assert_eq!(
+        at_the_time(&just_before, &bare, of_now),
+        Err(Refusal::SlotUnavailable),
+        "what is not listed is refused"
+    );
+    let earlier = [Busy { span: span("02T08:45", "02T09:15"), buffers: none }];
+    assert!(matches!(at_the_time(&earlier, &buffered, of_now), Ok(Move::To(_))));
 }
 
 #[test]
@@ -254,7 +283,7 @@ fn a_fact_leaves_alone_what_the_api_has_set_since() {
     let busy = Busy { span: noon, buffers: calendar().buffers };
     let moved = event().moved(&busy, later);
     let told = |fact: &CalendarEventSaved, at, found: &CalendarEvent| {
-        CalendarEvent::told(fact, at, Some(found), (Some(&calendar()), fact.lead_id), now())
+        CalendarEvent::heard(Some(found), fact, at, (Some(&calendar()), fact.lead_id), now())
     };
     let elsewhere = saved(span("03T11:00", "03T12:00"), true, Some(CALENDAR));
     assert_eq!(told(&elsewhere, at("01T06:59"), &moved), None, "older than the booking itself");
@@ -271,7 +300,7 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
     let changed = Calendar { buffers: Buffers { before_min: 1, after_min: 2 }, ..calendar() };
     let told = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
         let fact = saved(found.span, true, calendar_id);
-        let told = CalendarEvent::told(&fact, now(), Some(found), (calendar, None), now());
+        let told = CalendarEvent::heard(Some(found), &fact, now(), (calendar, None), now());
         told.unwrap()
     };
     assert_eq!(told(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
@@ -286,7 +315,7 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
 #[test]
 fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
     let echo = saved(event().span, true, Some(CALENDAR));
-    let told = CalendarEvent::told(&echo, now(), Some(&event()), (Some(&calendar()), Some(LEAD)), now()).unwrap();
+    let told = CalendarEvent::heard(Some(&event()), &echo, now(), (Some(&calendar()), Some(LEAD)), now()).unwrap();
     assert_eq!(told, CalendarEvent { told_at: now(), ..event() });
 }
 
@@ -315,7 +344,7 @@ proptest! {
         let mut known = made;
         for (at, (starts, confirmed)) in shuffled {
             let fact = saved(hour(starts), confirmed, Some(CALENDAR));
-            let told = CalendarEvent::told(&fact, minute(at), Some(&known), (None, Some(LEAD)), now());
+            let told = CalendarEvent::heard(Some(&known), &fact, minute(at), (None, Some(LEAD)), now());
             known = told.unwrap_or(known);
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();

@@ -157,6 +157,11 @@ fn fields_of(detail_type: &str) -> Fields {
     }
 }
 
+/// Whether a fact has that name.
+pub fn is_known(detail_type: &str) -> bool {
+    !fields_of(detail_type).is_empty()
+}
+
 /// `detail` with nothing in it but what the fact's fields may hold.
 pub fn cleaned(detail_type: &str, detail: &Value) -> Value {
     keep(detail_type, detail, |shape, value| match (shape, value) {

@@ -27,7 +27,7 @@ pub use client::ClientSaved;
 pub use contact::{ContactSaved, Merge};
 pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
 pub use history::{CheckInSubmitted, ClientHappening, DoseLogged, PhaseAdvance};
-pub use known::{cleaned, without_judged};
+pub use known::{cleaned, is_known, without_judged};
 
 /// The `source` of every incoming fact.
 pub const SOURCE: &str = "coaching.application";

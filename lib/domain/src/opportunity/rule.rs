@@ -30,7 +30,7 @@ pub fn apply(
         return Err(Refusal::NotFound);
     }
     let lost_reason = lost_reason(found, pipeline, patch)?;
-    let at = found.follows(now);
+    let at = found.later(now);
     let mut changed = found.clone();
     if let Some(name) = &patch.name {
         changed.name.clone_from(name);

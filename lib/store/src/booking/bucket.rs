@@ -3,16 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem, Update};
 use chrono::NaiveDate;
 use domain::busy::{Bucket, BucketWrite, Busy, Change, Span};
 use domain::calendar::Buffers;
 use domain::id::{CalendarEventId, CoachId};
 use domain::time::Timestamp;
 
-use crate::booking::{Bookings, key};
-use crate::db::{Item, StoreError, checking, n, read_failed, s, updating};
-use crate::workspace::partition;
+use crate::booking::Bookings;
+use crate::db::{Item, StoreError, checking, n, query_all, s, updating};
+use crate::workspace::{key_of, partition};
 
 /// What the sort keys of buckets begin with.
 pub(super) const PREFIX: &str = "BUSY#";
@@ -71,33 +71,20 @@ impl Bookings {
         coach: &CoachId,
         (first, last): (NaiveDate, NaiveDate),
     ) -> Result<BusyTimes, StoreError> {
-        let long = self.db.read(&self.table, vec![key(coach, &sk_of(Bucket::Long))]);
+        let long = self.db.read(&self.table, vec![key_of(coach, &bucket_sk(Bucket::Long))]);
         let (mut items, long) = futures::future::try_join(self.days(coach, first, last), long).await?;
         items.extend(long);
         BusyTimes::from_items(items)
     }
 
     async fn days(&self, coach: &CoachId, first: NaiveDate, last: NaiveDate) -> Result<Vec<Item>, StoreError> {
-        let mut found = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-            let page = query
-                .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-                .expression_attribute_values(":pk", s(partition(coach)))
-                .expression_attribute_values(":first", s(sk_of(Bucket::Day(first))))
-                .expression_attribute_values(":last", s(sk_of(Bucket::Day(last))))
-                .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await
-                .map_err(|error| read_failed("Query", error))?;
-            found.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(found);
-            }
-        }
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+        let query = query
+            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
+            .expression_attribute_values(":pk", s(partition(coach)))
+            .expression_attribute_values(":first", s(bucket_sk(Bucket::Day(first))))
+            .expression_attribute_values(":last", s(bucket_sk(Bucket::Day(last))));
+        query_all(query).await
     }
 
     /// A change of a bucket as part of a transaction.
@@ -107,7 +94,7 @@ impl Bookings {
         event: CalendarEventId,
         write: &BucketWrite,
     ) -> TransactWriteItem {
-        let bucket_key = key(coach, &sk_of(write.bucket));
+        let bucket_key = key_of(coach, &bucket_sk(write.bucket));
         let condition = write.only_if.map(|version| match version {
             0 => "attribute_not_exists(pk)",
             _ => "version = :version",
@@ -148,7 +135,7 @@ impl Bookings {
 }
 
 /// The sort key of a bucket.
-pub(super) fn sk_of(bucket: Bucket) -> String {
+pub(super) fn bucket_sk(bucket: Bucket) -> String {
     match bucket {
         Bucket::Day(day) => format!("{PREFIX}{}", day.format("%Y-%m-%d")),
         Bucket::Long => format!("{PREFIX}LONG"),
@@ -203,7 +190,7 @@ mod tests {
         for bucket in [day("2026-12-01"), day("0000-01-01"), day("9999-12-31"), Bucket::Long] {
             let item = Item::from([
                 ("pk".to_owned(), s("COACH#ada")),
-                ("sk".to_owned(), s(sk_of(bucket))),
+                ("sk".to_owned(), s(bucket_sk(bucket))),
                 ("version".to_owned(), n(7)),
                 (format!("e#{id}"), attribute_of(busy)),
             ]);
@@ -216,7 +203,7 @@ mod tests {
     #[test]
     fn days_sort_by_their_keys_and_long_events_stand_after_them() {
         let days = ["0000-01-01", "2026-12-01", "2026-12-02", "9999-12-31"];
-        let keys: Vec<String> = days.map(day).into_iter().chain([Bucket::Long]).map(sk_of).collect();
+        let keys: Vec<String> = days.map(day).into_iter().chain([Bucket::Long]).map(bucket_sk).collect();
         assert!(keys.is_sorted(), "{keys:?}");
     }
 }

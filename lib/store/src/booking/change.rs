@@ -6,18 +6,15 @@ use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
 use domain::busy::{BucketWrite, Busy, booking_writes, reach_of, removal_writes};
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
-use domain::outgoing::OutgoingFact;
-use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::random_bytes;
 
-use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk, key, sk_of};
-use crate::calendar::StoredCalendar;
-use crate::claim::{Answer, Claim, Claims};
+use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
+use crate::calendar::{StoredCalendar, find};
 use crate::contact::{Standing, contact_key};
-use crate::contact_ref::ContactRef;
-use crate::db::{Item, StoreError, Transacted, refused_at, stand_back};
-use crate::outbox::Content;
+use crate::crm_write::{Committed, CrmWrite, RECORDS_AT};
+use crate::db::{Item, StoreError, Transacted, refused_at, sk_of};
+use crate::workspace::key_of;
 
 /// What a new booking is decided by.
 #[derive(Debug)]
@@ -39,40 +36,17 @@ pub struct ChangeRead {
     pub busy: BusyTimes,
 }
 
-/// A write of the API: what it tells the application, and what it answers.
-pub struct Write<'a> {
-    pub coach: &'a CoachId,
-    /// The contact that the caller names.
-    pub lead: ContactId,
-    pub fact: OutgoingFact,
-    pub claim: (&'a Claims, &'a Claim, &'a Answer),
-    pub now: Timestamp,
-}
-
-/// What came of a write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Committed {
-    Done,
-    /// Another request has taken over.
-    ClaimLost,
-    /// Something that it was decided by has changed.
-    Changed,
-}
-
-/// Where the parts stand in a transaction whose refusals are told apart.
-const CLAIM_AT: usize = 0;
-const EVENT_AT: usize = 1;
+/// Where the event stands in the transaction.
+const EVENT_AT: usize = RECORDS_AT;
 
 impl Bookings {
-    /// Reads what a new booking is decided by. `round` counts the writes before that came too late.
+    /// Reads what a new booking is decided by.
     pub async fn read_booking(
         &self,
         coach: &CoachId,
         (lead, calendar): (ContactId, CalendarId),
         date: NaiveDate,
-        round: u32,
     ) -> Result<BookingRead, StoreError> {
-        stand_back(round).await;
         let mut keys = bucket_keys(coach, date);
         keys.push(contact_key(coach, lead));
         let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.db.read(&self.table, keys)).await?;
@@ -87,9 +61,7 @@ impl Bookings {
         coach: &CoachId,
         (event, lead): (CalendarEventId, ContactId),
         to: Option<NaiveDate>,
-        round: u32,
     ) -> Result<ChangeRead, StoreError> {
-        stand_back(round).await;
         let mut keys = to.map(|date| bucket_keys(coach, date)).unwrap_or_default();
         keys.extend([event_key(coach, event), contact_key(coach, lead)]);
         let (calendars, items) = try_join(self.calendars.all(coach), self.db.read(&self.table, keys)).await?;
@@ -133,20 +105,16 @@ impl Bookings {
         &self,
         read: &BookingRead,
         event: &CalendarEvent,
-        write: &Write<'_>,
+        write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
-        let stored = StoredEvent::new(event.clone());
-        let put = self.put(write.coach, &stored, None);
+        let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
         let buckets = buckets_of(None, event, &read.busy);
-        let check = read.calendar.as_ref().map(|calendar| self.calendars.check(write.coach, calendar));
-        let written = self.commit(write, event.id, put, &buckets, check).await?;
-        match written {
-            Transacted::Done => Ok(Committed::Done),
+        let records = self.records(write, (event.id, put), &buckets, read.calendar.as_ref());
+        Ok(match write.commit(&self.db, records).await? {
             // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
-            Transacted::Refused(reasons) if refused_at(&reasons, EVENT_AT) => Ok(Committed::Done),
-            Transacted::Refused(reasons) if refused_at(&reasons, CLAIM_AT) => Ok(Committed::ClaimLost),
-            Transacted::Refused(_) => Ok(Committed::Changed),
-        }
+            Transacted::Refused(reasons) if refused_at(&reasons, EVENT_AT) => Committed::Done,
+            transacted => transacted.into(),
+        })
     }
 
     /// Leaves a booking as `event`: moved or cancelled.
@@ -154,49 +122,48 @@ impl Bookings {
         &self,
         read: &ChangeRead,
         event: &CalendarEvent,
-        write: &Write<'_>,
+        write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let Some(found) = &read.event else { return Ok(Committed::Changed) };
         let mark = hex::encode(random_bytes::<16>());
         let stored = StoredEvent { changed_by: Some(mark.clone()), ..found.changed(event.clone()) };
         let put = self.put(write.coach, &stored, Some(found));
         let buckets = buckets_of(found.event.busy(), event, &read.busy);
-        let calendar = crate::calendar::find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
-        let check = calendar.map(|calendar| self.calendars.check(write.coach, calendar));
-        let Transacted::Refused(reasons) = self.commit(write, event.id, put, &buckets, check).await? else {
-            return Ok(Committed::Done);
-        };
+        let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
+        let records = self.records(write, (event.id, put), &buckets, calendar);
+        let transacted = write.commit(&self.db, records).await?;
         // An earlier try of this one, whose answer was lost, may have left the event so.
-        if refused_at(&reasons, EVENT_AT)
+        if let Transacted::Refused(reasons) = &transacted
+            && refused_at(reasons, EVENT_AT)
             && let Some(now) = self.event(write.coach, event.id).await?
             && now.changed_by == Some(mark)
         {
             return Ok(Committed::Done);
         }
-        Ok(if refused_at(&reasons, CLAIM_AT) { Committed::ClaimLost } else { Committed::Changed })
+        Ok(transacted.into())
     }
 
-    async fn commit(
+    /// The event, its buckets, and what has to be as it was read: the calendar, and that the contact is live.
+    fn records(
         &self,
-        write: &Write<'_>,
-        event: CalendarEventId,
-        put: TransactWriteItem,
+        write: &CrmWrite<'_>,
+        (event, put): (CalendarEventId, TransactWriteItem),
         buckets: &[BucketWrite],
-        calendar: Option<TransactWriteItem>,
-    ) -> Result<Transacted, StoreError> {
-        let (claims, claim, answer) = write.claim;
-        let about = ContactRef::new(write.coach, write.lead);
-        let mut writes = vec![claims.answer_about(claim, answer, &about, write.now), put];
-        writes.extend(buckets.iter().map(|bucket| self.bucket_write(write.coach, event, bucket)));
-        writes.extend(calendar);
-        writes.push(self.contacts.check_live(write.coach, write.lead));
-        writes.push(self.outbox.put(&Content::Fact(Box::new(write.fact.clone())), write.now));
-        self.db.transact(&writes).await
+        calendar: Option<&StoredCalendar>,
+    ) -> Vec<TransactWriteItem> {
+        let mut records = vec![put];
+        records.extend(buckets.iter().map(|bucket| self.bucket_write(write.coach, event, bucket)));
+        records.extend(calendar.map(|calendar| self.calendars.check(write.coach, calendar)));
+        records.push(self.contacts.check_live(write.coach, write.contact));
+        records
     }
 }
 
 /// How the buckets follow an event from the time that it took to the time that it takes.
 fn buckets_of(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
+    if old == event.busy() {
+        return Vec::new();
+    }
     let old = old.map(|busy| busy.span);
     match event.busy() {
         Some(new) => booking_writes(old, &new, read.versions()),
@@ -205,7 +172,7 @@ fn buckets_of(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec
 }
 
 fn bucket_keys(coach: &CoachId, date: NaiveDate) -> Vec<Item> {
-    reach_of(date).into_iter().map(|bucket| key(coach, &bucket::sk_of(bucket))).collect()
+    reach_of(date).into_iter().map(|bucket| key_of(coach, &bucket::bucket_sk(bucket))).collect()
 }
 
 /// Buckets, and records.

@@ -8,34 +8,25 @@ use domain::id::{ContactId, FactId};
 use domain::time::Timestamp;
 use futures::future::try_join3;
 
-use crate::booking::{Bookings, MAX_ROUNDS, StoredEvent};
+use crate::booking::{Bookings, StoredEvent};
 use crate::calendar::StoredCalendar;
 use crate::contact::Standing;
-use crate::db::{StoreError, Transacted, stand_back};
-
-/// What came of a fact about an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SavedEvent {
-    /// It is stored without the buffers of its calendar, which has not been seen yet: it has to be stored again.
-    pub is_provisional: bool,
-    /// How many overlaps with bookings were told.
-    pub conflicts: usize,
-}
+use crate::db::{MAX_ROUNDS, StoreError, Transacted, stand_back};
 
 /// A fact about an event.
 #[derive(Debug, Clone, Copy)]
 pub struct EventFact<'a> {
     pub id: &'a FactId,
     pub saved: &'a CalendarEventSaved,
-    pub at: Timestamp,
+    pub said_at: Timestamp,
     /// Stored without telling of overlaps.
     pub backfill: bool,
 }
 
 impl Bookings {
     /// Stores an event as the application has it, unless a newer state is stored, and tells of the bookings that it overlaps where it has
-    /// not been before. `zone` is the workspace's.
-    pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<SavedEvent, StoreError> {
+    /// not been before: of how many. `zone` is the workspace's.
+    pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<usize, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
         let mut conflicts = 0;
         for round in 0..MAX_ROUNDS {
@@ -48,12 +39,11 @@ impl Bookings {
             }
             let known = found.as_ref().map(|found| &found.event);
             let calendar = calendar.as_ref().map(|found| &found.calendar);
-            let Some(event) = CalendarEvent::told(saved, fact.at, known, (calendar, lead), now) else {
-                return Ok(SavedEvent { is_provisional: false, conflicts });
+            let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, (calendar, lead), now) else {
+                return Ok(conflicts);
             };
-            let is_provisional = event.buffers.is_none();
             if known == Some(&event) {
-                return Ok(SavedEvent { is_provisional, conflicts });
+                return Ok(conflicts);
             }
             let mark = (!fact.backfill && is_put_there(known, &event, now)).then(|| fact.id.to_string());
             let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
@@ -63,14 +53,17 @@ impl Bookings {
                 let buckets = feed_writes(old.map(|busy| busy.span), new.as_ref());
                 writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event.id, bucket)));
             }
+            if let (Some(unseen), None) = (event.calendar_id, event.buffers) {
+                writes.extend(self.wait_for(coach, unseen, event.id));
+            }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 if stored.conflict_check.is_some() {
                     conflicts += self.tell_conflicts(coach, &stored, zone, now).await?;
                 }
-                return Ok(SavedEvent { is_provisional, conflicts });
+                return Ok(conflicts);
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the event kept changing".into() })
+        Err(StoreError::kept_changing("the event"))
     }
 
     /// What is known of the event, its calendar, and the contact that it is with. The contact of one who is erased is nobody.

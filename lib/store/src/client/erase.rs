@@ -66,7 +66,7 @@ impl Clients {
                 return Ok(left);
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+        Err(StoreError::kept_changing("the client"))
     }
 
     async fn erased(&self, id: &ClientId) -> Result<Erased, StoreError> {

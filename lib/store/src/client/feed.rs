@@ -107,7 +107,7 @@ impl Clients {
                 return Ok(FeedOutcome::Stored);
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+        Err(StoreError::kept_changing("the client"))
     }
 
     fn put_version(&self, client: &Client, found: Option<&Record>, at: Timestamp) -> TransactWriteItem {

@@ -162,7 +162,7 @@ impl Clients {
             }
             found = self.get(&client.id).await?;
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the client kept changing".into() })
+        Err(StoreError::kept_changing("the client"))
     }
 
     fn confirmation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {

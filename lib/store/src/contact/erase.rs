@@ -11,13 +11,12 @@ use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
 use super::record::{ErasedContact, Stored};
-use super::{CONTACT, Contacts, MAX_ROUNDS, key, sk_of};
+use super::{Contacts, PREFIX};
 use crate::contact_ref::ContactRef;
-use crate::db::{Index, StoreError, Transacted, n, s, stand_back, write};
+use crate::db::{Index, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, write};
 use crate::outbox::Outbox;
-
-const OPPORTUNITY: &str = "OPPORTUNITY#";
-const EVENT: &str = "EVENT#";
+use crate::workspace::key_of;
+use crate::{booking, opportunity};
 
 /// A chain of merges, from its first contact to its end.
 type Chain = Vec<(ContactId, Option<Stored>)>;
@@ -94,7 +93,7 @@ impl Contacts {
                 return Ok(());
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the contact kept changing".into() })
+        Err(StoreError::kept_changing("the contact"))
     }
 
     /// Writes that leave a tombstone in the place of what was found.
@@ -122,11 +121,11 @@ impl Contacts {
         let mut merged = Vec::new();
         for item in self.db.keys_in(&index, &contact.to_string()).await? {
             let sk = sk_of(&item);
-            if sk.starts_with(OPPORTUNITY) {
+            if sk.starts_with(opportunity::PREFIX) {
                 self.delete_about(contact, sk).await?;
-            } else if sk.starts_with(EVENT) {
+            } else if sk.starts_with(booking::EVENT_PREFIX) {
                 self.forget_lead(contact, sk).await?;
-            } else if let Some(id) = sk.strip_prefix(CONTACT).and_then(|id| ContactId::parse(id).ok()) {
+            } else if let Some(id) = sk.strip_prefix(PREFIX).and_then(|id| ContactId::parse(id).ok()) {
                 // The index may lag: it may have been merged elsewhere since.
                 let found = self.find(&contact.coach_id, id).await?;
                 merged.extend(found.filter(|found| found.merged_into() == Some(contact.contact_id)).map(|_| id));
@@ -138,7 +137,7 @@ impl Contacts {
     async fn delete_about(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
         write("DeleteItem", || {
             let delete =
-                self.db.client().delete_item().table_name(&self.table).set_key(Some(key(&contact.coach_id, sk)));
+                self.db.client().delete_item().table_name(&self.table).set_key(Some(key_of(&contact.coach_id, sk)));
             delete
                 .condition_expression("contact_ref = :about")
                 .expression_attribute_values(":about", s(contact.to_string()))
@@ -153,7 +152,7 @@ impl Contacts {
     async fn forget_lead(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
         write("UpdateItem", || {
             let update =
-                self.db.client().update_item().table_name(&self.table).set_key(Some(key(&contact.coach_id, sk)));
+                self.db.client().update_item().table_name(&self.table).set_key(Some(key_of(&contact.coach_id, sk)));
             update
                 .update_expression("REMOVE lead_id, contact_ref ADD version :one")
                 .condition_expression("contact_ref = :about")

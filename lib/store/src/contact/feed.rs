@@ -2,17 +2,15 @@
 
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use domain::contact::KnownContact;
-
 use domain::fact::{ContactSaved, Merge};
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::Country;
 use domain::time::Timestamp;
 
 use super::record::{ErasedContact, MergedContact, Stored, StoredContact};
-use super::standing::contact_key;
-use super::{Contacts, MAX_ROUNDS};
+use super::{Contacts, contact_key};
 use crate::contact_ref::ContactRef;
-use crate::db::{StoreError, Transacted, checking, stand_back};
+use crate::db::{MAX_ROUNDS, StoreError, Transacted, checking, stand_back};
 
 /// What came of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +40,7 @@ impl Contacts {
         &self,
         saved: &ContactSaved,
         country: Country,
-        at: Timestamp,
+        said_at: Timestamp,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
@@ -54,12 +52,11 @@ impl Contacts {
                 Some(Stored::Live(found)) => Some(found),
                 None => None,
             };
+            let known = found.as_ref().map(|found| &found.known);
+            let Some(heard) = KnownContact::heard(known, saved, said_at, now) else { return Ok(()) };
             let record = match &found {
-                None => StoredContact::first(&saved.coach_id, KnownContact::meet(saved, at, now), phone_key),
-                Some(found) => match found.known.hear(saved, at, now) {
-                    None => return Ok(()),
-                    Some(heard) => found.next(heard, phone_key),
-                },
+                None => StoredContact::first(&saved.coach_id, heard, phone_key),
+                Some(found) => found.next(heard, phone_key),
             };
             let old = found.as_ref().map(|found| found.addresses()).unwrap_or_default();
             let mut writes = vec![self.put(&record, found.as_ref().map(|found| found.version))];
@@ -69,7 +66,7 @@ impl Contacts {
                 return Ok(());
             }
         }
-        Err(kept_changing())
+        Err(StoreError::kept_changing("the contact"))
     }
 
     /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the other, unless that
@@ -80,7 +77,7 @@ impl Contacts {
         &self,
         coach: &CoachId,
         merge: &Merge,
-        at: Timestamp,
+        said_at: Timestamp,
         now: Timestamp,
     ) -> Result<Merged, StoreError> {
         if merge.contact_id == merge.merged_into {
@@ -91,7 +88,7 @@ impl Contacts {
             let found = self.find(coach, merge.contact_id).await?;
             match &found {
                 Some(Stored::Erased(_)) => return Ok(Merged::Erased),
-                Some(Stored::Merged(merged)) if merged.merged_at > at => return Ok(Merged::Done),
+                Some(Stored::Merged(merged)) if merged.merged_at > said_at => return Ok(Merged::Done),
                 Some(Stored::Merged(_) | Stored::Live(_)) | None => {}
             }
             let mut chain = self.chain(coach, merge.merged_into).await?;
@@ -105,7 +102,7 @@ impl Contacts {
                 Some((end, None)) => End::Unseen(end),
                 None => End::Unseen(merge.merged_into),
             };
-            let (writes, outcome) = self.merging(coach, merge, (found, end), at, now).await?;
+            let (writes, outcome) = self.merging(coach, merge, (found, end), said_at, now).await?;
             if writes.is_empty() {
                 return Ok(outcome);
             }
@@ -113,7 +110,7 @@ impl Contacts {
                 return Ok(outcome);
             }
         }
-        Err(kept_changing())
+        Err(StoreError::kept_changing("the contact"))
     }
 
     async fn merging(
@@ -121,7 +118,7 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         (found, end): (Option<Stored>, End),
-        at: Timestamp,
+        said_at: Timestamp,
         now: Timestamp,
     ) -> Result<(Vec<TransactWriteItem>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
@@ -135,7 +132,7 @@ impl Contacts {
             writes.push(self.put(&ErasedContact::new(&own, Some(merge.merged_into), now), version));
             return Ok((writes, Merged::Erased));
         }
-        let mut merged = MergedContact::new(&own, merge.merged_into, at, version.unwrap_or(0) + 1);
+        let mut merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
         let (moved, outcome) = match (end, client) {
             (End::Live(target), Some(client)) if target.contact().client_id.is_none() => {
                 (Some(self.hand_over(&target, &client, now)), Merged::Done)
@@ -171,8 +168,4 @@ impl Contacts {
             .condition_expression("attribute_not_exists(pk)");
         checking(check)
     }
-}
-
-fn kept_changing() -> StoreError {
-    StoreError::Unavailable { operation: "TransactWriteItems", source: "the contact kept changing".into() }
 }

@@ -3,17 +3,17 @@
 //! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their lower-cased address. GSI `by_contact`: what is
 //! about a contact, those merged into it included.
 //!
-//! 1. `page`       Query `listed`.
-//! 2. `with_email` Query `by_email`: the oldest of those who have the address.
-//! 3. `create`     Transaction: the address, which one alone can take, record, fact, answer.
-//! 4. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
-//! 5. `change`     Transaction on the version read: record, fact, answer.
-//! 6. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
-//! 7. `link`       Part of a client's creation: the contact becomes that client.
-//! 8. `save`       Read, then a transaction on the version read: the record and its addresses.
-//! 9. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
-//! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query `by_contact` and a
-//!     write for each thing about it.
+//! 1. `page`       Query `listed`, consistent.
+//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address.
+//! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
+//! 4. `create`     Transaction: record, the address, which one alone can take, what the write leaves (module `crm_write`).
+//! 5. `change`     Transaction on the version read: record, what the write leaves.
+//! 6. `save`       Read, then a transaction on the version read: the record and its addresses.
+//! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
+//! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
+//! 9. `link`       Part of a client's creation: the contact becomes that client.
+//! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query
+//!     `by_contact` and a write for each thing about it.
 
 mod erase;
 mod feed;
@@ -21,7 +21,7 @@ mod record;
 mod standing;
 mod write;
 
-use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use domain::email::EmailKey;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::PhoneKey;
@@ -33,16 +33,12 @@ pub use feed::Merged;
 pub use record::StoredContact;
 pub use standing::Standing;
 pub(crate) use standing::contact_key;
-pub use write::{Changed, Created, Telling};
 
-use crate::db::{Db, Item, StoreError, n, putting, read_failed, s, to_item, updating};
+use crate::db::{Db, Item, StoreError, from_item, n, putting_over, query_all, s, sk_of, to_item, updating};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
-use crate::workspace::partition;
+use crate::workspace::{key_of, partition};
 use record::Stored;
-
-/// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 10;
 
 /// The contacts in the CRM table.
 #[derive(Clone)]
@@ -59,35 +55,20 @@ impl Contacts {
 
     /// A page of a coach's live contacts.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredContact>, StoreError> {
-        let listing = Listing { table: &self.table, index: Some("listed"), prefix: CONTACT };
+        let listing = Listing { table: &self.table, index: Some("listed"), prefix: PREFIX };
         listing.page(&self.db, coach, request).await?.try_map(live)
     }
 
     /// The live contact with that address. Of several that the application has told of it is the one that was known first, and of those
     /// that came at the same instant the one with the least id.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
-        let mut found: Vec<StoredContact> = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.db.client().query().table_name(&self.table).index_name("by_email");
-            let page = query
-                .key_condition_expression("pk = :pk AND email_key = :email")
-                .expression_attribute_values(":pk", s(partition(coach)))
-                .expression_attribute_values(":email", s(email.as_str()))
-                .consistent_read(true)
-                .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await
-                .map_err(|error| read_failed("Query", error))?;
-            for item in page.items.unwrap_or_default() {
-                found.push(live(item)?);
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(found.into_iter().min_by_key(|stored| (stored.contact().created_at, stored.contact().id)));
-            }
-        }
+        let query = self.db.client().query().table_name(&self.table).index_name("by_email").consistent_read(true);
+        let query = query
+            .key_condition_expression("pk = :pk AND email_key = :email")
+            .expression_attribute_values(":pk", s(partition(coach)))
+            .expression_attribute_values(":email", s(email.as_str()));
+        let found = query_all(query).await?.into_iter().map(live).collect::<Result<Vec<_>, _>>()?;
+        Ok(found.into_iter().min_by_key(|stored| (stored.contact().created_at, stored.contact().id)))
     }
 
     /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone. A contact that has become
@@ -106,7 +87,7 @@ impl Contacts {
         let Some(address) = by_email.or(if found.is_empty() { None } else { Some(0) }) else { return Ok(None) };
         let holders = Holders::from_item(found.swap_remove(address))?;
         let mut free: Vec<StoredContact> = Vec::new();
-        for item in self.read(coach, holders.all().map(|id| format!("{CONTACT}{id}")).collect()).await? {
+        for item in self.read(coach, holders.all().map(|id| format!("{PREFIX}{id}")).collect()).await? {
             match Stored::from_item(item)? {
                 Stored::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
                 Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
@@ -125,7 +106,7 @@ impl Contacts {
     ) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key(coach, &contact_sk(found.contact().id))))
+            .set_key(Some(contact_key(coach, found.contact().id)))
             .update_expression("SET clientId = :client, updatedAt = :now ADD version :one")
             .condition_expression("version = :version")
             .expression_attribute_values(":client", s(client.as_str()))
@@ -137,14 +118,7 @@ impl Contacts {
 
     /// Puts a contact's item in the place of the one with that version, or where there is none.
     fn put<R: Serialize>(&self, record: &R, version: Option<u64>) -> TransactWriteItem {
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(record)));
-        let put = match version {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(version) => {
-                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-            }
-        };
-        putting(put)
+        putting_over(&self.table, to_item(record), version)
     }
 
     /// Writes that take a contact from its old addresses to its new ones.
@@ -177,19 +151,20 @@ impl Contacts {
     }
 
     fn address(&self, coach: &CoachId, sk: &str) -> Address<'_> {
-        Address { table: &self.table, key: key(coach, sk) }
+        Address { table: &self.table, key: key_of(coach, sk) }
     }
 
     /// Items of the coach's partition, in no order.
     async fn read(&self, coach: &CoachId, sks: Vec<String>) -> Result<Vec<Item>, StoreError> {
-        self.db.read(&self.table, sks.iter().map(|sk| key(coach, sk)).collect()).await
+        self.db.read(&self.table, sks.iter().map(|sk| key_of(coach, sk)).collect()).await
     }
 }
 
-const CONTACT: &str = "CONTACT#";
+/// What the sort keys of contacts begin with.
+const PREFIX: &str = "CONTACT#";
 
 fn contact_sk(contact: ContactId) -> String {
-    format!("{CONTACT}{contact}")
+    format!("{PREFIX}{contact}")
 }
 
 fn email_sk(email: &str) -> String {
@@ -200,14 +175,6 @@ fn phone_sk(phone: &str) -> String {
     format!("PHONE#{phone}")
 }
 
-fn key(coach: &CoachId, sk: &str) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))])
-}
-
-fn sk_of(item: &Item) -> &str {
-    item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str)
-}
-
 fn live(item: Item) -> Result<StoredContact, StoreError> {
-    crate::db::from_item("contact", item)
+    from_item("contact", item)
 }

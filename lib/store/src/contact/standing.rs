@@ -4,8 +4,9 @@ use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use domain::id::{CoachId, ContactId};
 
 use super::record::{Stored, StoredContact};
-use super::{Contacts, contact_sk, key};
+use super::{Contacts, contact_sk};
 use crate::db::{Item, StoreError, checking};
+use crate::workspace::key_of;
 
 /// What is known of a contact.
 #[derive(Debug, Clone)]
@@ -36,7 +37,7 @@ impl Standing {
 
 /// The key of a contact's item.
 pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
-    key(coach, &contact_sk(contact))
+    key_of(coach, &contact_sk(contact))
 }
 
 impl Contacts {

@@ -8,7 +8,7 @@ use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
-use super::{Endpoints, MAX_ROUNDS, Record, kept_changing};
+use super::{Endpoints, MAX_ROUNDS, Record};
 use crate::audit;
 use crate::db::{StoreError, Transacted, stand_back};
 use crate::outbox::{Content, Outbox};
@@ -100,6 +100,6 @@ impl Endpoints {
                 return Ok(off);
             }
         }
-        Err(kept_changing())
+        Err(StoreError::kept_changing("an endpoint"))
     }
 }

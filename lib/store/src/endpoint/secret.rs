@@ -5,7 +5,7 @@ use domain::id::{CoachId, EndpointId};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 
-use super::{Endpoints, MAX_ROUNDS, Record, SealedSecret, kept_changing, secret_context};
+use super::{Endpoints, MAX_ROUNDS, Record, SealedSecret, secret_context};
 use crate::audit;
 use crate::db::{StoreError, Transacted, stand_back};
 
@@ -48,6 +48,6 @@ impl Endpoints {
                 return Ok(Rotated::Done(Box::new(endpoint)));
             }
         }
-        Err(kept_changing())
+        Err(StoreError::kept_changing("an endpoint"))
     }
 }

@@ -108,7 +108,7 @@ impl Keys {
                 Transacted::Refused(_) => {}
             }
         }
-        Err(StoreError::Unavailable { operation: "TransactWriteItems", source: "the keys kept changing".into() })
+        Err(StoreError::kept_changing("the keys"))
     }
 
     /// One more live key, if there is room. A key that has expired still counts until somebody needs its place.

@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, kept_changing, key, known, partition, take};
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
 use crate::client::Standing;
 use crate::db::{Item, StoreError, Transacted, b, from_item, n, putting, read_failed, s, stand_back, to_item};
 
@@ -149,7 +149,7 @@ impl Records {
                 return Ok(Recorded::Done);
             }
         }
-        Err(kept_changing("the check-in kept changing"))
+        Err(StoreError::kept_changing("the check-in"))
     }
 
     /// Notes that a check-in was reviewed, whether or not it has come yet.
@@ -175,7 +175,7 @@ impl Records {
                 return Ok(Recorded::Done);
             }
         }
-        Err(kept_changing("the check-in kept changing"))
+        Err(StoreError::kept_changing("the check-in"))
     }
 
     /// Removes a check-in for good, whether or not it has come yet.
@@ -199,7 +199,7 @@ impl Records {
                 return Ok(Recorded::Done);
             }
         }
-        Err(kept_changing("the check-in kept changing"))
+        Err(StoreError::kept_changing("the check-in"))
     }
 
     async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {

@@ -12,7 +12,7 @@ use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, kept_changing, key, known, partition, take};
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
 use crate::db::{
     Item, StoreError, Transacted, b, deleting, from_item, n, read_failed, s, stand_back, to_attribute, to_item, write,
 };
@@ -191,7 +191,7 @@ impl Records {
                 return Ok(Recorded::Done);
             }
         }
-        Err(kept_changing("the dose log kept changing"))
+        Err(StoreError::kept_changing("the dose log"))
     }
 
     /// Writes of the months that a log leaves and enters. `items`: months that have been read.

@@ -166,7 +166,3 @@ fn take(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
     let index = items.iter().position(|item| item.get("sk").and_then(|sk| sk.as_s().ok()).is_some_and(|own| own == sk));
     index.map(|index| items.swap_remove(index))
 }
-
-fn kept_changing(what: &'static str) -> StoreError {
-    StoreError::Unavailable { operation: "TransactWriteItems", source: what.into() }
-}

@@ -9,7 +9,7 @@ use domain::id::{ClientId, MessageId};
 use domain::time::Timestamp;
 use futures::future::try_join;
 
-use super::{MAX_ROUNDS, Recorded, Records, kept_changing, known};
+use super::{MAX_ROUNDS, Recorded, Records, known};
 use crate::db::{StoreError, Transacted, refused_at, stand_back};
 
 impl Records {
@@ -42,7 +42,7 @@ impl Records {
                 Transacted::Refused(_) => {}
             }
         }
-        Err(kept_changing("the client kept changing"))
+        Err(StoreError::kept_changing("the client"))
     }
 
     /// Tells that a message came.

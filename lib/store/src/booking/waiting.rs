@@ -1,0 +1,85 @@
+//! Events whose calendar has not been seen yet. They are stored all the same, without buffers, and an item beside them (sk
+//! `WAITING#<calendar>#<event>`) says what they wait for. Storing one checks that the calendar is still unseen; whoever stores a calendar
+//! looks for those that wait: so that, in whatever order the two come, the event has its calendar's buffers at once.
+
+use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use domain::booking::CalendarEvent;
+use domain::busy::feed_writes;
+use domain::id::{CalendarEventId, CalendarId, CoachId};
+
+use crate::booking::Bookings;
+use crate::db::{Item, MAX_ROUNDS, StoreError, Transacted, deleting, putting, query_all, s, sk_of, stand_back};
+use crate::workspace::{key_of, partition};
+
+fn prefix(calendar: CalendarId) -> String {
+    format!("WAITING#{calendar}#")
+}
+
+fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> Item {
+    key_of(coach, &format!("{}{event}", prefix(calendar)))
+}
+
+impl Bookings {
+    /// What goes with an event that is stored without the buffers of its calendar.
+    pub(super) fn wait_for(
+        &self,
+        coach: &CoachId,
+        calendar: CalendarId,
+        event: CalendarEventId,
+    ) -> [TransactWriteItem; 2] {
+        let put = Put::builder().table_name(&self.table).set_item(Some(waiting_key(coach, calendar, event)));
+        [putting(put), self.calendars.check_unseen(coach, calendar)]
+    }
+
+    /// Gives a calendar's buffers to the events that were stored before it. To do it again finds it done.
+    pub async fn give_buffers(&self, coach: &CoachId, calendar: CalendarId) -> Result<(), StoreError> {
+        for event in self.waiting(coach, calendar).await? {
+            self.give_buffers_to(coach, calendar, event).await?;
+        }
+        Ok(())
+    }
+
+    async fn give_buffers_to(
+        &self,
+        coach: &CoachId,
+        calendar: CalendarId,
+        event: CalendarEventId,
+    ) -> Result<(), StoreError> {
+        let done = Delete::builder().table_name(&self.table).set_key(Some(waiting_key(coach, calendar, event)));
+        let done = deleting(done);
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let reads = futures::future::try_join(self.event(coach, event), self.calendars.get(coach, calendar));
+            let (found, seen) = reads.await?;
+            let waits =
+                found.filter(|found| found.event.calendar_id == Some(calendar) && found.event.buffers.is_none());
+            let mut writes = vec![done.clone()];
+            if let (Some(found), Some(seen)) = (waits, seen) {
+                let given = CalendarEvent { buffers: Some(seen.calendar.buffers), ..found.event.clone() };
+                let buckets = match (found.event.busy(), given.busy()) {
+                    (Some(old), Some(new)) => feed_writes(Some(old.span), Some(&new)),
+                    _ => Vec::new(),
+                };
+                writes.push(self.put(coach, &found.changed(given), Some(&found)));
+                writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event, bucket)));
+            }
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::kept_changing("the event"))
+    }
+
+    /// The events that wait for a calendar.
+    async fn waiting(&self, coach: &CoachId, calendar: CalendarId) -> Result<Vec<CalendarEventId>, StoreError> {
+        let prefix = prefix(calendar);
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+        let query = query
+            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+            .expression_attribute_values(":pk", s(partition(coach)))
+            .expression_attribute_values(":prefix", s(&prefix));
+        let event = |item: &Item| sk_of(item).strip_prefix(&prefix).and_then(|id| CalendarEventId::parse(id).ok());
+        let corrupt = || StoreError::corrupt("waiting event", "its key has another form");
+        query_all(query).await?.iter().map(|item| event(item).ok_or_else(corrupt)).collect()
+    }
+}

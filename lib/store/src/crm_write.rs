@@ -1,0 +1,76 @@
+//! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the request's key, and
+//! the fact that tells the application of it.
+
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use domain::id::{CoachId, ContactId};
+use domain::idempotency::RETENTION;
+use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+
+use crate::claim::{Answer, Claim, Claims};
+use crate::contact_ref::ContactRef;
+use crate::db::{Db, StoreError, Transacted, refused_at};
+use crate::outbox::{Content, Outbox};
+
+/// A write, but for its records.
+pub struct CrmWrite<'a> {
+    pub claims: &'a Claims,
+    pub outbox: &'a Outbox,
+    pub claim: &'a Claim,
+    pub coach: &'a CoachId,
+    /// Whom it is about: who erases the contact finds the answer by it, even one that shows no more of the contact than its id.
+    pub contact: ContactId,
+    pub answer: Answer,
+    /// `None`: nothing that shows has changed.
+    pub fact: Option<OutgoingFact>,
+    pub now: Timestamp,
+}
+
+/// What came of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Committed {
+    Done,
+    /// Something that it was decided by is no longer as it was read.
+    Changed,
+    /// Another request has taken over the claim.
+    ClaimLost,
+}
+
+/// Where the answer stands in the transaction, and where its records begin.
+const CLAIM_AT: usize = 0;
+pub(crate) const RECORDS_AT: usize = 1;
+
+impl CrmWrite<'_> {
+    /// Writes the records, the answer and the fact, or none of them.
+    pub(crate) async fn commit(
+        &self,
+        db: &Db,
+        records: impl IntoIterator<Item = TransactWriteItem>,
+    ) -> Result<Transacted, StoreError> {
+        let mut writes = vec![self.claims.answer_about(self.claim, &self.answer, &self.about(), self.now)];
+        writes.extend(records);
+        writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), self.now)));
+        db.transact(&writes).await
+    }
+
+    /// Records the answer where no record is to change.
+    pub async fn answer_alone(&self) -> Result<Committed, StoreError> {
+        let about = self.about();
+        let finished = self.claims.finish(self.claim, &self.answer, Some(&about), RETENTION, self.now).await?;
+        Ok(if finished { Committed::Done } else { Committed::ClaimLost })
+    }
+
+    fn about(&self) -> ContactRef {
+        ContactRef::new(self.coach, self.contact)
+    }
+}
+
+impl From<Transacted> for Committed {
+    fn from(transacted: Transacted) -> Self {
+        match transacted {
+            Transacted::Done => Self::Done,
+            Transacted::Refused(reasons) if refused_at(&reasons, CLAIM_AT) => Self::ClaimLost,
+            Transacted::Refused(_) => Self::Changed,
+        }
+    }
+}

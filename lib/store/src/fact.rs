@@ -1,0 +1,70 @@
+//! Table `facts`: which of the application's facts have been stored. pk `FACT#<fact_id>`. A fact that is seen twice has one effect, also
+//! where another of the same moment came between.
+//!
+//! 1. `seen` BatchGetItem, consistent: those of a batch.
+//! 2. `mark` PutItem. Two that store the same fact at once mark it twice.
+
+use std::collections::HashSet;
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use chrono::TimeDelta;
+use domain::id::FactId;
+use domain::time::Timestamp;
+use runtime::{BoxError, Environment};
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Db, Item, StoreError, from_item, s, to_item, write};
+
+/// How long a fact is remembered.
+const RETENTION: TimeDelta = TimeDelta::days(14);
+
+const PREFIX: &str = "FACT#";
+
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    pk: String,
+    /// Seconds: the TTL attribute.
+    expires_at: i64,
+}
+
+/// The facts that have been stored.
+#[derive(Clone)]
+pub struct SeenFacts {
+    db: Db,
+    table: String,
+}
+
+impl SeenFacts {
+    /// The table that `FACTS_TABLE` names.
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), table: env.config().get("FACTS_TABLE")?.to_owned() })
+    }
+
+    /// Which of these have been stored.
+    pub async fn seen(&self, facts: &HashSet<FactId>, now: Timestamp) -> Result<HashSet<FactId>, StoreError> {
+        let keys = facts.iter().map(|id| Item::from([("pk".to_owned(), s(pk(id)))])).collect();
+        let mut seen = HashSet::new();
+        for item in self.db.read(&self.table, keys).await? {
+            let mark: Mark = from_item("fact", item)?;
+            let id = mark.pk.strip_prefix(PREFIX).and_then(|id| FactId::parse(id).ok());
+            // TTL deletes late.
+            seen.extend(id.filter(|_| mark.expires_at > now.unix_s()));
+        }
+        Ok(seen)
+    }
+
+    /// Notes that a fact has been stored.
+    pub async fn mark(&self, fact: &FactId, now: Timestamp) -> Result<(), StoreError> {
+        let item = to_item(&Mark { pk: pk(fact), expires_at: (now + RETENTION).unix_s() });
+        write("PutItem", || {
+            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
+            put.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+        })
+        .await?;
+        Ok(())
+    }
+}
+
+fn pk(fact: &FactId) -> String {
+    format!("{PREFIX}{fact}")
+}
