@@ -60,7 +60,9 @@ async fn a_fact_seen_again_does_not_undo_another_of_the_same_moment_or_a_write_o
     };
     let first = [contact("a", "First"), client("b", "First")];
     // Beside one another in a batch, and apart.
-    world.facts(first.iter().cloned().chain([contact("c", "Second"), client("d", "Second")]).chain(first.clone())).await;
+    world
+        .facts(first.iter().cloned().chain([contact("c", "Second"), client("d", "Second")]).chain(first.clone()))
+        .await;
     assert_eq!(names().await, ["Second", "Second"]);
     world.facts(first.clone()).await;
     assert_eq!(names().await, ["Second", "Second"]);
