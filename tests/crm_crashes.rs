@@ -14,8 +14,8 @@ const FEWEST_CALLS: usize = 3;
 const MOST_CALLS: usize = 40;
 /// How often the SDK tries a call.
 const ATTEMPTS: usize = 3;
-/// More than a transaction is tried against others.
-const MANY_CONFLICTS: usize = 40;
+/// More than a request makes calls, repeats included.
+const MANY_FAULTS: usize = 40;
 
 /// Each write in a scene of its own, at the same time: they mostly wait.
 async fn in_all(play: impl AsyncFn(Scene, Write)) {
@@ -127,16 +127,21 @@ async fn a_store_that_does_not_answer_leaves_it_to_the_retry_to_find_out() {
     .await;
 }
 
+/// A fault that lasts as long as the request: nobody knows what became of it until it is sent again.
+async fn is_found_out_after(scene: &Scene, write: Write, spared_calls: usize, fault: &str) {
+    let prepared = scene.prepare(write).await;
+    faults(scene, write, spared_calls, fault, MANY_FAULTS).await;
+    unconfirmed(&prepared.send().await);
+    no_faults(scene).await;
+    let found = found_out(scene, &prepared).await;
+    scene.is_done_once(&prepared, &found).await;
+}
+
 #[tokio::test]
 async fn a_store_that_stays_away_leaves_the_claim_to_lapse() {
     in_all(async |scene, write| {
         for spared_calls in 0..FEWEST_CALLS {
-            let prepared = scene.prepare(write).await;
-            faults(&scene, write, spared_calls, "store_lost_answers", MANY_CONFLICTS).await;
-            unconfirmed(&prepared.send().await);
-            no_faults(&scene).await;
-            let found = found_out(&scene, &prepared).await;
-            scene.is_done_once(&prepared, &found).await;
+            is_found_out_after(&scene, write, spared_calls, "store_lost_answers").await;
         }
     })
     .await;
@@ -150,12 +155,7 @@ async fn conflicts_are_outlasted_and_beyond_patience_unconfirmed() {
         let reply = prepared.send().await;
         no_faults(&scene).await;
         scene.is_done_once(&prepared, &reply).await;
-        let prepared = scene.prepare(write).await;
-        faults(&scene, write, FEWEST_CALLS - 1, "store_conflicts", MANY_CONFLICTS).await;
-        unconfirmed(&prepared.send().await);
-        no_faults(&scene).await;
-        let found = found_out(&scene, &prepared).await;
-        scene.is_done_once(&prepared, &found).await;
+        is_found_out_after(&scene, write, FEWEST_CALLS - 1, "store_conflicts").await;
     })
     .await;
 }

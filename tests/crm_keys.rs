@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Fact, Reply, World, uuid};
+use crate::world::{CRM_PERMISSIONS, Caller, Fact, Reply, World, uuid};
 
 /// Each route with the permission that it needs.
 const ROUTES: [(&str, &str, &str); 13] = [
@@ -19,16 +19,6 @@ const ROUTES: [(&str, &str, &str); 13] = [
     ("DELETE", "/v1/crm/bookings/{id}", "bookings.write"),
     ("POST", "/v1/crm/bookings/availability", "bookings.read"),
     ("GET", "/v1/crm/workflows", "workflows.read"),
-];
-
-const PERMISSIONS: [&str; 7] = [
-    "contacts.read",
-    "contacts.write",
-    "opportunities.read",
-    "opportunities.write",
-    "bookings.read",
-    "bookings.write",
-    "workflows.read",
 ];
 
 /// Whether a route writes, and so takes an idempotency key.
@@ -51,9 +41,9 @@ async fn enter(world: &World, key: &Caller, method: &str, path: &str) -> Reply {
 async fn each_route_of_the_crm_needs_its_own_permission_and_no_other() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
-    for permission in PERMISSIONS {
+    for permission in CRM_PERMISSIONS {
         let only = ada.crm_key_with(&[permission]).await;
-        let others: Vec<&str> = PERMISSIONS.into_iter().filter(|other| *other != permission).collect();
+        let others: Vec<&str> = CRM_PERMISSIONS.into_iter().filter(|other| *other != permission).collect();
         let all_others = ada.crm_key_with(&others).await;
         for (method, path, needed) in ROUTES {
             let (let_in, refused) = if needed == permission { (&only, &all_others) } else { (&all_others, &only) };

@@ -9,7 +9,8 @@ use super::aws::{Fact, fact};
 use super::caller::{Caller, Reply};
 use super::{World, list};
 
-const CRM_PERMISSIONS: [&str; 7] = [
+/// All that a CRM key may do.
+pub(crate) const CRM_PERMISSIONS: [&str; 7] = [
     "contacts.read",
     "contacts.write",
     "opportunities.read",

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 pub(crate) use application::{Application, Invitation};
 pub(crate) use aws::{Fact, bytes_of, fact};
 pub(crate) use caller::{Call, Caller, Reply};
-pub(crate) use coach::{Coach, Endpoint};
+pub(crate) use coach::{CRM_PERMISSIONS, Coach, Endpoint};
 pub(crate) use crm::{PIPELINE, ids, uuid};
 pub(crate) use receiver::{Answer, Receiver};
 pub(crate) use rough::{Manner, OK, Rough};
