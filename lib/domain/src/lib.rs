@@ -47,6 +47,7 @@ pub mod retry;
 pub mod retry_after;
 pub mod seal;
 pub mod signature;
+pub mod sweep;
 pub mod test_event;
 pub mod time;
 pub mod wall_clock;

@@ -1,0 +1,124 @@
+//! Local dates, the instants at which they begin, and compliance over any window of them.
+
+use chrono::{NaiveDate, NaiveTime, TimeDelta};
+use chrono_tz::Tz;
+
+use super::Facts;
+use crate::compliance::{WINDOW_DAYS, compliance_pct};
+use crate::time::Timestamp;
+use crate::wall_clock::{date_at, reached_at};
+
+/// Dates that are looked ahead over. No window is longer; only doses logged for dates to come reach further, and then a client is looked
+/// at again.
+const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
+
+/// A local date, from its first instant to that of the next.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Day {
+    pub(super) date: NaiveDate,
+    pub(super) begins: Timestamp,
+    pub(super) ends: Timestamp,
+}
+
+/// The dates of a client, with doses.
+pub(super) struct Days {
+    zone: Tz,
+    /// The last date with a log.
+    last_logged_on: Option<NaiveDate>,
+    first: NaiveDate,
+    /// Logged and expected doses before each date from the first on.
+    before: Vec<(u64, u64)>,
+}
+
+impl Days {
+    /// With the doses from a date on, up to the last that is looked ahead to with a window of so many days.
+    pub(super) fn of(facts: &Facts, read: Option<(NaiveDate, u32)>, now: Timestamp) -> Self {
+        let today = date_at(facts.zone, now);
+        let last_logged_on = facts.logged.last_logged_on();
+        let (first, window_days) = read.unwrap_or((today, 0));
+        let mut days = Self { zone: facts.zone, last_logged_on, first, before: vec![(0, 0)] };
+        if window_days == 0 || last_logged_on.is_none() {
+            return days;
+        }
+        let (last, _) = days.horizon(today, window_days);
+        let mut sum = (0, 0);
+        for date in days.first.iter_days().take_while(|date| *date <= last) {
+            sum.0 += facts.logged.counting_on(date, &facts.schedule);
+            sum.1 += facts.schedule.expected_on(date);
+            days.before.push(sum);
+        }
+        days
+    }
+
+    /// The date that it is.
+    pub(super) fn today(&self, at: Timestamp) -> NaiveDate {
+        date_at(self.zone, at)
+    }
+
+    /// The first instant of a date.
+    pub(super) fn begins(&self, date: NaiveDate) -> Option<Timestamp> {
+        reached_at(self.zone, date.and_time(NaiveTime::MIN))
+    }
+
+    /// Compliance over the window that ends with a date, in percent.
+    pub(super) fn pct(&self, date: NaiveDate, window_days: u32) -> Option<u8> {
+        let before = |date: NaiveDate| {
+            let index = usize::try_from((date - self.first).num_days()).unwrap_or(0);
+            self.before.get(index).or(self.before.last()).copied().unwrap_or_default()
+        };
+        let (since, until) = (date - TimeDelta::days(i64::from(window_days)) + TimeDelta::days(1), date.succ_opt()?);
+        let (earlier, all) = (before(since), before(until));
+        compliance_pct(all.0 - earlier.0, all.1 - earlier.1)
+    }
+
+    /// Since when something has held that depends on the date alone, not before `from`; `None` where it does not hold.
+    pub(super) fn held_since(
+        &self,
+        from: Timestamp,
+        now: Timestamp,
+        holds: impl Fn(NaiveDate) -> bool,
+    ) -> Option<Timestamp> {
+        let mut date = self.today(now);
+        if !holds(date) {
+            return None;
+        }
+        loop {
+            let begins = self.begins(date)?;
+            if begins <= from {
+                return Some(from);
+            }
+            // The day before, or where the zone skipped it the one before that.
+            let before = self.today(begins + TimeDelta::milliseconds(-1));
+            if before >= date || !holds(before) {
+                return Some(begins);
+            }
+            date = before;
+        }
+    }
+
+    /// The first instant that is found on the days from today on, as long as a log can be in their windows. No doses are logged meanwhile.
+    pub(super) fn ahead(
+        &self,
+        now: Timestamp,
+        window_days: u32,
+        find: impl Fn(Day) -> Option<Timestamp>,
+    ) -> Option<Timestamp> {
+        let (last, is_cut) = self.horizon(self.today(now), window_days);
+        let dates = self.today(now).iter_days().take_while(|date| *date <= last);
+        let days = dates.filter_map(|date| {
+            let (begins, ends) = (self.begins(date)?, self.begins(date.succ_opt()?)?);
+            // A date that the zone skips has no instant.
+            (begins < ends).then_some(Day { date, begins, ends })
+        });
+        let found = days.into_iter().find_map(find);
+        found.or_else(|| if is_cut { self.begins(last) } else { None })
+    }
+
+    /// The last date whose window can have a log, or the last to look ahead to and that it is that.
+    fn horizon(&self, today: NaiveDate, window_days: u32) -> (NaiveDate, bool) {
+        let cut = today + TimeDelta::days(MAX_AHEAD_DAYS);
+        let Some(last_logged_on) = self.last_logged_on else { return (today, false) };
+        let last = last_logged_on.checked_add_signed(TimeDelta::days(i64::from(window_days) - 1)).unwrap_or(cut);
+        if last > cut { (cut, true) } else { (last.max(today), false) }
+    }
+}

@@ -1,0 +1,163 @@
+//! The oracle knows neither due times nor states: minute by minute it asks whether the client matches, as the rules are worded.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{NaiveDate, TimeDelta};
+
+use super::super::life::{Life, MINUTE};
+use super::super::*;
+use crate::compliance::{Compliance, Window};
+use crate::id::ClientId;
+use crate::wall_clock::date_at;
+
+/// What the oracle remembers of a rule.
+#[derive(Default, Clone)]
+struct Memory {
+    seen: Option<Timestamp>,
+    kind: Option<std::mem::Discriminant<Trigger>>,
+    below: bool,
+    fired_at: Option<Timestamp>,
+    reached: bool,
+    phase: Option<(NaiveDate, usize)>,
+    check_in: Option<Timestamp>,
+    log: Option<NaiveDate>,
+}
+
+#[derive(Default)]
+pub(super) struct Oracle {
+    of: BTreeMap<AutomationId, Memory>,
+    pub(super) told: Vec<(String, Timestamp)>,
+    /// What came last is a backfill.
+    pub(super) silent: bool,
+    /// By date and window, while facts stay.
+    pct: BTreeMap<(NaiveDate, u32), Option<u8>>,
+}
+
+impl Oracle {
+    /// Every minute up to what happens next, and what it means for the rules.
+    pub(super) fn watch(&mut self, life: &Life, from: Timestamp, to: Timestamp) {
+        self.pct.clear();
+        let mut minute = Timestamp::from_ms((from.ms().div_euclid(60_000) + 1) * 60_000);
+        while minute <= to {
+            if life.facts.is_active {
+                let silent = std::mem::take(&mut self.silent);
+                self.look(life, minute, silent);
+            }
+            minute = minute + MINUTE;
+        }
+    }
+
+    /// Rules that are new to the client are met without a word by what it matches.
+    pub(super) fn seed(&mut self, life: &Life, now: Timestamp) {
+        self.pct.clear();
+        let listed: BTreeSet<&AutomationId> = life.rules.iter().map(|rule| &rule.automation.id).collect();
+        let active: BTreeSet<&AutomationId> =
+            life.rules.iter().filter(|rule| rule.automation.active).map(|rule| &rule.automation.id).collect();
+        self.of.retain(|id, memory| listed.contains(id) || memory.reached);
+        for (id, memory) in &mut self.of {
+            if !active.contains(id) {
+                memory.seen = None;
+            }
+        }
+        for rule in life.rules.iter().filter(|rule| rule.automation.active) {
+            let memory = self.of.entry(rule.automation.id.clone()).or_default();
+            if memory.seen != Some(rule.revision) {
+                let kind = Some(std::mem::discriminant(&rule.automation.trigger));
+                let last = if memory.kind == kind { memory.clone() } else { Memory::default() };
+                let Memory { reached, fired_at, .. } = last;
+                *memory = Memory { seen: Some(rule.revision), kind, reached, fired_at, ..Memory::default() };
+                self.judge(&life.facts, rule, now, true);
+            }
+        }
+        self.pct.clear();
+    }
+
+    pub(super) fn look(&mut self, life: &Life, now: Timestamp, silent: bool) {
+        for rule in life.rules.iter().filter(|rule| rule.automation.active) {
+            if self.judge(&life.facts, rule, now, silent) && !silent {
+                self.told.push((rule.automation.id.as_str().to_owned(), now));
+            }
+        }
+    }
+
+    fn pct(&mut self, facts: &Facts, days: u32, now: Timestamp) -> Option<u8> {
+        let window = Window::ending(now, facts.zone, days);
+        *self.pct.entry((window.today, days)).or_insert_with(|| {
+            let client = ClientId::parse("c").unwrap();
+            Compliance::of(client, days, window, &facts.schedule, &facts.logged).compliance_pct
+        })
+    }
+
+    /// Whether the client comes to match.
+    fn judge(&mut self, facts: &Facts, rule: &Rule, now: Timestamp, silent: bool) -> bool {
+        let today = date_at(facts.zone, now);
+        let created_on = date_at(facts.zone, facts.created_at);
+        let pct = match rule.automation.trigger {
+            Trigger::ComplianceDrop { window_days, .. } | Trigger::ComplianceMilestone { window_days, .. } => {
+                self.pct(facts, window_days, now)
+            }
+            Trigger::PhaseEligible => self.pct(facts, 7, now),
+            _ => None,
+        };
+        let memory = self.of.get_mut(&rule.automation.id).unwrap();
+        match rule.automation.trigger {
+            Trigger::ComplianceDrop { threshold, window_days } => {
+                let Some(pct) = pct else { return false };
+                if f64::from(pct) >= threshold {
+                    memory.below = false;
+                    return false;
+                }
+                let young = created_on >= today - TimeDelta::days(i64::from(window_days) - 1);
+                let spaced = memory.fired_at.is_none_or(|fired_at| now >= fired_at + TimeDelta::days(7));
+                if young || memory.below || !(spaced || silent) {
+                    return false;
+                }
+                memory.below = true;
+                if !silent {
+                    memory.fired_at = Some(now);
+                }
+                true
+            }
+            Trigger::ComplianceMilestone { threshold, .. } => {
+                let comes = !memory.reached && pct.is_some_and(|pct| f64::from(pct) >= threshold);
+                memory.reached |= comes;
+                comes
+            }
+            Trigger::PhaseEligible => {
+                let Some(entry) = &facts.phase else { return false };
+                let Some(index) = facts.phases.iter().position(|phase| phase.name == entry.name) else { return false };
+                let phase = &facts.phases[index];
+                let passed = today - entry.started_on >= TimeDelta::days(i64::from(phase.min_days));
+                let complies =
+                    phase.min_compliance_pct.is_none_or(|least| pct.is_some_and(|pct| u32::from(pct) >= least));
+                let is_last = index + 1 == facts.phases.len();
+                let entered = Some((entry.started_on, index));
+                if is_last || !passed || !complies || memory.phase >= entered {
+                    return false;
+                }
+                memory.phase = entered;
+                true
+            }
+            Trigger::CheckInInactivity { days } => {
+                let since = facts.last_check_in_at.unwrap_or(facts.created_at);
+                let is_new = memory.check_in.is_none_or(|told| facts.last_check_in_at.is_some_and(|last| last > told));
+                if !is_new || now.ms() - since.ms() < i64::from(days) * 86_400_000 {
+                    return false;
+                }
+                memory.check_in = Some(since);
+                true
+            }
+            Trigger::DailyLogInactivity { days } => {
+                let since = facts.last_daily_log_on.unwrap_or(created_on);
+                let is_new = memory.log.is_none_or(|told| facts.last_daily_log_on.is_some_and(|last| last > told));
+                let whole_days = since.iter_days().skip(1).take_while(|date| *date < today).count();
+                if !is_new || whole_days < days as usize {
+                    return false;
+                }
+                memory.log = Some(since);
+                true
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What holds for every rule: outages, edits, hand-over, clients off the roster.
+
+use super::*;
+
+const NO_CHECK_IN: Trigger = Trigger::CheckInInactivity { days: 3 };
+
+fn seen_on_the_2nd() -> Life {
+    let mut life = life(NO_CHECK_IN, &[]);
+    life.fact(at("2026-06-02T09:30"), |facts| facts.last_check_in_at = Some(at("2026-06-02T09:30")));
+    life
+}
+
+#[test]
+fn after_three_days_without_sweeps_the_present_counts() {
+    let mut life = seen_on_the_2nd();
+    let mut fallen = super::life(drop_below(50.0), &may(26..=30));
+    let mut risen = super::life(Trigger::ComplianceMilestone { threshold: 100.0, window_days: 1 }, &june([3, 8]));
+    for (life, instants) in [
+        (&mut life, vec!["2026-06-05T09:30"]),
+        (&mut fallen, vec!["2026-06-03T00:00"]),
+        // What was reached on the 3rd alone is gone; on the 8th it is there again.
+        (&mut risen, vec!["2026-06-08T00:00"]),
+    ] {
+        life.until(at("2026-06-02T12:00"));
+        life.outage_until(at("2026-06-05T12:10"));
+        life.until(at("2026-06-20T00:00"));
+        assert_eq!(life.instants(), instants);
+    }
+    assert_eq!(fallen.told[0].computed.found, Found::ComplianceDrop { compliance_pct: 14 });
+    assert_eq!(fallen.told[0].found_at, at("2026-06-05T12:15"));
+}
+
+#[rstest::rstest]
+#[case::longer_after_it_was_told("2026-06-06T00:00", 5, &["2026-06-05T09:30", "2026-06-07T09:30"])]
+#[case::shorter_than_it_has_been("2026-06-04T12:00", 2, &[])]
+#[case::shorter_but_still_to_come("2026-06-03T12:00", 2, &["2026-06-04T09:30"])]
+fn an_edited_automation_tells_who_comes_to_match_and_not_who_matches(
+    #[case] saved_at: &str,
+    #[case] days: u32,
+    #[case] told: &[&str],
+) {
+    let mut life = seen_on_the_2nd();
+    let edited = rule("r", Trigger::CheckInInactivity { days }, at(saved_at));
+    life.save(at(saved_at), edited, MINUTE);
+    life.until(at("2026-06-20T00:00"));
+    assert_eq!(life.instants(), told);
+    assert!(life.told.windows(2).all(|pair| pair[0].computed.episode != pair[1].computed.episode));
+}
+
+#[test]
+fn a_new_automation_is_judged_as_of_its_saving_whenever_the_client_is_come_to() {
+    let mut life = seen_on_the_2nd();
+    let ten_minutes = TimeDelta::minutes(10);
+    life.fact(at("2026-06-04T08:00"), |facts| june([1, 2, 3, 4]).into_iter().for_each(|day| facts.log(day)));
+    let two_days = rule("c", Trigger::CheckInInactivity { days: 2 }, at("2026-06-04T09:25"));
+    life.save(at("2026-06-04T09:25"), two_days, ten_minutes);
+    life.save(at("2026-06-04T10:00"), rule("m", milestone(70.0), at("2026-06-04T10:00")), ten_minutes);
+    life.save(at("2026-06-04T10:01"), rule("n", milestone(50.0), at("2026-06-04T10:01")), ten_minutes);
+    life.fact(at("2026-06-04T10:03"), |facts| facts.log(june([1])[0]));
+    life.until(at("2026-06-05T00:00"));
+    let told = [("c", "2026-06-04T09:30"), ("m", "2026-06-04T10:04")];
+    assert_eq!(life.episodes(), told.map(|(id, when)| (id.to_owned(), at(when))));
+}
+
+#[test]
+fn who_matches_the_new_coachs_automations_at_the_hand_over_is_not_told_of() {
+    let mut life = seen_on_the_2nd();
+    let theirs = |id: &str, days| rule(id, Trigger::CheckInInactivity { days }, at("2026-06-04T11:00"));
+    life.until(at("2026-06-04T12:00"));
+    life.hand_over(at("2026-06-04T12:00"), vec![theirs("two", 2), theirs("four", 4)]);
+    life.until(at("2026-06-20T00:00"));
+    assert_eq!(life.episodes(), [("four".to_owned(), at("2026-06-06T09:30"))]);
+    let known: Vec<&str> = life.states.of.keys().map(AutomationId::as_str).collect();
+    assert_eq!(known, ["four", "two"]);
+}
+
+#[test]
+fn what_was_due_for_the_old_coach_is_told_to_it() {
+    let mut life = seen_on_the_2nd();
+    life.hand_over(at("2026-06-05T09:31"), Vec::new());
+    life.until(at("2026-06-20T00:00"));
+    assert_eq!(life.instants(), ["2026-06-05T09:30"]);
+}
+
+#[test]
+fn a_client_off_the_roster_is_skipped_and_not_told_of_twice_when_it_returns() {
+    let mut told_before = seen_on_the_2nd();
+    told_before.fact(at("2026-06-06T00:00"), |facts| facts.is_active = false);
+    told_before.fact(at("2026-06-08T00:00"), |facts| facts.is_active = true);
+    told_before.until(at("2026-06-20T00:00"));
+    assert_eq!(told_before.instants(), ["2026-06-05T09:30"]);
+    let mut come_to_match = seen_on_the_2nd();
+    come_to_match.fact(at("2026-06-04T00:00"), |facts| facts.is_active = false);
+    come_to_match.until(at("2026-06-08T00:00"));
+    assert_eq!((come_to_match.instants().len(), come_to_match.states.due), (0, None));
+    let while_away = rule("s", Trigger::CheckInInactivity { days: 2 }, at("2026-06-08T00:00"));
+    come_to_match.save(at("2026-06-08T00:00"), while_away, MINUTE);
+    come_to_match.fact(at("2026-06-09T00:00"), |facts| facts.is_active = true);
+    come_to_match.until(at("2026-06-20T00:00"));
+    // What it matches as it returns is told once, but of no automation that is new to it.
+    assert_eq!(come_to_match.episodes(), [("r".to_owned(), at("2026-06-09T00:01"))]);
+}
+
+#[test]
+fn what_is_deleted_or_switched_off_is_forgotten() {
+    let mut life = seen_on_the_2nd();
+    life.until(at("2026-06-03T00:00"));
+    let mut off = life.rules[0].clone();
+    off.automation.active = false;
+    life.save(at("2026-06-04T00:00"), off, MINUTE);
+    life.until(at("2026-06-20T00:00"));
+    assert_eq!((life.instants().len(), life.states.of.len(), life.states.due), (0, 0, None));
+}
+
+#[test]
+fn twenty_automations_of_a_kind_count_and_forty_events_are_told_at_once() {
+    let start = at("2026-06-01T12:00");
+    let of_kind = |letter: char, trigger: &Trigger| {
+        let rule = |n| rule(&format!("{letter}{n:02}"), trigger.clone(), start);
+        (0..25).map(rule).collect::<Vec<_>>()
+    };
+    let kinds = [('c', NO_CHECK_IN), ('l', Trigger::DailyLogInactivity { days: 1 }), ('m', milestone(10.0))];
+    let rules = kinds.iter().flat_map(|(letter, trigger)| of_kind(*letter, trigger)).collect();
+    let mut life = Life::swept(facts(start, Tz::UTC, 1), rules, start);
+    life.until(at("2026-06-02T00:00"));
+    life.outage_until(at("2026-06-06T00:00"));
+    life.facts.log(june([6])[0]);
+    life.until(at("2026-06-06T00:15"));
+    assert_eq!(life.told.len(), MAX_TOLD);
+    life.until(at("2026-06-06T00:30"));
+    assert_eq!(life.told.len(), 3 * MAX_TRIGGERED);
+}
+
+#[test]
+fn a_dose_logged_for_a_far_date_makes_a_client_looked_at_now_and_then() {
+    let mut life = life(drop_below(50.0), &[date("2126-06-01")]);
+    life.until(at("2026-06-01T13:00"));
+    assert_eq!(life.states.due, Some(at("2026-11-28T00:00")));
+}
+
+#[test]
+fn an_edited_automation_keeps_seven_days_between_drops() {
+    let mut life = life(drop_below(50.0), &may(27..=30));
+    life.fact(at("2026-06-04T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
+    life.save(at("2026-06-04T12:00"), rule("r", drop_below(45.0), at("2026-06-04T12:00")), MINUTE);
+    life.fact(at("2026-06-05T09:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
+    log_at_noon(&mut life, [6]);
+    life.until(at("2026-06-20T00:00"));
+    assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-10T00:00"]);
+}

@@ -1,0 +1,105 @@
+//! Check-ins and daily logs that fail to come.
+
+use super::*;
+
+const NO_CHECK_IN: Trigger = Trigger::CheckInInactivity { days: 3 };
+const NO_LOG: Trigger = Trigger::DailyLogInactivity { days: 2 };
+
+fn check_in(life: &mut Life, submitted_at: &str) {
+    life.fact(at(submitted_at), |facts| facts.last_check_in_at = Some(at(submitted_at)));
+}
+
+#[test]
+fn the_deadline_is_exact_and_each_check_in_has_its_own() {
+    let mut life = life(NO_CHECK_IN, &[]);
+    check_in(&mut life, "2026-06-02T09:30:30");
+    check_in(&mut life, "2026-06-06T07:00");
+    life.until(at("2026-06-30T00:00"));
+    assert_eq!(life.instants(), ["2026-06-05T09:30:30.000Z", "2026-06-09T07:00"]);
+    assert_eq!(life.told[0].found_at, at("2026-06-05T09:45"));
+    let found = serde_json::to_value(&life.told[0].computed.found).unwrap();
+    assert_eq!(found, json!({"last_check_in_at": "2026-06-02T09:30:30.000Z", "days_inactive": 3}));
+    assert_eq!(life.told[0].computed.threshold, Some(Measure(3.0)));
+}
+
+#[test]
+fn a_check_in_just_after_its_deadline_swallows_nothing_and_one_just_before_is_in_time() {
+    let mut late = life(NO_CHECK_IN, &[]);
+    check_in(&mut late, "2026-06-02T09:32");
+    check_in(&mut late, "2026-06-05T09:33");
+    late.until(at("2026-06-08T00:00"));
+    assert_eq!(late.instants(), ["2026-06-05T09:32"]);
+    assert_eq!(late.told[0].found_at, at("2026-06-05T09:33"));
+    let mut in_time = life(NO_CHECK_IN, &[]);
+    check_in(&mut in_time, "2026-06-02T09:32");
+    check_in(&mut in_time, "2026-06-05T09:31:59");
+    in_time.until(at("2026-06-08T00:00"));
+    assert_eq!(in_time.instants(), [""; 0]);
+}
+
+#[test]
+fn who_never_checked_in_is_inactive_since_the_creation() {
+    let facts = facts(at("2026-06-01T12:00"), Tz::UTC, 1);
+    let rules = [NO_CHECK_IN, NO_LOG].into_iter().zip(["c", "l"]);
+    let rules = rules.map(|(trigger, id)| rule(id, trigger, at("2026-05-01T12:00"))).collect();
+    let mut life = Life::swept(facts, rules, at("2026-06-01T12:00"));
+    life.until(at("2026-06-30T00:00"));
+    assert_eq!(life.instants(), ["2026-06-04T00:00", "2026-06-04T12:00"]);
+    let found = |n: usize| serde_json::to_value(&life.told[n].computed.found).unwrap();
+    assert_eq!(found(0), json!({"last_logged_on": null, "days_inactive": 2}));
+    assert_eq!(found(1), json!({"last_check_in_at": null, "days_inactive": 3}));
+}
+
+#[test]
+fn a_record_that_is_deleted_or_comes_late_begins_no_other_episode() {
+    let mut life = life(NO_CHECK_IN, &[]);
+    check_in(&mut life, "2026-06-02T09:30");
+    check_in(&mut life, "2026-06-06T07:00");
+    life.fact(at("2026-06-07T07:00"), |facts| facts.last_check_in_at = Some(at("2026-06-02T09:30")));
+    life.fact(at("2026-06-08T07:00"), |facts| facts.last_check_in_at = None);
+    life.until(at("2026-06-30T00:00"));
+    assert_eq!(life.instants(), ["2026-06-05T09:30"]);
+}
+
+#[rstest::rstest]
+#[case::plain(Tz::UTC, "2026-06-02", "2026-06-05T00:00")]
+#[case::spring_in_new_york(Tz::America__New_York, "2026-03-06", "2026-03-09T04:00")]
+#[case::a_gap_at_midnight(Tz::America__Santiago, "2026-09-03", "2026-09-06T04:00")]
+#[case::another(Tz::Asia__Beirut, "2026-03-26", "2026-03-28T22:00")]
+#[case::midnight_twice(Tz::America__Havana, "2026-10-29", "2026-11-01T04:00")]
+#[case::an_hour_before_midnight_twice(Tz::America__Scoresbysund, "2026-10-22", "2026-10-25T02:00")]
+#[case::a_skipped_date(Tz::Pacific__Apia, "2011-12-27", "2011-12-30T10:00")]
+#[case::quarters_of_an_hour(Tz::Asia__Kathmandu, "2026-06-02", "2026-06-04T18:15")]
+fn whole_local_days_without_a_log_end_at_local_midnight(#[case] zone: Tz, #[case] logged: &str, #[case] told: &str) {
+    let start = at(&format!("{logged}T16:00"));
+    let mut facts = facts(at("2010-01-01T12:00"), zone, 1);
+    facts.last_daily_log_on = Some(date(logged));
+    let mut life = Life::swept(facts, vec![rule("r", NO_LOG, start)], start);
+    life.until(start + TimeDelta::days(10));
+    assert_eq!(life.instants(), [told]);
+}
+
+#[test]
+fn the_time_zone_says_when_a_day_is_over() {
+    let in_zone = |changed_at: &str, zone: Tz| {
+        let mut life = life(NO_LOG, &[]);
+        life.fact(at("2026-06-02T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-02")));
+        life.fact(at(changed_at), |facts| facts.zone = zone);
+        life.until(at("2026-06-20T00:00"));
+        life.instants()
+    };
+    assert_eq!(in_zone("2026-06-04T20:00", Tz::Asia__Tokyo), ["2026-06-04T20:01"]);
+    assert_eq!(in_zone("2026-06-04T20:00", Tz::Pacific__Honolulu), ["2026-06-05T10:00"]);
+    assert_eq!(in_zone("2026-06-05T00:07", Tz::Pacific__Honolulu), ["2026-06-05T00:00"]);
+}
+
+#[test]
+fn an_older_log_that_comes_late_changes_nothing_and_a_newer_one_begins_anew() {
+    let mut life = life(NO_LOG, &[]);
+    life.fact(at("2026-06-02T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-02")));
+    life.fact(at("2026-06-06T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-03")));
+    life.until(at("2026-06-20T00:00"));
+    // The log of the 3rd is a new one, and comes when two days without another are over.
+    assert_eq!(life.instants(), ["2026-06-05T00:00", "2026-06-06T09:01"]);
+    assert_eq!(serde_json::to_value(&life.told[1].computed.found).unwrap()["days_inactive"], 2);
+}
