@@ -29,8 +29,9 @@ pub(crate) enum Stored {
 }
 
 pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stored, BoxError> {
+    let said_at = fact.occurred_at;
     match &fact.body {
-        FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, fact.occurred_at).await? {
+        FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, said_at).await? {
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
                 app.keys.copy_entitlements(&stored).await?;
@@ -40,63 +41,39 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             Saved::UnknownTeam => Ok(unknown("team_id", workspace.team_id.as_ref().map_or("", |id| id.as_str()))),
         },
         FactBody::TeamSaved(team) => {
-            app.workspaces.save_team(team, fact.occurred_at).await?;
+            app.workspaces.save_team(team, said_at).await?;
             Ok(Stored::Done)
         }
-        FactBody::ClientSaved(saved) => match app.clients.save(saved, fact.occurred_at, fact.backfill, now).await? {
+        FactBody::ClientSaved(saved) => match app.clients.save(saved, said_at, fact.backfill, now).await? {
             FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
-            if app.workspaces.get(&programme.coach_id).await?.is_none() {
-                return Ok(unknown("coach_id", programme.coach_id.as_str()));
-            }
-            app.workspaces.save_programme(programme, fact.occurred_at).await?;
-            Ok(Stored::Done)
+            within(app, &programme.coach_id, app.workspaces.save_programme(programme, said_at)).await
         }
         FactBody::AutomationSaved(automation) => {
-            if app.workspaces.get(&automation.coach_id).await?.is_none() {
-                return Ok(unknown("coach_id", automation.coach_id.as_str()));
-            }
-            app.workspaces.save_automation(automation, fact.occurred_at).await?;
-            Ok(Stored::Done)
+            within(app, &automation.coach_id, app.workspaces.save_automation(automation, said_at)).await
         }
         FactBody::AutomationDeleted(automation, coach) => {
-            if app.workspaces.get(coach).await?.is_none() {
-                return Ok(unknown("coach_id", coach.as_str()));
-            }
-            app.workspaces.delete_automation(coach, automation, fact.occurred_at).await?;
-            Ok(Stored::Done)
+            within(app, coach, app.workspaces.delete_automation(coach, automation, said_at)).await
         }
         FactBody::CalendarSaved(saved) => {
-            if app.workspaces.get(&saved.coach_id).await?.is_none() {
-                return Ok(unknown("coach_id", saved.coach_id.as_str()));
-            }
-            app.calendars.save(&saved.coach_id, &saved.calendar, fact.occurred_at).await?;
-            app.bookings.give_buffers(&saved.coach_id, saved.calendar.id).await?;
-            Ok(Stored::Done)
+            let coach = &saved.coach_id;
+            let save = async {
+                app.calendars.save(coach, &saved.calendar, said_at).await?;
+                app.bookings.give_buffers(coach, saved.calendar.id).await
+            };
+            within(app, coach, save).await
         }
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
         FactBody::PipelineSaved(saved) => {
-            if app.workspaces.get(&saved.coach_id).await?.is_none() {
-                return Ok(unknown("coach_id", saved.coach_id.as_str()));
-            }
-            app.pipelines.save(&saved.coach_id, &saved.pipeline, fact.occurred_at).await?;
-            Ok(Stored::Done)
+            let coach = &saved.coach_id;
+            within(app, coach, app.pipelines.save(coach, &saved.pipeline, said_at)).await
         }
-        FactBody::OpportunitySaved(saved) => {
-            if app.workspaces.get(&saved.coach_id).await?.is_none() {
-                return Ok(unknown("coach_id", saved.coach_id.as_str()));
-            }
-            app.opportunities.save(saved, fact.occurred_at).await?;
-            Ok(Stored::Done)
-        }
+        FactBody::OpportunitySaved(saved) => within(app, &saved.coach_id, app.opportunities.save(saved, said_at)).await,
         FactBody::WorkflowSaved(saved) => {
-            if app.workspaces.get(&saved.coach_id).await?.is_none() {
-                return Ok(unknown("coach_id", saved.coach_id.as_str()));
-            }
-            app.workflows.save(&saved.coach_id, &saved.workflow, fact.occurred_at).await?;
-            Ok(Stored::Done)
+            let coach = &saved.coach_id;
+            within(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
         }
         FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, now).await,
         FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
@@ -107,19 +84,32 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
                 return Ok(unknown("coach_id", saved.coach_id.as_str()));
             };
-            app.contacts.save(saved, workspace.workspace.country, fact.occurred_at, now).await?;
+            app.contacts.save(saved, workspace.workspace.country, said_at, now).await?;
             Ok(Stored::Done)
         }
         FactBody::ContactMerged(coach, merge) => {
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
             }
-            merge_contacts(app, coach, merge, (fact.occurred_at, now)).await
+            merge_contacts(app, coach, merge, (said_at, now)).await
         }
     }
 }
 
-/// Stores an event, whatever it overlaps. Its buffers are its calendar's: it is stored again when that has been seen.
+/// Stores what belongs to a coach, if the coach's workspace has been seen.
+async fn within(
+    app: &App,
+    coach: &CoachId,
+    save: impl Future<Output = Result<(), StoreError>>,
+) -> Result<Stored, BoxError> {
+    if app.workspaces.get(coach).await?.is_none() {
+        return Ok(unknown("coach_id", coach.as_str()));
+    }
+    save.await?;
+    Ok(Stored::Done)
+}
+
+/// Stores an event, whatever it overlaps, and whether or not its calendar has been seen.
 async fn calendar_event(
     app: &App,
     fact: &Fact,
