@@ -4,7 +4,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::delivery::{Ordered, Recovered};
-use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery, parse_test};
+use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery};
 use domain::fields::Fields;
 use domain::id::{ClientId, DeliveryId, EventId};
 use domain::test_event;
@@ -21,7 +21,7 @@ use crate::webhooks::find;
 pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let endpoint = enabled(find(&app, &session, &id).await?)?;
-        let event_type = parse_test(inbound.json_if_sent()?.as_ref(), &endpoint)?;
+        let event_type = test_event::parse(inbound.json_if_sent()?.as_ref(), &endpoint.events)?;
         let distinguisher = hex::encode(random_bytes::<12>());
         let event_id = EventId::derive(session.now.ms(), &["test", &distinguisher]);
         let delivery_id = DeliveryId::derive(session.now.ms(), &event_id, &endpoint.id);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check_in::Fallen;
 use crate::client::Client;
-use crate::event::{Event, EventType};
+use crate::event::{Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
@@ -128,7 +128,7 @@ impl Automation {
 
 /// All that is told when something happens: the event itself, for subscribers, and those that its automations send.
 pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
-    let waits = |automation: &&Automation| automation.trigger.emitted() == Some(event.event_type);
+    let waits = |automation: &&Automation| automation.trigger.emitted().map(EventName::from) == Some(event.event_type);
     let sent: Vec<Event> = met(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
     std::iter::once(event).chain(sent).collect()
 }

@@ -225,32 +225,10 @@ pub struct EndpointChange {
     pub enabled: Option<bool>,
 }
 
-/// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. An endpoint's first event where it names none.
-pub fn parse_test(body: Option<&serde_json::Value>, endpoint: &Endpoint) -> Result<EventType, Invalid> {
-    const NAME_CHARS: usize = 64;
-    let asked = match body {
-        Some(body) => {
-            let fields = Fields::body(body)?;
-            fields.only(&["type"])?;
-            fields.parsed("type", NAME_CHARS, EventType::parse)?
-        }
-        None => None,
-    };
-    Ok(asked.or(endpoint.events.first().copied()).unwrap_or(EventType::NewClient))
-}
-
 /// Reads the body of `POST /settings/webhooks/{id}/recover`: since when.
 pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
     fields.only(&["since"])?;
     fields.required_timestamp("since")
-}
-
-/// What [`parse_test`] takes.
-#[cfg(feature = "openapi")]
-pub fn test_schema() -> Body {
-    let names = EventType::ALL.map(EventType::as_str);
-    Body::new([("type", Field::one_of(&names).about("Left out: the first event that the endpoint is subscribed to."))])
-        .closed()
 }
 
 /// What [`parse_recovery`] takes.
@@ -383,7 +361,7 @@ mod tests {
     #[test]
     fn only_an_enabled_endpoint_gets_events_and_only_a_disabled_one_misses_them() {
         let subscribed = crate::event::tests::event();
-        let unsubscribed = Event { event_type: EventType::MessageReceived, ..subscribed.clone() };
+        let unsubscribed = Event { event_type: EventType::MessageReceived.into(), ..subscribed.clone() };
         let named = Event { to: vec![endpoint(EndpointStatus::Enabled).id], ..unsubscribed.clone() };
         let other = Event { to: vec![EndpointId::parse("we_other").unwrap()], ..subscribed.clone() };
         let of = |status| {

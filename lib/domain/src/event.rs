@@ -1,62 +1,29 @@
-//! Events that receivers subscribe to, and the bodies they get.
+//! Events, and the bodies that receivers get of them.
 //!
-//! A body is rendered from an allow-list type per event, never from a stored record: what is not named here cannot leave.
+//! A body is rendered from an allow-list type per event, never from a stored record: what is not named there cannot leave. An emitted
+//! event goes to those who subscribe, and to those that the steps of an automation name; a computed one to the latter alone.
+
+mod data;
+mod name;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::automation::Automation;
-use crate::client::{Client, Origin};
+use crate::client::Client;
 use crate::email::Email;
 use crate::fact::PhaseAdvance;
 use crate::id::{AutomationId, CheckInId, ClientId, CoachId, EndpointId, EventId, MessageId};
 use crate::phone::Phone;
+use crate::sweep::Computed;
 use crate::time::Timestamp;
 
-/// Events that happen at a definite instant and can be subscribed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum EventType {
-    NewClient,
-    CheckInSubmitted,
-    LowCheckInScore,
-    SystemGradeDrop,
-    PhaseAdvanced,
-    MessageReceived,
-}
-
-impl EventType {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::NewClient,
-        Self::CheckInSubmitted,
-        Self::LowCheckInScore,
-        Self::SystemGradeDrop,
-        Self::PhaseAdvanced,
-        Self::MessageReceived,
-    ];
-
-    /// The event's name in `type` and `x-service-event`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NewClient => "new_client",
-            Self::CheckInSubmitted => "check_in_submitted",
-            Self::LowCheckInScore => "low_check_in_score",
-            Self::SystemGradeDrop => "system_grade_drop",
-            Self::PhaseAdvanced => "phase_advanced",
-            Self::MessageReceived => "message_received",
-        }
-    }
-
-    /// The event of that name.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|event| event.as_str() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::as_str);
-            format!("takes {}", names.join(", "))
-        })
-    }
-}
+pub use data::{
+    AutomationContext, AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef,
+    ComplianceCrossed, DailyLogInactivity, EventData, LowCheckInScore, MessageReceived, MessageRef, NamedAutomation,
+    NewClient, PhaseAdvanced, PhaseEligible,
+};
+pub use name::{ComputedType, EventName, EventType};
 
 /// How much of a person a receiver is told. Fixed when an endpoint is created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,99 +74,6 @@ impl ContactDetails {
     }
 }
 
-/// What an event says beside the client.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum EventData {
-    NewClient(NewClient),
-    PhaseAdvanced(PhaseAdvanced),
-    MessageReceived(MessageReceived),
-    // Before the one whose members it has besides its own.
-    LowCheckInScore(LowCheckInScore),
-    CheckIn(CheckInEvent),
-}
-
-/// `new_client`: a client was created by anyone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct NewClient {
-    pub created_at: Timestamp,
-    pub source: Origin,
-}
-
-/// `phase_advanced`: a client moved to a new phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct PhaseAdvanced {
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub from_phase: Option<String>,
-    pub to_phase: String,
-    pub advanced_at: Timestamp,
-}
-
-/// `message_received`: a client sent a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct MessageReceived {
-    pub message: MessageRef,
-}
-
-/// A message, without a word of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct MessageRef {
-    pub id: MessageId,
-    pub received_at: Timestamp,
-}
-
-/// `check_in_submitted` and `system_grade_drop`: neither answers nor score, neither the system nor its grade.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CheckInEvent {
-    pub check_in: CheckInRef,
-}
-
-/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no question, no
-/// threshold, no name of the automation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct LowCheckInScore {
-    pub check_in: CheckInRef,
-    pub automation: AutomationRef,
-}
-
-/// A rule of a coach's that an event met, by its id alone: a name or threshold would tell the answer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct AutomationRef {
-    pub id: AutomationId,
-}
-
-/// A rule of a coach's that an event met.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct NamedAutomation {
-    pub id: AutomationId,
-    pub name: String,
-}
-
-/// What an automation that sends an event adds to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum AutomationContext {
-    // Before the one whose members it has besides its own.
-    Named(NamedAutomation),
-    ById(AutomationRef),
-}
-
-/// A check-in, without its answers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub struct CheckInRef {
-    pub id: CheckInId,
-    pub submitted_at: Timestamp,
-}
-
 /// Something that happened to a client of a coach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
@@ -209,7 +83,7 @@ pub struct Event {
     pub contact: ContactDetails,
     pub occurred_at: Timestamp,
     #[serde(rename = "type")]
-    pub event_type: EventType,
+    pub event_type: EventName,
     pub data: EventData,
     /// The automation that sends it, unless the data names one already.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -254,14 +128,16 @@ impl Event {
         }
         let id = automation.id.clone();
         let context = match self.event_type {
-            EventType::LowCheckInScore => None,
-            EventType::SystemGradeDrop => Some(AutomationContext::ById(AutomationRef { id })),
-            EventType::NewClient
-            | EventType::CheckInSubmitted
-            | EventType::PhaseAdvanced
-            | EventType::MessageReceived => {
-                Some(AutomationContext::Named(NamedAutomation { id, name: automation.name.clone() }))
-            }
+            // It is what an automation sends, and names it.
+            EventName::Computed(_) => return None,
+            EventName::Emitted(EventType::LowCheckInScore) => None,
+            EventName::Emitted(EventType::SystemGradeDrop) => Some(AutomationContext::ById(AutomationRef { id })),
+            EventName::Emitted(
+                EventType::NewClient
+                | EventType::CheckInSubmitted
+                | EventType::PhaseAdvanced
+                | EventType::MessageReceived,
+            ) => Some(AutomationContext::Named(NamedAutomation { id, name: automation.name.clone() })),
         };
         let cause = ["automation", self.id.as_str(), automation.id.as_str()];
         let id = EventId::derive(self.occurred_at.ms(), &cause);
@@ -282,6 +158,17 @@ impl Event {
         Self::of(client, EventType::MessageReceived, message.as_str(), received_at, EventData::MessageReceived(data))
     }
 
+    /// What a sweep found, once per automation and episode, as the automation's Webhook steps send it. `None` where no step does.
+    pub fn computed(client: &Client, computed: &Computed) -> Option<Self> {
+        if computed.to.is_empty() {
+            return None;
+        }
+        let cause = [computed.automation_id.as_str(), &computed.episode];
+        let (name, data) = EventData::computed(computed);
+        let event = Self::of_causes(client, name, &cause, computed.at, data);
+        Some(Self { coach_id: computed.coach_id.clone(), to: computed.to.clone(), ..event })
+    }
+
     /// The event that `cause`, something in the client's life, stands for.
     fn of(client: &Client, event_type: EventType, cause: &str, occurred_at: Timestamp, data: EventData) -> Self {
         Self::of_causes(client, event_type, &[cause], occurred_at, data)
@@ -289,11 +176,12 @@ impl Event {
 
     fn of_causes(
         client: &Client,
-        event_type: EventType,
+        event_type: impl Into<EventName>,
         causes: &[&str],
         occurred_at: Timestamp,
         data: EventData,
     ) -> Self {
+        let event_type = event_type.into();
         let causes = [&[event_type.as_str(), client.id.as_str()], causes].concat();
         Self {
             id: EventId::derive(occurred_at.ms(), &causes),
@@ -310,7 +198,10 @@ impl Event {
 
     /// Whether an endpoint is meant: one that a step names, or else one that subscribes to such events.
     pub fn is_for(&self, endpoint: &EndpointId, subscribed: &[EventType]) -> bool {
-        if self.to.is_empty() { subscribed.contains(&self.event_type) } else { self.to.contains(endpoint) }
+        match self.event_type {
+            EventName::Emitted(event_type) if self.to.is_empty() => subscribed.contains(&event_type),
+            EventName::Emitted(_) | EventName::Computed(_) => self.to.contains(endpoint),
+        }
     }
 
     /// The body that receivers of this mode get: the same bytes on each attempt.
@@ -323,7 +214,7 @@ impl Event {
         }
         let mut data = Map::new();
         data.insert("client".to_owned(), client);
-        if let Value::Object(own) = json!(self.data) {
+        if let Value::Object(own) = self.data.members() {
             data.extend(own);
         }
         if let Some(automation) = &self.automation {
@@ -335,89 +226,4 @@ impl Event {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use crate::client::{Phase, Profile};
-
-    pub(crate) fn client() -> Client {
-        let at = Timestamp::from_ms(1_790_000_000_000);
-        let profile = Profile {
-            email: Some(Email::parse("a@example.com").unwrap()),
-            full_name: "Ada".to_owned(),
-            phone: None,
-            goals: Some("SECRET".to_owned()),
-            health_notes: Some("SECRET".to_owned()),
-            height_in: None,
-            weight_lbs: None,
-            external_id: None,
-        };
-        Client {
-            id: ClientId::parse("c1").unwrap(),
-            coach_id: CoachId::parse("coach_1").unwrap(),
-            profile,
-            is_active: true,
-            phase: Phase::default(),
-            created_at: at,
-            origin: Origin::PartnerApi,
-            latest_check_in_at: None,
-        }
-    }
-
-    pub(crate) fn event() -> Event {
-        let client = client();
-        Event::new_client(&client, client.created_at)
-    }
-
-    #[test]
-    fn identifiers_mode_names_nobody() {
-        let body: Value = serde_json::from_slice(&event().render(PayloadMode::Identifiers)).unwrap();
-        assert_eq!(
-            body,
-            json!({"type": "new_client", "timestamp": "2026-09-21T14:13:20.000Z",
-                   "data": {"client": {"id": "c1"}, "created_at": "2026-09-21T14:13:20.000Z", "source": "partner_api"}})
-        );
-    }
-
-    #[test]
-    fn contact_details_mode_adds_name_email_and_phone_nulls_kept() {
-        let body: Value = serde_json::from_slice(&event().render(PayloadMode::ContactDetails)).unwrap();
-        assert_eq!(body["data"]["client"], json!({"id": "c1", "name": "Ada", "email": "a@example.com", "phone": null}));
-    }
-
-    #[test]
-    fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
-        let client = client();
-        let at = Timestamp::parse("2026-09-20T08:00:00Z").unwrap();
-        let check_in = CheckInId::parse("k1").unwrap();
-        let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
-        let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
-        for (event, data) in [
-            (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, at), of_check_in.clone()),
-            (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, at), of_check_in),
-            (
-                Event::phase_advanced(&client, &advance),
-                json!({"from_phase": null, "to_phase": "Build", "advanced_at": at}),
-            ),
-            (
-                Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),
-                json!({"message": {"id": "m1", "received_at": at}}),
-            ),
-        ] {
-            let mut expected = data;
-            expected["client"] = json!({"id": "c1"});
-            let body: Value = serde_json::from_slice(&event.render(PayloadMode::Identifiers)).unwrap();
-            assert_eq!(body, json!({"type": event.event_type, "timestamp": at, "data": expected}));
-            let stored = serde_json::to_string(&event).unwrap();
-            assert_eq!(serde_json::from_str::<Event>(&stored).unwrap(), event);
-        }
-    }
-
-    #[test]
-    fn every_event_is_found_by_its_name() {
-        for event in EventType::ALL {
-            assert_eq!(EventType::parse(event.as_str()), Ok(event));
-            assert_eq!(serde_json::to_value(event).unwrap(), event.as_str());
-        }
-        assert!(EventType::parse("compliance_drop").unwrap_err().contains("new_client"));
-    }
-}
+pub(crate) mod tests;

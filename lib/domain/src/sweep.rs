@@ -4,7 +4,9 @@
 //! - A fact makes its client due at the next whole minute ([`States::touch`]); what comes within a minute is judged as one. Where the
 //!   client is due already, it is judged as it stood before the fact ([`States::comes_first`]): a check-in a minute after its deadline
 //!   swallows nothing. So the sweeps tell what a look every minute would tell, at most a sweep's period late.
-//! - A rule that the client has no state for, or one of another revision, is judged silently, as of its saving.
+//! - An automation that is new to the client or saved anew is judged silently, as of its saving; up to then the client is judged by what it
+//!   was before ([`Rule::former`]). One that is switched off or deleted tells nothing any more, not even what the client has come to match
+//!   since it was last judged. That stays so when it is switched on again.
 //! - [`Computed::at`] is when the client came to match, whenever that is found: it names the episode, and the seven days count from it.
 //! - What came and went while nothing swept is not told; a run of matching that still holds is, with the instant at which it began.
 
@@ -21,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::automation::{Automation, MAX_TRIGGERED, Trigger};
 use crate::client::Measure;
 use crate::dose::{DoseSchedule, DosesLogged};
-use crate::id::{AutomationId, CoachId};
+use crate::id::{AutomationId, CoachId, EndpointId};
 use crate::programme::ProgrammePhase;
 use crate::time::Timestamp;
 
@@ -66,9 +68,20 @@ pub struct PhaseEntry {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub automation: Automation,
-    /// When it was said to be so. Another revision is another rule: who matches it already is not told of.
+    /// Tells it from what it was before. Another revision is another rule: who matches it already is not told of.
     pub revision: Timestamp,
     /// When it was stored, as of which that is judged.
+    pub saved_at: Timestamp,
+    /// What it was before, oldest first, as long as a client may still have to be judged by it. A deletion leaves none.
+    pub former: Vec<Former>,
+}
+
+/// What an automation was from one saving to the next. What is known of the client is the same ever since: a fact that comes after a saving
+/// makes the client be judged first.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Former {
+    pub automation: Automation,
+    pub revision: Timestamp,
     pub saved_at: Timestamp,
 }
 
@@ -85,6 +98,8 @@ pub struct Computed {
     pub found: Found,
     /// Tells this time from every other at which this client comes to match this automation.
     pub episode: String,
+    /// The endpoints that the automation's Webhook steps name.
+    pub to: Vec<EndpointId>,
 }
 
 /// The figures of a computed event, as they are when it is found.
@@ -122,7 +137,8 @@ pub struct Evaluation {
     pub states: States,
 }
 
-/// Judges a client by its coach's rules, the inactive ones included. A client off the active roster is left as it is.
+/// Judges a client by its coach's rules, the inactive ones included. A client off the active roster is left as it is. Where more is to be
+/// told than fits, the states say how far each rule came, and that the client is due: the next evaluation goes on from there.
 pub fn evaluate(facts: &Facts, rules: &[Rule], states: &States, now: Timestamp) -> Evaluation {
     if !facts.is_active {
         return Evaluation { told: Vec::new(), states: States { due: None, ..states.clone() } };
@@ -131,42 +147,90 @@ pub fn evaluate(facts: &Facts, rules: &[Rule], states: &States, now: Timestamp) 
     let due = states.due.map_or(now, |due| due.clamp(states.at, now));
     let considered = considered(rules);
     let judge = Judge { facts, days: Days::of(facts, doses_read(&considered, states, now), now) };
-    let mut told = Vec::new();
+    let (mut told, mut waits) = (Vec::new(), false);
     let mut next = States { at: now, due: None, silent: false, of: kept(states, rules, &considered) };
     for rule in considered {
         let id = &rule.automation.id;
-        if told.len() == MAX_TOLD {
-            next.of.extend(states.of.get(id).map(|state| (id.clone(), state.clone())));
-            next.due = Some(now);
-            continue;
+        let mut last = states.of.get(id).cloned();
+        for revision in revisions(rule, states, now) {
+            let (mark, from) = stood(&judge, &revision, last, states, due);
+            if told.len() == MAX_TOLD {
+                waits = true;
+                last = Some(State { revision: revision.id, mark, up_to: Some(from) });
+                break;
+            }
+            let (mark, computed) = judge.at(&revision, mark, Span { from, now: revision.ends });
+            told.extend(computed);
+            last = Some(State { revision: revision.id, mark, up_to: None });
         }
-        let (mark, from) = stood(&judge, rule, states, due, now);
-        let (mark, computed) = judge.at(rule, mark, Span { from, now });
-        next.due = earliest(next.due, judge.due(rule, &mark, now));
-        next.of.insert(id.clone(), State { revision: rule.revision, mark });
-        told.extend(computed);
+        if let Some(state) = last {
+            next.due = earliest(next.due, judge.due(&rule.automation.trigger, &state.mark, now));
+            next.of.insert(id.clone(), state);
+        }
+    }
+    if waits {
+        next.of.values_mut().for_each(|state| state.up_to = state.up_to.or(Some(now)));
+        next = States { at: states.at, due: Some(due), silent: states.silent, ..next };
     }
     Evaluation { told, states: next }
 }
 
-/// How a rule stood with the client, and the instant before which nothing is new: what was seeded or comes from a backfill is judged
+/// An automation as it is or was, and the part of its time that the client was not judged in.
+struct Revision<'a> {
+    automation: &'a Automation,
+    id: Timestamp,
+    begins: Timestamp,
+    ends: Timestamp,
+}
+
+impl Revision<'_> {
+    /// Whether a client's state is of it.
+    fn is_of(&self, state: &State) -> bool {
+        state.revision == self.id && state.mark.is_of(&self.automation.trigger)
+    }
+}
+
+/// What a rule was and is, oldest first, as far as the client is still to be judged by it: from the revision on that its state is of, and
+/// without those that ended before the client was last judged. One that is not swept silences those before it.
+fn revisions<'a>(rule: &'a Rule, states: &States, now: Timestamp) -> Vec<Revision<'a>> {
+    let former = rule.former.iter().map(|former| (&former.automation, former.revision, former.saved_at));
+    let saved: Vec<_> = former.chain([(&rule.automation, rule.revision, rule.saved_at)]).collect();
+    let ends = saved.iter().skip(1).map(|(.., saved_at)| *saved_at).chain([now]);
+    let all = saved.iter().zip(ends).map(|(&(automation, id, saved_at), ends)| {
+        let [begins, ends] = [saved_at, ends].map(|at| at.clamp(states.at, now));
+        Revision { automation, id, begins, ends }
+    });
+    let mut all: Vec<Revision<'_>> = all.collect();
+    let (state, present) = (states.of.get(&rule.automation.id), all.len() - 1);
+    let over = all[..present].iter().take_while(|revision| revision.ends <= states.at).count();
+    let not_swept =
+        all[..present].iter().rposition(|revision| !is_swept(revision.automation)).map_or(0, |last| last + 1);
+    let known = all.iter().rposition(|revision| state.is_some_and(|state| revision.is_of(state))).unwrap_or(0);
+    all.split_off(over.max(not_swept).max(known))
+}
+
+/// How a revision stood with the client, and the instant before which nothing is new: what was seeded or comes from a backfill is judged
 /// here, silently.
-fn stood(judge: &Judge<'_>, rule: &Rule, states: &States, due: Timestamp, now: Timestamp) -> (Mark, Timestamp) {
-    let trigger = &rule.automation.trigger;
-    let stored = states.of.get(&rule.automation.id);
-    let (mark, from) = match stored.filter(|state| state.revision == rule.revision && state.mark.is_of(trigger)) {
-        Some(state) => (state.mark.clone(), due),
-        None => {
-            let as_of = rule.saved_at.clamp(states.at, now);
-            let fresh = Mark::fresh(trigger, stored.map(|state| &state.mark));
-            (judge.silently(trigger, fresh, as_of), as_of)
+fn stood(
+    judge: &Judge<'_>,
+    revision: &Revision<'_>,
+    last: Option<State>,
+    states: &States,
+    due: Timestamp,
+) -> (Mark, Timestamp) {
+    let trigger = &revision.automation.trigger;
+    let (mark, from) = match last {
+        Some(state) if revision.is_of(&state) => (state.mark, state.up_to.unwrap_or(due).max(due)),
+        last => {
+            let fresh = Mark::fresh(trigger, last.as_ref().map(|state| &state.mark));
+            (judge.silently(trigger, fresh, revision.begins), revision.begins)
         }
     };
     if !states.silent {
         return (mark, from);
     }
     let from = from.max(due);
-    (judge.silently(trigger, mark, from), from)
+    if from > revision.ends { (mark, from) } else { (judge.silently(trigger, mark, from), from) }
 }
 
 /// The first date whose doses an evaluation looks at; `None` where no rule asks for doses. It is early enough for any time zone.
@@ -176,9 +240,11 @@ pub fn reads_from(rules: &[Rule], states: &States, now: Timestamp) -> Option<Nai
 
 /// The first date whose doses are looked at, and the longest window.
 fn doses_read(considered: &[&Rule], states: &States, now: Timestamp) -> Option<(NaiveDate, u32)> {
-    let window = considered.iter().filter_map(|rule| window_days(&rule.automation.trigger)).max()?;
-    let is_new = |rule: &&&Rule| states.of.get(&rule.automation.id).is_none_or(|state| state.revision != rule.revision);
-    let seeded_as_of = considered.iter().filter(is_new).map(|rule| rule.saved_at);
+    let judged: Vec<Revision<'_>> = considered.iter().flat_map(|rule| revisions(rule, states, now)).collect();
+    let window = judged.iter().filter_map(|revision| window_days(&revision.automation.trigger)).max()?;
+    let is_seeded =
+        |revision: &&Revision<'_>| states.of.get(&revision.automation.id).is_none_or(|state| !revision.is_of(state));
+    let seeded_as_of = judged.iter().filter(is_seeded).map(|revision| revision.begins);
     let earliest = seeded_as_of.chain(states.due).fold(now, Timestamp::min).max(states.at);
     let first = earliest.utc().date_naive().checked_sub_signed(TimeDelta::days(i64::from(window) + 1))?;
     Some((first, window))
@@ -195,10 +261,14 @@ fn window_days(trigger: &Trigger) -> Option<u32> {
     }
 }
 
+/// Whether a sweep judges by an automation.
+fn is_swept(automation: &Automation) -> bool {
+    automation.active && automation.trigger.emitted().is_none()
+}
+
 /// The active rules that a sweep judges, by id, as many of each kind as count.
 fn considered(rules: &[Rule]) -> Vec<&Rule> {
-    let swept = |rule: &&Rule| rule.automation.active && rule.automation.trigger.emitted().is_none();
-    let mut swept: Vec<&Rule> = rules.iter().filter(swept).collect();
+    let mut swept: Vec<&Rule> = rules.iter().filter(|rule| is_swept(&rule.automation)).collect();
     swept.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
     let mut kinds: Vec<(std::mem::Discriminant<Trigger>, usize)> = Vec::new();
     swept.retain(|rule| {

@@ -1,36 +1,127 @@
-//! Example events: what a coach has sent to try a receiver. They look like the real ones, name nobody, and say that they are tests.
+//! Example events: what a coach has sent to try a receiver, one that an automation's step names included. They look like the real ones,
+//! name nobody, and say that they are tests.
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::event::{EventType, PayloadMode};
+use crate::client::{Measure, Origin};
+use crate::event::{
+    AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef, ComplianceCrossed,
+    ComputedType, DailyLogInactivity, EventData, EventName, EventType, LowCheckInScore, MessageReceived, MessageRef,
+    NamedAutomation, NewClient, PayloadMode, PhaseAdvanced, PhaseEligible,
+};
+use crate::fields::{Fields, Invalid};
+use crate::id::{AutomationId, CheckInId, MessageId};
+#[cfg(feature = "openapi")]
+use crate::openapi::{Body, Field};
 use crate::time::Timestamp;
 
 /// The id of the client that examples are about. There is none.
 pub const CLIENT: &str = "client_example";
 
-/// The body of an example event of that type, for receivers of that mode.
-pub fn body(event_type: EventType, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
+/// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. Where it names none, the first event that the endpoint
+/// is subscribed to.
+pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName, Invalid> {
+    const NAME_CHARS: usize = 64;
+    let asked = match body {
+        Some(body) => {
+            let fields = Fields::body(body)?;
+            fields.only(&["type"])?;
+            fields.parsed("type", NAME_CHARS, EventName::parse)?
+        }
+        None => None,
+    };
+    Ok(asked.unwrap_or_else(|| subscribed.first().copied().unwrap_or(EventType::NewClient).into()))
+}
+
+/// What [`parse`] takes.
+#[cfg(feature = "openapi")]
+pub fn schema() -> Body {
+    let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();
+    let about = "Any event, those included that only an automation sends. Left out: the first that the endpoint is subscribed to.";
+    Body::new([("type", Field::one_of(&names).about(about))]).closed()
+}
+
+/// The body of an example event of that name, for receivers of that mode.
+pub fn body(event: EventName, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
     let mut client = json!({ "id": CLIENT });
     if mode == PayloadMode::ContactDetails {
         client["name"] = json!("Example Client");
         client["email"] = json!("client@example.com");
         client["phone"] = Value::Null;
     }
-    let mut data = own_data(event_type, at);
+    let own = match event {
+        EventName::Emitted(event) => emitted(event, at),
+        EventName::Computed(event) => computed(event, at),
+    };
+    let mut data = own.members();
     data["client"] = client;
     data["test"] = json!(true);
-    json!({ "type": event_type.as_str(), "timestamp": at, "data": data }).to_string().into_bytes()
+    json!({ "type": event.as_str(), "timestamp": at, "data": data }).to_string().into_bytes()
 }
 
-fn own_data(event_type: EventType, at: Timestamp) -> Value {
-    let check_in = json!({ "id": "check_in_example", "submitted_at": at });
-    match event_type {
-        EventType::NewClient => json!({ "created_at": at, "source": "application" }),
-        EventType::CheckInSubmitted | EventType::SystemGradeDrop => json!({ "check_in": check_in }),
-        EventType::LowCheckInScore => json!({ "check_in": check_in, "automation": { "id": "automation_example" } }),
-        EventType::PhaseAdvanced => json!({ "from_phase": "Foundation", "to_phase": "Build", "advanced_at": at }),
-        EventType::MessageReceived => json!({ "message": { "id": "message_example", "received_at": at } }),
+fn emitted(event: EventType, at: Timestamp) -> EventData {
+    match event {
+        EventType::NewClient => EventData::NewClient(NewClient { created_at: at, source: Origin::Application }),
+        EventType::CheckInSubmitted | EventType::SystemGradeDrop => {
+            EventData::CheckIn(CheckInEvent { check_in: check_in(at) })
+        }
+        EventType::LowCheckInScore => {
+            let automation = AutomationRef { id: automation_id() };
+            EventData::LowCheckInScore(LowCheckInScore { check_in: check_in(at), automation })
+        }
+        EventType::PhaseAdvanced => EventData::PhaseAdvanced(PhaseAdvanced {
+            from_phase: Some("Foundation".to_owned()),
+            to_phase: "Build".to_owned(),
+            advanced_at: at,
+        }),
+        EventType::MessageReceived => {
+            let id = MessageId::parse("message_example").expect("an example's id is an id");
+            EventData::MessageReceived(MessageReceived { message: MessageRef { id, received_at: at } })
+        }
     }
+}
+
+fn computed(event: ComputedType, at: Timestamp) -> EventData {
+    let today = at.utc().date_naive();
+    match event {
+        ComputedType::ComplianceDrop => {
+            EventData::Compliance(ComplianceCrossed { compliance_pct: 58, automation: comparing(60.0) })
+        }
+        ComputedType::ComplianceMilestone => {
+            EventData::Compliance(ComplianceCrossed { compliance_pct: 91, automation: comparing(90.0) })
+        }
+        ComputedType::PhaseEligible => EventData::PhaseEligible(PhaseEligible {
+            current_phase: "Foundation".to_owned(),
+            eligible_since: today,
+            automation: NamedAutomation { id: automation_id(), name: AUTOMATION_NAME.to_owned() },
+        }),
+        ComputedType::CheckInInactivity => EventData::CheckInInactivity(CheckInInactivity {
+            last_check_in_at: Some(at + TimeDelta::days(-10)),
+            days_inactive: 10,
+            automation: comparing(10.0),
+        }),
+        ComputedType::DailyLogInactivity => EventData::DailyLogInactivity(DailyLogInactivity {
+            // Neither the day of the log nor today is a whole one without a log.
+            last_logged_on: today.checked_sub_signed(TimeDelta::days(4)),
+            days_inactive: 3,
+            automation: comparing(3.0),
+        }),
+    }
+}
+
+const AUTOMATION_NAME: &str = "Example automation";
+
+fn automation_id() -> AutomationId {
+    AutomationId::parse("automation_example").expect("an example's id is an id")
+}
+
+fn comparing(threshold: f64) -> AutomationWithThreshold {
+    AutomationWithThreshold { id: automation_id(), name: AUTOMATION_NAME.to_owned(), threshold: Measure(threshold) }
+}
+
+fn check_in(at: Timestamp) -> CheckInRef {
+    CheckInRef { id: CheckInId::parse("check_in_example").expect("an example's id is an id"), submitted_at: at }
 }
 
 #[cfg(test)]
@@ -39,13 +130,37 @@ mod tests {
 
     #[test]
     fn an_example_is_marked_and_names_somebody_only_where_that_is_wanted() {
-        for event_type in EventType::ALL {
+        for event in EventName::all() {
             let at = Timestamp::from_ms(1_790_000_000_000);
-            let read = |mode| serde_json::from_slice::<Value>(&body(event_type, mode, at)).unwrap();
+            let read = |mode| serde_json::from_slice::<Value>(&body(event, mode, at)).unwrap();
             let bare = read(PayloadMode::Identifiers);
-            assert_eq!((&bare["type"], &bare["data"]["test"]), (&json!(event_type.as_str()), &json!(true)));
+            assert_eq!((&bare["type"], &bare["data"]["test"]), (&json!(event.as_str()), &json!(true)));
             assert_eq!(bare["data"]["client"], json!({ "id": "client_example" }));
             assert_eq!(read(PayloadMode::ContactDetails)["data"]["client"]["email"], "client@example.com");
         }
+    }
+
+    #[test]
+    fn an_example_is_of_the_type_that_is_asked_for_or_the_first_that_is_subscribed_to() {
+        let subscribed = [EventType::PhaseAdvanced, EventType::MessageReceived];
+        let asked = |body: Value| parse(Some(&body), &subscribed);
+        for event in EventName::all() {
+            assert_eq!(asked(json!({ "type": event.as_str() })), Ok(event));
+        }
+        for default in [asked(json!({})), asked(json!({ "type": null })), parse(None, &subscribed)] {
+            assert_eq!(default, Ok(EventType::PhaseAdvanced.into()));
+        }
+        assert_eq!(parse(None, &[]), Ok(EventType::NewClient.into()));
+        for (wrong, field) in [(json!({ "type": "compliance" }), "type"), (json!({ "kind": "new_client" }), "kind")] {
+            assert_eq!(asked(wrong).unwrap_err().field.as_deref(), Some(field));
+        }
+    }
+
+    #[cfg(feature = "openapi")]
+    #[test]
+    fn the_types_that_are_listed_are_those_that_are_taken() {
+        let listed = schema().into_json()["properties"]["type"]["enum"].clone();
+        let listed: Vec<&str> = listed.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        assert_eq!(listed, EventName::all().map(EventName::as_str).collect::<Vec<_>>());
     }
 }

@@ -3,12 +3,16 @@
 use std::collections::BTreeSet;
 
 use domain::api_key::Permission;
-use domain::event::{Event, EventType, PayloadMode};
-use domain::id::MessageId;
+use domain::automation::{Automation, Step, Trigger};
+use domain::daily_log::parse_date;
+use domain::event::{EventName, PayloadMode};
+use domain::test_event;
+use domain::time::Timestamp;
 use edge::Code;
 use serde_json::{Value, json};
 
-use super::examples::{at, automation_id, check_in_id, client};
+use super::events::Described;
+use super::examples::{at, automation_id, client};
 use super::*;
 
 fn operations(document: &Value) -> Vec<&Value> {
@@ -142,44 +146,130 @@ fn every_code_is_listed_and_some_operation_can_end_in_it() {
     assert!(unmet.is_empty(), "no operation ends in {unmet:?}");
 }
 
-/// The event of the examples, made as the service makes it.
-fn event(event_type: EventType) -> Event {
-    let client = client();
-    let submitted_at = at("16:05:12.480");
-    match event_type {
-        EventType::NewClient => Event::new_client(&client, client.created_at),
-        EventType::CheckInSubmitted | EventType::SystemGradeDrop => {
-            Event::of_check_in(&client, event_type, &check_in_id(), submitted_at)
+/// Whether a value is what a schema says, in the words that the schemas of events use.
+fn fits(document: &Value, schema: &Value, value: &Value) -> bool {
+    schema.as_object().unwrap().iter().all(|(keyword, says)| {
+        let any = |holds: &dyn Fn(&Value) -> bool| says.as_array().unwrap().iter().any(holds);
+        match keyword.as_str() {
+            "$ref" => fits(document, target(document, says), value),
+            "allOf" => !any(&|part| !fits(document, part, value)),
+            "anyOf" => any(&|part| fits(document, part, value)),
+            "type" if says.is_array() => any(&|kind| is_a(kind, value)),
+            "type" => is_a(says, value),
+            "format" => value.as_str().is_none_or(|text| is_formed(says, text)),
+            "const" => says == value,
+            "enum" => any(&|one| one == value),
+            "minimum" => value.as_f64() >= says.as_f64(),
+            "maximum" => value.as_f64() <= says.as_f64(),
+            "required" => !any(&|name| value.get(name.as_str().unwrap()).is_none()),
+            "properties" => {
+                let mut members = says.as_object().unwrap().iter();
+                members.all(|(name, schema)| value.get(name).is_none_or(|value| fits(document, schema, value)))
+            }
+            "description" => true,
+            other => panic!("{other} has no meaning here"),
         }
-        EventType::PhaseAdvanced => {
-            let advance = domain::fact::PhaseAdvance {
-                from_phase: Some("Foundation".to_owned()),
-                to_phase: "Rebuild".to_owned(),
-                advanced_at: at("10:00:00.000"),
-            };
-            Event::phase_advanced(&client, &advance)
-        }
-        EventType::MessageReceived => {
-            Event::message_received(&client, &MessageId::parse("message_88").unwrap(), at("11:42:07.003"))
-        }
-        EventType::LowCheckInScore => {
-            Event::low_check_in_score(&client, &check_in_id(), submitted_at, &automation_id())
-        }
+    })
+}
+
+fn target<'d>(document: &'d Value, reference: &Value) -> &'d Value {
+    document.pointer(reference.as_str().unwrap().strip_prefix('#').unwrap()).unwrap()
+}
+
+fn is_a(kind: &Value, value: &Value) -> bool {
+    match kind.as_str().unwrap() {
+        "object" => value.is_object(),
+        "string" => value.is_string(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "number" => value.is_number(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        other => panic!("{other} has no meaning here"),
     }
 }
 
+fn is_formed(format: &Value, text: &str) -> bool {
+    match format.as_str().unwrap() {
+        "date-time" => Timestamp::parse(text).is_some(),
+        "date" => parse_date(text).is_some(),
+        // Of numbers, and of what the service itself holds to be an address.
+        _ => true,
+    }
+}
+
+/// The members that a schema names, its parts' included.
+fn named(document: &Value, schema: &Value) -> BTreeSet<String> {
+    let own = schema["properties"].as_object().into_iter().flat_map(Map::keys).cloned();
+    let whole = schema.get("$ref").map(|reference| target(document, reference));
+    let parts = schema["allOf"].as_array().into_iter().flatten().chain(whole);
+    own.chain(parts.flat_map(|part| named(document, part))).collect()
+}
+
+/// Checks a body that is sent against the schema of its event, and that it has nothing which the schema does not name.
+fn is_described(document: &Value, body: &[u8]) {
+    let body: Value = serde_json::from_slice(body).unwrap();
+    let name = body["type"].as_str().unwrap();
+    let schema = &document["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"];
+    assert!(fits(document, schema, &body), "{body}");
+    let named = named(document, &schema["properties"]["data"]);
+    for member in body["data"].as_object().unwrap().keys() {
+        assert!(named.contains(member), "{name}: {member}");
+    }
+}
+
+const MODES: [(PayloadMode, &str); 2] =
+    [(PayloadMode::Identifiers, "identifiers"), (PayloadMode::ContactDetails, "contact_details")];
+
 #[test]
-fn examples_of_events_are_what_is_sent() {
+fn whatever_is_sent_of_an_event_is_as_its_schema_says() {
     let document = document();
-    for event_type in EventType::ALL {
-        let event = event(event_type);
-        let body = &document["webhooks"][event_type.as_str()]["post"]["requestBody"]["content"]["application/json"];
-        for (mode, name) in
-            [(PayloadMode::Identifiers, "identifiers"), (PayloadMode::ContactDetails, "contact_details")]
-        {
-            let sent: Value = serde_json::from_slice(&event.render(mode)).unwrap();
-            assert_eq!(body["examples"][name]["value"], sent);
+    let rule = Automation {
+        id: automation_id(),
+        coach_id: client().coach_id,
+        name: "A rule".to_owned(),
+        active: true,
+        trigger: Trigger::NewClient,
+        steps: vec![Step::Webhook { endpoint_id: examples::endpoint().id }],
+    };
+    let mut sent_by_rule = 0;
+    let described = events::all(&mut Schemas::default());
+    assert!(described.iter().map(|event| event.example.event_type).eq(EventName::all()));
+    for Described { example, .. } in &described {
+        let content =
+            &document["webhooks"][example.event_type.as_str()]["post"]["requestBody"]["content"]["application/json"];
+        for (mode, name) in MODES {
+            let body = example.render(mode);
+            assert_eq!(content["examples"][name]["value"], serde_json::from_slice::<Value>(&body).unwrap());
+            is_described(&document, &body);
+            is_described(&document, &test_event::body(example.event_type, mode, at("09:30:00.000")));
+            if let Some(sent) = example.sent_by(&rule) {
+                is_described(&document, &sent.render(mode));
+                sent_by_rule += 1;
+            }
         }
     }
-    assert_eq!(document["webhooks"].as_object().unwrap().len(), 11);
+    assert_eq!((document["webhooks"].as_object().unwrap().len(), sent_by_rule), (11, 2 * 6));
+}
+
+#[test]
+fn a_figure_that_there_is_none_of_is_null_and_nothing_else_is() {
+    let document = document();
+    let mut nullable = BTreeSet::new();
+    for Described { example, .. } in &events::all(&mut Schemas::default()) {
+        let body: Value = serde_json::from_slice(&example.render(PayloadMode::Identifiers)).unwrap();
+        let name = example.event_type.as_str();
+        let schema = &document["webhooks"][name]["post"]["requestBody"]["content"]["application/json"]["schema"];
+        for member in body["data"].as_object().unwrap().keys() {
+            let mut changed = body.clone();
+            changed["data"][member] = Value::Null;
+            if fits(&document, schema, &changed) {
+                nullable.insert(member.clone());
+            }
+            changed["data"].as_object_mut().unwrap().remove(member);
+            // An automation is there where one sends an emitted event, and always in a computed one.
+            let is_added = member == "automation" && matches!(example.event_type, EventName::Emitted(_));
+            assert!(is_added || !fits(&document, schema, &changed), "{name} without {member}");
+        }
+    }
+    assert_eq!(nullable, ["from_phase", "last_check_in_at", "last_logged_on"].map(str::to_owned).into());
 }

@@ -1,10 +1,10 @@
 //! The deliveries that receivers get, as the `webhooks` of the document.
 
-use domain::event::{ContactDetails, EventType};
+use domain::event::{ContactDetails, EventName, PayloadMode};
 use serde_json::{Map, Value, json};
 
 use super::events::{self, Described};
-use super::examples::{CLIENT_ID, EVENT_ID, at, client, to_json};
+use super::examples::{EVENT_ID, at};
 use super::operations::{COMPUTED, EMITTED};
 use super::schemas::{Schemas, reference};
 
@@ -15,21 +15,23 @@ pub(super) fn all(schemas: &mut Schemas) -> Value {
     let contact = schemas.of::<ContactDetails>();
     schemas.insert("ClientContact", json!({ "allOf": [reference, contact] }));
     let described = events::all(schemas).into_iter();
-    Value::Object(described.map(|event| (event.name.to_owned(), render(&event))).collect())
+    Value::Object(described.map(|event| (event.example.event_type.as_str().to_owned(), render(&event))).collect())
 }
 
 fn render(event: &Described) -> Value {
-    let is_emitted = EventType::parse(event.name).is_ok();
-    let tag = if is_emitted { EMITTED } else { COMPUTED };
-    let how = if is_emitted { "Subscribe an endpoint to it." } else { "Sent by the Webhook step of an automation." };
+    let name = event.example.event_type.as_str();
+    let (tag, how) = match event.example.event_type {
+        EventName::Emitted(_) => (EMITTED, "Subscribe an endpoint to it."),
+        EventName::Computed(_) => (COMPUTED, "Sent by the Webhook step of an automation."),
+    };
     json!({
         "post": {
-            "operationId": event.name,
+            "operationId": name,
             "tags": [tag],
-            "summary": event.name,
+            "summary": name,
             "description": format!("{} {how}", event.fires),
             "security": [],
-            "parameters": headers(event.name),
+            "parameters": headers(name),
             "requestBody": {
                 "required": true,
                 "content": { "application/json": { "schema": body_schema(event), "examples": examples(event) } },
@@ -84,37 +86,19 @@ fn body_schema(event: &Described) -> Value {
         "type": "object",
         "required": ["type", "timestamp", "data"],
         "properties": {
-            "type": { "type": "string", "const": event.name },
-            "timestamp": { "type": "string", "format": "date-time", "description": "When it happened." },
+            "type": { "type": "string", "const": event.example.event_type.as_str() },
+            "timestamp": { "type": "string", "format": "date-time", "description": "When it happened; for a computed event, when the client came to match." },
             "data": { "allOf": [common, event.data] },
         },
     })
 }
 
 fn examples(event: &Described) -> Value {
-    let details = to_json(&ContactDetails::of(&client()));
-    let body = |contact: &Value| {
-        let mut client = json!({ "id": CLIENT_ID });
-        merge(&mut client, contact);
-        let mut data = json!({ "client": client });
-        merge(&mut data, &event.example);
-        json!({ "type": event.name, "timestamp": client_time(event), "data": data })
+    let body = |mode| -> Value {
+        serde_json::from_slice(&event.example.render(mode)).expect("what the service sends is JSON")
     };
     json!({
-        "identifiers": { "summary": "Identifiers only", "value": body(&json!({})) },
-        "contact_details": { "summary": "With contact details", "value": body(&details) },
+        "identifiers": { "summary": "Identifiers only", "value": body(PayloadMode::Identifiers) },
+        "contact_details": { "summary": "With contact details", "value": body(PayloadMode::ContactDetails) },
     })
-}
-
-/// When the event of the example happened.
-fn client_time(event: &Described) -> Value {
-    let times = ["/created_at", "/check_in/submitted_at", "/advanced_at", "/message/received_at"];
-    let found = times.iter().find_map(|pointer| event.example.pointer(pointer)).cloned();
-    found.unwrap_or_else(|| to_json(&at("12:15:00.000")))
-}
-
-fn merge(into: &mut Value, more: &Value) {
-    if let (Value::Object(into), Value::Object(more)) = (into, more) {
-        into.extend(more.clone());
-    }
 }

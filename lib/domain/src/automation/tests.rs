@@ -182,7 +182,7 @@ proptest! {
         let any = after.keys().any(fell);
         let heard = system.as_ref().map_or(any, fell);
         let of = |is_sent: bool| {
-            let drops = all.iter().filter(|event| event.event_type == EventType::SystemGradeDrop);
+            let drops = all.iter().filter(|event| event.event_type == EventType::SystemGradeDrop.into());
             drops.filter(|event| event.to.is_empty() != is_sent).count()
         };
         prop_assert_eq!((of(false), of(true)), (usize::from(any), usize::from(heard)));

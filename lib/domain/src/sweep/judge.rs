@@ -4,7 +4,7 @@ use chrono::{NaiveDate, TimeDelta};
 
 use super::days::Days;
 use super::state::Mark;
-use super::{Computed, Facts, Found, PHASE_WINDOW_DAYS, PhaseEntry, Rule};
+use super::{Computed, Facts, Found, PHASE_WINDOW_DAYS, PhaseEntry, Revision};
 use crate::automation::Trigger;
 use crate::client::Measure;
 use crate::time::Timestamp;
@@ -41,20 +41,23 @@ enum Side {
 
 impl Judge<'_> {
     /// How an automation stands at the end of the span, and what is told of it. A sweep that is on time goes through the instants at
-    /// which something could change, so that nothing is lost that holds for less than its period; one that is late sees the present.
-    pub(super) fn at(&self, rule: &Rule, mut mark: Mark, mut span: Span) -> (Mark, Option<Computed>) {
-        let Span { now, .. } = span;
+    /// which something could change, so that nothing is lost that holds for less than its period; one that is late sees the end alone.
+    pub(super) fn at(&self, revision: &Revision<'_>, mut mark: Mark, mut span: Span) -> (Mark, Option<Computed>) {
+        let (trigger, now) = (&revision.automation.trigger, span.now);
         let mut met = None;
+        if now < span.from {
+            return (mark, None);
+        }
         if now <= span.from + ON_TIME {
             let mut step = Some(span.from);
             while let Some(at) = step.filter(|at| *at < now) {
                 span.from = at;
-                met = self.met(&rule.automation.trigger, &mut mark, Span { from: at, now: at }, false).or(met);
-                step = self.due(rule, &mark, at);
+                met = self.met(trigger, &mut mark, Span { from: at, now: at }, false).or(met);
+                step = self.due(trigger, &mark, at);
             }
         }
-        let met = self.met(&rule.automation.trigger, &mut mark, span, false).or(met);
-        (mark, met.map(|met| computed(rule, met)))
+        let met = self.met(trigger, &mut mark, span, false).or(met);
+        (mark, met.map(|met| computed(revision, met)))
     }
 
     /// How an automation stands at an instant of which nothing is told.
@@ -81,8 +84,8 @@ impl Judge<'_> {
     }
 
     /// The earliest instant after now at which an automation could be met, or its mark would change.
-    pub(super) fn due(&self, rule: &Rule, mark: &Mark, now: Timestamp) -> Option<Timestamp> {
-        let due = match (&rule.automation.trigger, mark) {
+    pub(super) fn due(&self, trigger: &Trigger, mark: &Mark, now: Timestamp) -> Option<Timestamp> {
+        let due = match (trigger, mark) {
             (Trigger::ComplianceDrop { threshold, window_days }, Mark::ComplianceDrop { below, fired_at }) => {
                 self.drop_due(*threshold, *window_days, (*below, *fired_at), now)
             }
@@ -257,8 +260,8 @@ impl Judge<'_> {
     }
 }
 
-fn computed(rule: &Rule, (at, found): Met) -> Computed {
-    let automation = &rule.automation;
+fn computed(revision: &Revision<'_>, (at, found): Met) -> Computed {
+    let automation = revision.automation;
     Computed {
         coach_id: automation.coach_id.clone(),
         automation_id: automation.id.clone(),
@@ -266,7 +269,8 @@ fn computed(rule: &Rule, (at, found): Met) -> Computed {
         threshold: threshold(&automation.trigger),
         at,
         found,
-        episode: format!("{}/{at}", rule.revision),
+        episode: format!("{}/{at}", revision.id),
+        to: automation.endpoints(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! A client's life under test: facts and rules at their instants, and sweeps over it, either by the index or every minute.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{NaiveDate, TimeDelta};
 use chrono_tz::Tz;
@@ -34,7 +34,7 @@ pub(super) fn rule(id: &str, trigger: Trigger, saved_at: Timestamp) -> Rule {
         trigger,
         steps: Vec::new(),
     };
-    Rule { automation, revision: saved_at, saved_at }
+    Rule { automation, revision: saved_at, saved_at, former: Vec::new() }
 }
 
 /// A client of whom nothing is known, with a dose to be taken so often a day.
@@ -68,7 +68,7 @@ impl Facts {
 }
 
 /// Something that was told, and when it was found.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Told {
     pub(super) found_at: Timestamp,
     pub(super) computed: Computed,
@@ -80,7 +80,8 @@ pub(super) struct Life {
     pub(super) rules: Vec<Rule>,
     pub(super) states: States,
     pub(super) told: Vec<Told>,
-    pub(super) evaluations: usize,
+    /// The instants at which the client was judged.
+    pub(super) judged: Vec<Timestamp>,
     /// While nothing sweeps.
     pub(super) asleep: Option<(Timestamp, Timestamp)>,
     /// Between two sweeps.
@@ -89,16 +90,33 @@ pub(super) struct Life {
     by_index: bool,
     now: Timestamp,
     rules_saved_at: Option<Timestamp>,
-    /// When the pass over a coach's clients that follows a saved rule comes to this one.
-    pass_at: Option<Timestamp>,
+    /// When the passes over a coach's clients that follow saved rules come to this one.
+    passes: BTreeSet<Timestamp>,
+    /// Whether states go through their stored form whenever they change.
+    pub(super) is_stored: bool,
 }
+
+/// As many former revisions as are kept of a rule.
+const MAX_FORMER: usize = 10;
 
 impl Life {
     pub(super) fn swept(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
         let (states, told) = (States::new(now), Vec::new());
-        let (rules_saved_at, pass_at) = (None, None);
-        let (every, by_index, evaluations) = (PERIOD, true, 0);
-        Self { facts, rules, states, told, evaluations, asleep: None, every, by_index, now, rules_saved_at, pass_at }
+        let (judged, passes) = (Vec::new(), BTreeSet::new());
+        Self {
+            facts,
+            rules,
+            states,
+            told,
+            judged,
+            asleep: None,
+            every: PERIOD,
+            by_index: true,
+            now,
+            rules_saved_at: None,
+            passes,
+            is_stored: false,
+        }
     }
 
     pub(super) fn watched_every_minute(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
@@ -110,13 +128,14 @@ impl Life {
         let every_ms = self.every.num_milliseconds();
         while self.now < until {
             let sweep = Timestamp::from_ms((self.now.ms().div_euclid(every_ms) + 1) * every_ms);
-            let next = earliest(Some(sweep), self.pass_at.filter(|pass| *pass > self.now)).unwrap().min(until);
+            let pass = self.passes.iter().find(|pass| **pass > self.now).copied();
+            let next = earliest(Some(sweep), pass).unwrap().min(until);
             self.now = next;
-            let is_passed = self.pass_at == Some(next);
-            let is_due = self.states.due.is_some_and(|due| due <= next) || !self.by_index;
-            if is_passed {
+            if self.passes.remove(&next) {
                 self.states.wake(next);
+                self.store();
             }
+            let is_due = self.states.due.is_some_and(|due| due <= next) || !self.by_index;
             let is_asleep = self.asleep.is_some_and(|(from, to)| from <= next && next < to);
             if next == sweep && is_due && !is_asleep {
                 self.evaluate();
@@ -129,9 +148,18 @@ impl Life {
         self.now = until;
     }
 
+    fn store(&mut self) {
+        if self.is_stored {
+            let stored = serde_json::to_string(&self.states).unwrap();
+            self.states = serde_json::from_str(&stored).unwrap();
+        }
+    }
+
     /// Judges the client, twice, of which one counts: a sweep that overlaps, or that is repeated a minute later, finds the same.
     pub(super) fn evaluate(&mut self) {
-        self.evaluations += 1;
+        if self.facts.is_active {
+            self.judged.push(self.now);
+        }
         let evaluation = super::evaluate(&self.facts, &self.rules, &self.states, self.now);
         let again = super::evaluate(&self.facts, &self.rules, &self.states, self.now + MINUTE);
         let day = |at: Timestamp| crate::wall_clock::date_at(self.facts.zone, at);
@@ -143,8 +171,7 @@ impl Life {
                 assert!(again.told.iter().any(|other| same(&other)), "{told:?} is not in {:?}", again.told);
             }
         }
-        let stored = serde_json::to_string(&evaluation.states).unwrap();
-        assert_eq!(serde_json::from_str::<States>(&stored).unwrap(), evaluation.states);
+        assert_eq!(super::evaluate(&self.facts, &self.rules_needed(), &self.states, self.now), evaluation);
         if evaluation.told.len() < MAX_TOLD {
             assert!(evaluation.states.due.is_none_or(|due| due > self.now));
             let settled = super::evaluate(&self.facts, &self.rules, &evaluation.states, self.now);
@@ -153,6 +180,18 @@ impl Life {
         let told = evaluation.told.into_iter().map(|computed| Told { found_at: self.now, computed });
         self.told.extend(told);
         self.states = evaluation.states;
+        self.store();
+    }
+
+    /// The rules without the former revisions that were over when the client was last judged.
+    fn rules_needed(&self) -> Vec<Rule> {
+        let mut rules = self.rules.clone();
+        for rule in &mut rules {
+            let ends: Vec<Timestamp> = rule.former.iter().skip(1).map(|former| former.saved_at).collect();
+            let mut ends = ends.into_iter().chain([rule.saved_at]);
+            rule.former.retain(|_| ends.next().is_some_and(|ends| ends > self.states.at));
+        }
+        rules
     }
 
     pub(super) fn fact(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
@@ -177,22 +216,37 @@ impl Life {
             (_, true) => self.states.touch(self.now, backfill),
             (_, false) => self.states.due = None,
         }
+        self.store();
     }
 
-    /// A rule is saved; the pass over the coach's clients comes to this one some time later.
+    /// A rule is saved; the pass over the coach's clients comes to this one some time later. Until then nobody is judged for it.
     pub(super) fn save(&mut self, at: Timestamp, saved: Rule, pass_after: TimeDelta) {
         self.until(at);
-        let saved = Rule { revision: at, saved_at: at, ..saved };
-        // What is due is judged by the rules as they were, as with any fact.
-        if self.facts.is_active && self.states.comes_first(at, self.rules_saved_at, false) {
-            self.evaluate();
+        let mut former = Vec::new();
+        if let Some(place) = self.rules.iter().position(|rule| rule.automation.id == saved.automation.id) {
+            let Rule { automation, revision, saved_at, former: before } = self.rules.remove(place);
+            former = before;
+            former.push(Former { automation, revision, saved_at });
+            former.drain(..former.len().saturating_sub(MAX_FORMER));
         }
-        self.rules.retain(|rule| rule.automation.id != saved.automation.id);
-        self.rules.push(saved);
+        self.rules.push(Rule { revision: at, saved_at: at, former, ..saved });
         self.rules_saved_at = Some(at);
         if self.facts.is_active {
-            self.pass_at = Some(at + pass_after);
+            self.passes.insert(at + pass_after);
         }
+    }
+
+    /// A rule is deleted, of which nobody is told.
+    pub(super) fn delete(&mut self, at: Timestamp, id: &str) {
+        self.until(at);
+        self.rules.retain(|rule| rule.automation.id.as_str() != id);
+    }
+
+    /// A rule as it is now, to be saved as another.
+    pub(super) fn edited(&self, id: &str, edit: impl FnOnce(&mut Automation)) -> Rule {
+        let mut rule = self.rules.iter().find(|rule| rule.automation.id.as_str() == id).unwrap().clone();
+        edit(&mut rule.automation);
+        rule
     }
 
     /// The client is with another coach, who has these rules.
@@ -204,12 +258,12 @@ impl Life {
         self.rules = rules;
         self.rules_saved_at = None;
         self.states.restart(at);
+        self.store();
     }
 
     /// What was told of: the automation and when the client came to match it.
-    pub(super) fn episodes(&self) -> Vec<(String, Timestamp)> {
-        let told = self.told.iter();
-        told.map(|told| (told.computed.automation_id.as_str().to_owned(), told.computed.at)).collect()
+    pub(super) fn episodes(&self) -> Vec<(AutomationId, Timestamp)> {
+        self.told.iter().map(|told| (told.computed.automation_id.clone(), told.computed.at)).collect()
     }
 
     /// The instants of [`Life::episodes`].

@@ -15,7 +15,7 @@ const MINUTE_MS: i64 = 60_000;
 /// A client's states.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct States {
-    /// When the client was last evaluated, or came to its coach, or back to the active roster.
+    /// When the client was last evaluated in full, or came to its coach, or back to the active roster.
     pub at: Timestamp,
     /// The earliest instant at which something could come to match or a state would change; `None` where nothing can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,6 +31,9 @@ pub struct States {
 pub struct State {
     /// Of the automation, when it was judged.
     pub revision: Timestamp,
+    /// Up to when it was judged, where an evaluation had more to tell than fits and the rest waits for the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub up_to: Option<Timestamp>,
     #[serde(flatten)]
     pub mark: Mark,
 }

@@ -4,11 +4,12 @@ use chrono::{NaiveDate, TimeDelta};
 use chrono_tz::Tz;
 use serde_json::json;
 
-use super::life::{Life, MINUTE, at, date, facts, rule};
+use super::life::{Life, MINUTE, at, automation_id, date, facts, rule};
 use super::*;
 
 mod any_rule;
 mod inactivity;
+mod revisions;
 
 fn drop_below(threshold: f64) -> Trigger {
     Trigger::ComplianceDrop { threshold, window_days: 7 }
@@ -54,9 +55,9 @@ mod compliance_drop {
         assert_eq!((told.name.as_str(), told.threshold), ("Rule r", Some(Measure(50.0))));
         assert_eq!(serde_json::to_value(&told.found).unwrap(), json!({"compliance_pct": 43}));
         assert!(
-            life.evaluations <= 4,
-            "{}: seeding, the drop, and nothing else that a client is due for",
-            life.evaluations
+            life.judged.len() <= 4,
+            "{:?}: seeding, the drop, and nothing else that a client is due for",
+            life.judged
         );
         assert_eq!(life.states.due, None);
     }

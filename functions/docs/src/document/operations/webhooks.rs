@@ -2,10 +2,12 @@
 
 use domain::delivery::{DeliveryPage, DeliveryStatus, Ordered, Recovered};
 use domain::endpoint::{
-    EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint, recovery_schema, test_schema,
+    EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint, recovery_schema,
 };
+use domain::event::EventName;
 use domain::fields::Invalid;
 use domain::list::DELIVERY_PAGE;
+use domain::test_event;
 use edge::Problem;
 use serde_json::{Value, json};
 
@@ -133,11 +135,14 @@ fn rotate(schemas: &mut Schemas) -> Operation {
 }
 
 fn test(schemas: &mut Schemas) -> Operation {
-    let body = schemas.insert("TestEndpoint", test_schema().into_json());
+    let body = schemas.insert("TestEndpoint", test_event::schema().into_json());
     of_endpoint("POST", "/settings/webhooks/{id}/test", "testEndpoint")
         .summary("Send an example event")
-        .about("An event that looks like a real one and names nobody, with `\"test\": true` in its `data`. It is signed, retried and logged as any other.")
-        .optional_body(body, &[("type", json!({ "type": "check_in_submitted" }))])
+        .about(
+            "An event that looks like a real one and names nobody, with `\"test\": true` in its `data`: any event, whatever the endpoint is \
+             subscribed to, computed ones too. It is signed, retried and logged as any other.",
+        )
+        .optional_body(body, &["check_in_submitted", "compliance_drop"].map(|name| (name, json!({ "type": name }))))
         .answers(ordered(schemas))
         .refuses(bad_type())
         .refuses(Problem::EndpointDisabled)
@@ -183,7 +188,8 @@ fn ordered(schemas: &mut Schemas) -> Answer {
 }
 
 fn bad_type() -> Problem {
-    Problem::Invalid(Invalid::field("type", "takes new_client, check_in_submitted, ..."))
+    let rule = EventName::parse("client_created").expect_err("no event is called so");
+    Problem::Invalid(Invalid::field("type", rule))
 }
 
 fn deliveries(schemas: &mut Schemas) -> Operation {

@@ -1,4 +1,7 @@
 //! The oracle knows neither due times nor states: minute by minute it asks whether the client matches, as the rules are worded.
+//!
+//! One thing depends on when the client was judged, which it is given: what a client has come to match since then is not told, and is not
+//! remembered, where the automation is switched off or deleted before the client is judged again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +29,15 @@ struct Memory {
 #[derive(Default)]
 pub(super) struct Oracle {
     of: BTreeMap<AutomationId, Memory>,
-    pub(super) told: Vec<(String, Timestamp)>,
+    /// What was remembered when the client was last judged.
+    judged: BTreeMap<AutomationId, Memory>,
+    /// When the client is still to be judged.
+    to_judge: BTreeSet<Timestamp>,
+    pub(super) told: Vec<(AutomationId, Timestamp)>,
+    /// What the client has come to match since it was last judged.
+    matched: Vec<(AutomationId, Timestamp)>,
+    /// For how long something had been matched that is not told because the automation was switched off or deleted.
+    pub(super) untold: Vec<TimeDelta>,
     /// What came last is a backfill.
     pub(super) silent: bool,
     /// By date and window, while facts stay.
@@ -34,11 +45,17 @@ pub(super) struct Oracle {
 }
 
 impl Oracle {
-    /// Every minute up to what happens next, and what it means for the rules.
+    /// Of a client that is judged at these instants.
+    pub(super) fn new(judged: &[Timestamp]) -> Self {
+        Self { to_judge: judged.iter().copied().collect(), ..Self::default() }
+    }
+
+    /// Every minute up to what happens next.
     pub(super) fn watch(&mut self, life: &Life, from: Timestamp, to: Timestamp) {
         self.pct.clear();
         let mut minute = Timestamp::from_ms((from.ms().div_euclid(60_000) + 1) * 60_000);
         while minute <= to {
+            self.judged_before(life, minute);
             if life.facts.is_active {
                 let silent = std::mem::take(&mut self.silent);
                 self.look(life, minute, silent);
@@ -47,17 +64,29 @@ impl Oracle {
         }
     }
 
+    /// What the client matches is told once it is judged; what it was told of by automations that are gone is forgotten.
+    pub(super) fn judged_before(&mut self, life: &Life, until: Timestamp) {
+        let later = self.to_judge.split_off(&until);
+        if std::mem::replace(&mut self.to_judge, later).is_empty() {
+            return;
+        }
+        self.told.append(&mut self.matched);
+        let listed: BTreeSet<&AutomationId> = life.rules.iter().map(|rule| &rule.automation.id).collect();
+        self.of.retain(|id, memory| listed.contains(id) || memory.reached);
+        self.judged = self.of.clone();
+    }
+
     /// Rules that are new to the client are met without a word by what it matches.
     pub(super) fn seed(&mut self, life: &Life, now: Timestamp) {
         self.pct.clear();
-        let listed: BTreeSet<&AutomationId> = life.rules.iter().map(|rule| &rule.automation.id).collect();
         let active: BTreeSet<&AutomationId> =
             life.rules.iter().filter(|rule| rule.automation.active).map(|rule| &rule.automation.id).collect();
-        self.of.retain(|id, memory| listed.contains(id) || memory.reached);
-        for (id, memory) in &mut self.of {
-            if !active.contains(id) {
-                memory.seen = None;
-            }
+        let gone = |id: &AutomationId| !active.contains(id);
+        let untold = self.matched.extract_if(.., |(id, _)| gone(id));
+        self.untold.extend(untold.map(|(_, at)| TimeDelta::milliseconds(now.ms() - at.ms())));
+        self.of.retain(|id, _| !gone(id));
+        for (id, memory) in self.judged.iter().filter(|(id, _)| gone(id)) {
+            self.of.insert(id.clone(), Memory { seen: None, ..memory.clone() });
         }
         for rule in life.rules.iter().filter(|rule| rule.automation.active) {
             let memory = self.of.entry(rule.automation.id.clone()).or_default();
@@ -75,7 +104,7 @@ impl Oracle {
     pub(super) fn look(&mut self, life: &Life, now: Timestamp, silent: bool) {
         for rule in life.rules.iter().filter(|rule| rule.automation.active) {
             if self.judge(&life.facts, rule, now, silent) && !silent {
-                self.told.push((rule.automation.id.as_str().to_owned(), now));
+                self.matched.push((rule.automation.id.clone(), now));
             }
         }
     }

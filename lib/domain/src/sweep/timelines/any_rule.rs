@@ -59,7 +59,7 @@ fn a_new_automation_is_judged_as_of_its_saving_whenever_the_client_is_come_to() 
     life.fact(at("2026-06-04T10:03"), |facts| facts.log(june([1])[0]));
     life.until(at("2026-06-05T00:00"));
     let told = [("c", "2026-06-04T09:30"), ("m", "2026-06-04T10:04")];
-    assert_eq!(life.episodes(), told.map(|(id, when)| (id.to_owned(), at(when))));
+    assert_eq!(life.episodes(), told.map(|(id, when)| (automation_id(id), at(when))));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn who_matches_the_new_coachs_automations_at_the_hand_over_is_not_told_of() {
     life.until(at("2026-06-04T12:00"));
     life.hand_over(at("2026-06-04T12:00"), vec![theirs("two", 2), theirs("four", 4)]);
     life.until(at("2026-06-20T00:00"));
-    assert_eq!(life.episodes(), [("four".to_owned(), at("2026-06-06T09:30"))]);
+    assert_eq!(life.episodes(), [(automation_id("four"), at("2026-06-06T09:30"))]);
     let known: Vec<&str> = life.states.of.keys().map(AutomationId::as_str).collect();
     assert_eq!(known, ["four", "two"]);
 }
@@ -98,7 +98,7 @@ fn a_client_off_the_roster_is_skipped_and_not_told_of_twice_when_it_returns() {
     come_to_match.fact(at("2026-06-09T00:00"), |facts| facts.is_active = true);
     come_to_match.until(at("2026-06-20T00:00"));
     // What it matches as it returns is told once, but of no automation that is new to it.
-    assert_eq!(come_to_match.episodes(), [("r".to_owned(), at("2026-06-09T00:01"))]);
+    assert_eq!(come_to_match.episodes(), [(automation_id("r"), at("2026-06-09T00:01"))]);
 }
 
 #[test]

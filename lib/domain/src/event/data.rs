@@ -1,0 +1,215 @@
+//! What each event says beside the client. What is not named here cannot leave.
+
+use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::name::ComputedType;
+use crate::client::{Measure, Origin};
+use crate::id::{AutomationId, CheckInId, MessageId};
+use crate::sweep::{Computed, Found};
+use crate::time::Timestamp;
+
+/// What an event says beside the client. Stored with its kind, since the members alone may fit another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventData {
+    NewClient(NewClient),
+    CheckIn(CheckInEvent),
+    LowCheckInScore(LowCheckInScore),
+    PhaseAdvanced(PhaseAdvanced),
+    MessageReceived(MessageReceived),
+    Compliance(ComplianceCrossed),
+    PhaseEligible(PhaseEligible),
+    CheckInInactivity(CheckInInactivity),
+    DailyLogInactivity(DailyLogInactivity),
+}
+
+impl EventData {
+    /// The members, as a body has them.
+    pub(crate) fn members(&self) -> Value {
+        match self {
+            Self::NewClient(data) => json!(data),
+            Self::CheckIn(data) => json!(data),
+            Self::LowCheckInScore(data) => json!(data),
+            Self::PhaseAdvanced(data) => json!(data),
+            Self::MessageReceived(data) => json!(data),
+            Self::Compliance(data) => json!(data),
+            Self::PhaseEligible(data) => json!(data),
+            Self::CheckInInactivity(data) => json!(data),
+            Self::DailyLogInactivity(data) => json!(data),
+        }
+    }
+
+    /// What a sweep found, by the name that it is told under.
+    pub(super) fn computed(computed: &Computed) -> (ComputedType, Self) {
+        match computed.found.clone() {
+            Found::ComplianceDrop { compliance_pct } => {
+                let data = ComplianceCrossed { compliance_pct, automation: comparing(computed) };
+                (ComputedType::ComplianceDrop, Self::Compliance(data))
+            }
+            Found::ComplianceMilestone { compliance_pct } => {
+                let data = ComplianceCrossed { compliance_pct, automation: comparing(computed) };
+                (ComputedType::ComplianceMilestone, Self::Compliance(data))
+            }
+            Found::PhaseEligible { current_phase, eligible_since } => {
+                let automation = NamedAutomation { id: computed.automation_id.clone(), name: computed.name.clone() };
+                let data = PhaseEligible { current_phase, eligible_since, automation };
+                (ComputedType::PhaseEligible, Self::PhaseEligible(data))
+            }
+            Found::CheckInInactivity { last_check_in_at, days_inactive } => {
+                let data = CheckInInactivity { last_check_in_at, days_inactive, automation: comparing(computed) };
+                (ComputedType::CheckInInactivity, Self::CheckInInactivity(data))
+            }
+            Found::DailyLogInactivity { last_logged_on, days_inactive } => {
+                let data = DailyLogInactivity { last_logged_on, days_inactive, automation: comparing(computed) };
+                (ComputedType::DailyLogInactivity, Self::DailyLogInactivity(data))
+            }
+        }
+    }
+}
+
+/// The automation that compared something, and with what.
+fn comparing(computed: &Computed) -> AutomationWithThreshold {
+    AutomationWithThreshold {
+        id: computed.automation_id.clone(),
+        name: computed.name.clone(),
+        threshold: computed.threshold.expect("what an automation compares with is its threshold"),
+    }
+}
+
+/// `new_client`: a client was created by anyone.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NewClient {
+    pub created_at: Timestamp,
+    pub source: Origin,
+}
+
+/// `check_in_submitted` and `system_grade_drop`: neither answers nor score, neither the system nor its grade.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckInEvent {
+    pub check_in: CheckInRef,
+}
+
+/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no question, no
+/// threshold, no name of the automation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct LowCheckInScore {
+    pub check_in: CheckInRef,
+    pub automation: AutomationRef,
+}
+
+/// A check-in, without its answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckInRef {
+    pub id: CheckInId,
+    pub submitted_at: Timestamp,
+}
+
+/// `phase_advanced`: a client moved to a new phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PhaseAdvanced {
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub from_phase: Option<String>,
+    pub to_phase: String,
+    pub advanced_at: Timestamp,
+}
+
+/// `message_received`: a client sent a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MessageReceived {
+    pub message: MessageRef,
+}
+
+/// A message, without a word of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct MessageRef {
+    pub id: MessageId,
+    pub received_at: Timestamp,
+}
+
+/// `compliance_drop` and `compliance_milestone`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct ComplianceCrossed {
+    #[cfg_attr(feature = "openapi", schema(maximum = 100))]
+    pub compliance_pct: u8,
+    pub automation: AutomationWithThreshold,
+}
+
+/// `phase_eligible`: a client may move to the next phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct PhaseEligible {
+    pub current_phase: String,
+    /// The date, in the coach's time zone, from which on the client may.
+    pub eligible_since: NaiveDate,
+    pub automation: NamedAutomation,
+}
+
+/// `check_in_inactivity`: a client has not checked in for as long as an automation allows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct CheckInInactivity {
+    /// Null when the client has never checked in.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub last_check_in_at: Option<Timestamp>,
+    /// Whole spans of 24 hours since then, or since the client was created.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    pub days_inactive: i64,
+    pub automation: AutomationWithThreshold,
+}
+
+/// `daily_log_inactivity`: a client has not kept the daily log for as long as an automation allows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct DailyLogInactivity {
+    /// Null when the client has never kept the log.
+    #[cfg_attr(feature = "openapi", schema(required))]
+    pub last_logged_on: Option<NaiveDate>,
+    /// Whole days without a log, in the coach's time zone.
+    #[cfg_attr(feature = "openapi", schema(minimum = 0))]
+    pub days_inactive: i64,
+    pub automation: AutomationWithThreshold,
+}
+
+/// A rule of a coach's that an event met, by its id alone: a name or threshold would tell the answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AutomationRef {
+    pub id: AutomationId,
+}
+
+/// A rule of a coach's that an event met.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct NamedAutomation {
+    pub id: AutomationId,
+    pub name: String,
+}
+
+/// A rule of a coach's with a threshold, and what the threshold is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
+pub struct AutomationWithThreshold {
+    pub id: AutomationId,
+    pub name: String,
+    /// Percent for compliance, days for inactivity.
+    pub threshold: Measure,
+}
+
+/// What an automation that sends an emitted event adds to it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum AutomationContext {
+    // Before the one whose members it has besides its own.
+    Named(NamedAutomation),
+    ById(AutomationRef),
+}

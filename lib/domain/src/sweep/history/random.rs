@@ -1,0 +1,263 @@
+//! Random histories: facts and edits of automations at random instants, some close together, and how a life takes them.
+
+use chrono::{NaiveDate, TimeDelta};
+use chrono_tz::Tz;
+use proptest::prelude::*;
+
+use super::super::life::{Life, MINUTE, PERIOD, at, facts, rule};
+use super::super::*;
+use crate::wall_clock::date_at;
+
+const ZONES: [Tz; 14] = [
+    Tz::UTC,
+    Tz::Europe__Berlin,
+    Tz::America__New_York,
+    Tz::America__Santiago,
+    Tz::America__Havana,
+    Tz::America__Scoresbysund,
+    Tz::Asia__Beirut,
+    Tz::Asia__Kathmandu,
+    Tz::Africa__Cairo,
+    Tz::Africa__Casablanca,
+    Tz::Australia__Lord_Howe,
+    Tz::Pacific__Chatham,
+    Tz::Pacific__Kiritimati,
+    Tz::Pacific__Honolulu,
+];
+/// Before clocks are set ahead or back in many of them.
+const STARTS: [&str; 5] =
+    ["2026-03-01T09:00", "2026-03-22T15:00", "2026-08-30T03:00", "2026-10-18T20:00", "2026-06-01T12:00"];
+pub(super) const PASS: TimeDelta = TimeDelta::minutes(5);
+
+#[derive(Debug, Clone)]
+pub(super) enum Op {
+    /// Doses of so many days before today, logged or deleted.
+    Doses(Vec<(i64, bool)>),
+    BackfilledDoses(Vec<i64>),
+    /// Submitted so many minutes before. At a whole one, so that a look every minute is there when its deadline ends.
+    CheckIn(i64),
+    CheckInsDeleted,
+    DailyLog(i64),
+    Phase(usize, i64),
+    MinDays(u32),
+    PerDay(u32),
+    Zone(usize),
+    OffAndOn,
+    Edit(usize, Edit),
+    HandOver(bool),
+}
+
+/// What becomes of an automation.
+#[derive(Debug, Clone)]
+pub(super) enum Edit {
+    /// Where there is none, it is created.
+    Other(Trigger),
+    /// It takes the figures of this one, if it is of the same kind.
+    Threshold(Trigger),
+    Renamed,
+    SwitchedOff,
+    SwitchedOn,
+    Deleted,
+}
+
+fn trigger() -> impl Strategy<Value = Trigger> {
+    let window = prop_oneof![Just(1u32), Just(3), Just(7)];
+    let threshold = prop_oneof![Just(33.0), Just(50.0), Just(66.7), Just(90.0)];
+    prop_oneof![
+        4 => (threshold.clone(), window.clone())
+            .prop_map(|(threshold, window_days)| Trigger::ComplianceDrop { threshold, window_days }),
+        2 => (threshold, window).prop_map(|(threshold, window_days)| Trigger::ComplianceMilestone { threshold, window_days }),
+        2 => Just(Trigger::PhaseEligible),
+        1 => (1u32..5).prop_map(|days| Trigger::CheckInInactivity { days }),
+        1 => (1u32..4).prop_map(|days| Trigger::DailyLogInactivity { days }),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        10 => prop::collection::vec((-2i64..5, prop::bool::weighted(0.8)), 1..5).prop_map(Op::Doses),
+        1 => prop::collection::vec(-1i64..5, 1..5).prop_map(Op::BackfilledDoses),
+        2 => (0i64..3000).prop_map(Op::CheckIn),
+        1 => Just(Op::CheckInsDeleted),
+        3 => (-1i64..4).prop_map(Op::DailyLog),
+        2 => (0usize..4, 0i64..8).prop_map(|(phase, ago)| Op::Phase(phase, ago)),
+        1 => (0u32..6).prop_map(Op::MinDays),
+        1 => (0u32..4).prop_map(Op::PerDay),
+        1 => (0..ZONES.len()).prop_map(Op::Zone),
+        1 => Just(Op::OffAndOn),
+        2 => (0usize..5, edit()).prop_map(|(slot, edit)| Op::Edit(slot, edit)),
+        1 => any::<bool>().prop_map(Op::HandOver),
+    ]
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        2 => trigger().prop_map(Edit::Other),
+        2 => trigger().prop_map(Edit::Threshold),
+        3 => Just(Edit::Renamed),
+        1 => Just(Edit::SwitchedOff),
+        2 => Just(Edit::SwitchedOn),
+        1 => Just(Edit::Deleted),
+    ]
+}
+
+/// Edits of an automation that follow something, seconds or minutes apart.
+fn edits() -> impl Strategy<Value = (usize, Vec<(i64, Edit)>)> {
+    let gap_s = prop_oneof![1i64..60, 60i64..300];
+    (0usize..4, prop_oneof![Just(Vec::new()), prop::collection::vec((gap_s, edit()), 1..6)])
+}
+
+/// When something happens: so many minutes after what happened before, at a millisecond of that minute.
+fn gap() -> impl Strategy<Value = (i64, i64)> {
+    (prop_oneof![3 => 1i64..40, 3 => 40i64..1000, 2 => 1000i64..4000], 0i64..59_000)
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct History {
+    pub(super) start: Timestamp,
+    zone: Tz,
+    pub(super) rules: Vec<Trigger>,
+    ops: Vec<(Timestamp, Op)>,
+    pub(super) end: Timestamp,
+}
+
+pub(super) fn history(days: i64) -> impl Strategy<Value = History> {
+    let rules = prop::collection::vec(trigger(), 1..5);
+    let ops = prop::collection::vec((gap(), op(), edits()), 0..60);
+    (0..STARTS.len(), 0i64..10_000, 0..ZONES.len(), rules, ops).prop_map(move |(start, offset, zone, rules, gaps)| {
+        let start = at(STARTS[start]) + TimeDelta::minutes(offset);
+        let end = start + TimeDelta::days(days);
+        let mut last = start;
+        let mut ops = Vec::new();
+        for ((minutes, ms), op, (slot, edits)) in gaps {
+            last = minute_begun(last) + TimeDelta::minutes(minutes) + TimeDelta::milliseconds(ms);
+            ops.push((last, op));
+            for (seconds, edit) in edits {
+                last = last + TimeDelta::seconds(seconds);
+                ops.push((last, Op::Edit(slot, edit)));
+            }
+        }
+        ops.retain(|(at, _)| *at < end);
+        History { start, zone: ZONES[zone], rules, ops, end }
+    })
+}
+
+fn phases(min_days: u32) -> Vec<ProgrammePhase> {
+    let phase = |name: &str, min_days, min_compliance_pct| ProgrammePhase {
+        name: name.to_owned(),
+        min_days,
+        min_compliance_pct,
+    };
+    vec![phase("p0", min_days, Some(50)), phase("p1", min_days + 1, None), phase("p2", 0, None)]
+}
+
+impl History {
+    pub(super) fn life(&self, swept: impl Fn(Facts, Vec<Rule>, Timestamp) -> Life) -> Life {
+        let mut facts = facts(self.start + TimeDelta::days(-4), self.zone, 1);
+        facts.phases = phases(2);
+        let rules = self.rules.iter().enumerate();
+        let rules = rules.map(|(slot, trigger)| rule(&format!("r{slot}"), trigger.clone(), self.start)).collect();
+        swept(facts, rules, self.start)
+    }
+
+    /// The history as a swept life has it. `watch` sees it before each operation and at the end.
+    pub(super) fn run(&self, life: &mut Life, mut watch: impl FnMut(&mut Life, Timestamp, Option<&Op>)) {
+        let mut other: Vec<Rule> = Vec::new();
+        for (at, op) in &self.ops {
+            watch(life, *at, Some(op));
+            let today = date_at(life.facts.zone, *at);
+            match op.clone() {
+                Op::Edit(slot, to) => edited(life, *at, &format!("r{slot}"), to),
+                Op::HandOver(fresh) => {
+                    let theirs =
+                        if fresh { vec![rule("o", Trigger::CheckInInactivity { days: 2 }, self.start)] } else { other };
+                    other = life.rules.clone();
+                    life.hand_over(*at, theirs);
+                }
+                Op::BackfilledDoses(ago) => life.backfill(*at, |facts| {
+                    ago.iter().for_each(|days| facts.log(today - TimeDelta::days(*days)));
+                }),
+                op => life.fact(*at, |facts| change(facts, op, *at, today)),
+            }
+        }
+        watch(life, self.end, None);
+        life.until(self.end);
+    }
+}
+
+impl History {
+    /// Before which all is settled that is told.
+    pub(super) fn settled_until(&self) -> Timestamp {
+        minute_of(self.end + PERIOD * -2 + PASS * -1)
+    }
+
+    pub(super) fn edits(&self) -> impl Iterator<Item = (usize, &Edit)> {
+        self.ops.iter().filter_map(|(_, op)| if let Op::Edit(slot, edit) = op { Some((*slot, edit)) } else { None })
+    }
+
+    /// With automations that are renamed instead of switched off or deleted.
+    pub(super) fn without_an_end_to_automations(mut self) -> Self {
+        for (_, op) in &mut self.ops {
+            if let Op::Edit(_, edit @ (Edit::SwitchedOff | Edit::Deleted)) = op {
+                *edit = Edit::Renamed;
+            }
+        }
+        self
+    }
+}
+
+fn edited(life: &mut Life, at: Timestamp, id: &str, to: Edit) {
+    if matches!(to, Edit::Deleted) {
+        return life.delete(at, id);
+    }
+    let is_known = life.rules.iter().any(|rule| rule.automation.id.as_str() == id);
+    let saved = match to {
+        Edit::Other(trigger) if !is_known => rule(id, trigger, at),
+        _ if !is_known => return,
+        to => life.edited(id, |automation| match to {
+            Edit::Other(trigger) => automation.trigger = trigger,
+            Edit::Threshold(trigger) if is_alike(&trigger, &automation.trigger) => automation.trigger = trigger,
+            Edit::SwitchedOff => automation.active = false,
+            Edit::SwitchedOn => automation.active = true,
+            _ => automation.name.push('x'),
+        }),
+    };
+    life.save(at, saved, PASS);
+}
+
+fn is_alike(a: &Trigger, b: &Trigger) -> bool {
+    std::mem::discriminant(a) == std::mem::discriminant(b)
+}
+
+fn change(facts: &mut Facts, op: Op, at: Timestamp, today: NaiveDate) {
+    match op {
+        Op::Doses(doses) => {
+            for (ago, logged) in doses {
+                let date = today - TimeDelta::days(ago);
+                if logged { facts.log(date) } else { facts.unlog(date) }
+            }
+        }
+        Op::CheckIn(minutes) => {
+            facts.last_check_in_at = facts.last_check_in_at.max(Some(minute_begun(at) + MINUTE * -(minutes as i32)))
+        }
+        Op::CheckInsDeleted => facts.last_check_in_at = None,
+        Op::DailyLog(ago) => facts.last_daily_log_on = facts.last_daily_log_on.max(Some(today - TimeDelta::days(ago))),
+        Op::Phase(phase, ago) => {
+            facts.phase = Some(PhaseEntry { name: format!("p{phase}"), started_on: today - TimeDelta::days(ago) });
+        }
+        Op::MinDays(days) => facts.phases = phases(days),
+        Op::PerDay(per_day) => facts.schedule.0[0].per_day = per_day,
+        Op::Zone(zone) => facts.zone = ZONES[zone],
+        Op::OffAndOn => facts.is_active = !facts.is_active,
+        Op::BackfilledDoses(_) | Op::Edit(..) | Op::HandOver(_) => unreachable!("not a change of facts"),
+    }
+}
+
+/// The whole minute at or after an instant, when a look sees what comes then.
+pub(super) fn minute_of(at: Timestamp) -> Timestamp {
+    minute_begun(at + TimeDelta::milliseconds(59_999))
+}
+
+fn minute_begun(at: Timestamp) -> Timestamp {
+    Timestamp::from_ms(at.ms().div_euclid(60_000) * 60_000)
+}
