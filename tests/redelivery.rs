@@ -26,8 +26,12 @@ fn retry(endpoint: &Endpoint, delivery: &Value) -> String {
 async fn a_test_looks_like_a_real_event_and_says_that_it_is_none() {
     let place = Place::new().await;
     let (ada, endpoint, settings) = place.coach().await;
-    for (body, expected) in [(json!({}), "new_client"), (json!({ "type": "low_check_in_score" }), "low_check_in_score")]
-    {
+    for (body, expected) in [
+        (json!({}), "new_client"),
+        (json!({ "type": "low_check_in_score" }), "low_check_in_score"),
+        // Nobody subscribes to it: an automation's step would send it.
+        (json!({ "type": "daily_log_inactivity" }), "daily_log_inactivity"),
+    ] {
         let accepted = settings.post(&path(&endpoint, "test"), body).await.expect(202);
         place.world.settle().await;
         let hook = place.receiver.hooks().pop().unwrap();
@@ -40,7 +44,7 @@ async fn a_test_looks_like_a_real_event_and_says_that_it_is_none() {
         assert_eq!((&delivery["id"], &delivery["status"]), (&accepted.body["delivery_id"], &json!("delivered")));
     }
     settings.call("POST", &path(&endpoint, "test")).await.expect(202);
-    settings.post(&path(&endpoint, "test"), json!({ "type": "compliance_drop" })).await.refused_for("type");
+    settings.post(&path(&endpoint, "test"), json!({ "type": "client_created" })).await.refused_for("type");
     settings.post(&path(&endpoint, "test"), json!({ "kind": "x" })).await.refused_for("kind");
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
     settings.post(&path(&endpoint, "test"), json!({})).await.refused(409, "endpoint_disabled");

@@ -23,7 +23,7 @@ pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParamete
 }
 
 /// The client that a path names. What is no id names nobody.
-pub(crate) async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
+async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
     match ClientId::parse(id) {
         Ok(id) => app.clients.get(&id).await,
         Err(_) => Ok(None),

@@ -29,6 +29,7 @@ use store::opportunity::Opportunities;
 use store::outbox::Outbox;
 use store::pipeline::Pipelines;
 use store::record::Records;
+use store::rules::Rules;
 use store::vault::Vault;
 use store::workflow::Workflows;
 use store::workspace::Workspaces;
@@ -49,6 +50,7 @@ pub struct App {
     pipelines: Pipelines,
     workflows: Workflows,
     records: Records,
+    rules: Rules,
     facts: SeenFacts,
     claims: ClaimEraser,
     deliveries: Deliveries,
@@ -74,6 +76,7 @@ impl App {
             pipelines: Pipelines::new(env, &db)?,
             workflows: Workflows::new(env, &db)?,
             records: Records::new(env, &db, &vault, &clients, &outbox)?,
+            rules: Rules::new(env, &db, &workspaces)?,
             facts: SeenFacts::new(env, &db)?,
             claims: ClaimEraser::new(env, &db)?,
             deliveries: Deliveries::new(env, &db, &vault)?,

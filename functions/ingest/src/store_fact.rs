@@ -6,7 +6,7 @@ use domain::time::Timestamp;
 use runtime::BoxError;
 use store::StoreError;
 use store::booking::EventFact;
-use store::client::FeedOutcome;
+use store::client::{FeedOutcome, Telling};
 use store::contact::Merged;
 use store::contact_ref::ContactRef;
 use store::record::Recorded;
@@ -35,6 +35,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
                 app.keys.copy_entitlements(&stored).await?;
+                app.rules.keep_zone(&workspace.coach_id, workspace.time_zone, now).await?;
                 Ok(Stored::Done)
             }
             Saved::Stale => Ok(Stored::Done),
@@ -44,18 +45,18 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             app.workspaces.save_team(team, said_at).await?;
             Ok(Stored::Done)
         }
-        FactBody::ClientSaved(saved) => match app.clients.save(saved, said_at, fact.backfill, now).await? {
+        FactBody::ClientSaved(saved) => match app.clients.save(saved, telling(fact, now)).await? {
             FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
-            within(app, &programme.coach_id, app.workspaces.save_programme(programme, said_at)).await
+            within(app, &programme.coach_id, app.rules.save_programme(programme, said_at, now)).await
         }
         FactBody::AutomationSaved(automation) => {
-            within(app, &automation.coach_id, app.workspaces.save_automation(automation, said_at)).await
+            within(app, &automation.coach_id, app.rules.save_automation(automation, said_at, now)).await
         }
         FactBody::AutomationDeleted(automation, coach) => {
-            within(app, coach, app.workspaces.delete_automation(coach, automation, said_at)).await
+            within(app, coach, app.rules.delete_automation(coach, automation, said_at, now)).await
         }
         FactBody::CalendarSaved(saved) => {
             let coach = &saved.coach_id;
@@ -135,23 +136,21 @@ async fn record(
     happening: &ClientHappening,
     now: Timestamp,
 ) -> Result<Recorded, StoreError> {
-    let (records, said_at, backfill) = (&app.records, fact.occurred_at, fact.backfill);
+    let (records, said_at, said) = (&app.records, fact.occurred_at, telling(fact, now));
     match happening {
-        ClientHappening::CheckInSubmitted(check_in) => {
-            records.submit_check_in(client, check_in, said_at, backfill, now).await
-        }
+        ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, said).await,
         ClientHappening::CheckInReviewed { check_in, reviewed_at } => {
             records.review_check_in(client, check_in, *reviewed_at, said_at).await
         }
-        ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in).await,
-        ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, said_at).await,
-        ClientHappening::DailyLogDeleted(date) => records.delete_daily_log(client, *date, said_at).await,
-        ClientHappening::DoseScheduleSaved(schedule) => records.save_dose_schedule(client, schedule, said_at).await,
-        ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, said_at).await,
-        ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log).await,
-        ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, said_at, backfill, now).await,
+        ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in, said).await,
+        ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, said).await,
+        ClientHappening::DailyLogDeleted(date) => records.delete_daily_log(client, *date, said).await,
+        ClientHappening::DoseScheduleSaved(schedule) => records.save_dose_schedule(client, schedule, said).await,
+        ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, said).await,
+        ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log, said).await,
+        ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, said).await,
         ClientHappening::MessageReceived { message, received_at } => {
-            records.receive_message(client, message, *received_at, backfill, now).await
+            records.receive_message(client, message, *received_at, fact.backfill, now).await
         }
         ClientHappening::Erased => Ok(Recorded::Done),
     }
@@ -199,6 +198,10 @@ async fn erase(app: &App, client: &ClientId, now: Timestamp) -> Result<Stored, B
     }
     futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;
     Ok(Stored::Erased)
+}
+
+fn telling(fact: &Fact, now: Timestamp) -> Telling {
+    Telling { at: fact.occurred_at, backfill: fact.backfill, now }
 }
 
 fn unknown(field: &str, id: &str) -> Stored {

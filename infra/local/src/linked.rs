@@ -57,6 +57,7 @@ pub fn all() -> Functions {
         .with("ingest", event_function!(ingest, SqsEvent))
         .with("relay", event_function!(relay, relay::Event))
         .with("deliver", event_function!(deliver, SqsEvent))
+        .with("sweep", event_function!(sweep, sweep::Event))
 }
 
 struct Http(Router);

@@ -13,6 +13,12 @@ pub use domain::delivery::DeliveryOrder;
 #[error("the queue did not take an order")]
 pub struct QueueError(#[source] Box<dyn std::error::Error + Send + Sync>);
 
+impl QueueError {
+    pub(crate) fn of(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}
+
 /// A message is no order.
 #[derive(Debug, thiserror::Error)]
 #[error("the message is not an order to deliver")]
@@ -39,7 +45,7 @@ impl DeliveryQueue {
         let message = self.client.send_message().queue_url(&self.url).message_body(body);
         let message = message.message_group_id(order.endpoint_id.as_str());
         let delayed = message.delay_seconds(i32::try_from(delay_s).expect("a delay is at most 900 s"));
-        delayed.send().await.map(drop).map_err(|error| QueueError(Box::new(error)))
+        delayed.send().await.map(drop).map_err(QueueError::of)
     }
 }
 

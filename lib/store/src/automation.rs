@@ -1,93 +1,248 @@
-//! Table `workspaces`, automations. pk `COACH#<coach_id>`, sk `AUTOMATION#<automation_id>`: the record and when it was said; of a deleted
-//! one that it was deleted and when, so that nothing older brings it back.
+//! Table `workspaces`, automations. pk `COACH#<coach_id>`, sk `AUTOMATION#<automation_id>`: the record, when it was said and stored, and
+//! what it was before, as long as a client may have been judged by that last; of a deleted one that it was deleted and when, so that
+//! nothing older brings it back.
 //!
-//! 1. `save_automation`   PutItem, unless something newer is stored.
-//! 2. `delete_automation` The same, of a tombstone.
-//! 3. `automations_on`    Query of the partition, consistent: active ones that wait for one of these events, by id.
+//! 1. `automation`           GetItem, consistent.
+//! 2. `put_automation`       Part of the transaction that changes the rules, on what was read.
+//! 3. `automations_on`       Query of the partition, consistent: active ones that wait for one of these events, by id.
+//! 4. `computed_automations` The same: those that a sweep judges, active or not.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
-use domain::event::EventType;
+use domain::event::{ComputedType, EventType};
 use domain::id::{AutomationId, CoachId};
+use domain::sweep::{Former, Rule};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, n, read_failed, s, to_item, write};
-use crate::workspace::{Workspaces, partition};
+use crate::db::{Item, StoreError, from_item, n, putting, read_failed, s, to_item};
+use crate::workspace::{Workspaces, key_of, partition};
 
 const ENTITY: &str = "automation";
 const SORT_PREFIX: &str = "AUTOMATION#";
 /// Pages of a megabyte that are read of a coach's automations: thousands of them.
 const MAX_PAGES: usize = 4;
+/// Most that is kept of what an automation was before. Who edits faster than that loses what came to match between two edits.
+const MAX_FORMER: usize = 10;
 
-#[derive(Serialize, Deserialize)]
-struct Record {
-    pk: String,
-    sk: String,
+/// An automation as stored.
+#[derive(Debug)]
+pub(crate) enum StoredAutomation {
+    Present(Box<Record>),
+    Deleted(Tombstone),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Record {
     automation_id: AutomationId,
     coach_id: CoachId,
+    #[serde(flatten)]
+    present: Revision,
+    /// What it was before, oldest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    former: Vec<Revision>,
+}
+
+/// What an automation was said to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Revision {
     name: String,
     active: bool,
     trigger: Trigger,
     steps: Vec<Step>,
+    /// When it was said, in ms.
     saved_at: i64,
+    /// When it was stored: then, those who matched it already were no news. No two revisions of an automation have the same.
+    stored_at: Timestamp,
 }
 
-#[derive(Serialize)]
-struct Tombstone {
-    pk: String,
-    sk: String,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Tombstone {
     deleted: bool,
     saved_at: i64,
 }
 
-impl Workspaces {
-    /// Stores an automation as the application has it, unless a newer state is stored.
-    pub async fn save_automation(&self, automation: &Automation, said_at: Timestamp) -> Result<(), StoreError> {
-        let record = Record {
-            pk: partition(&automation.coach_id),
-            sk: sort_key(&automation.id),
-            automation_id: automation.id.clone(),
-            coach_id: automation.coach_id.clone(),
+impl StoredAutomation {
+    fn from_item(item: Item) -> Result<Self, StoreError> {
+        if item.contains_key("deleted") {
+            return Ok(Self::Deleted(from_item(ENTITY, item)?));
+        }
+        Ok(Self::Present(Box::new(from_item(ENTITY, item)?)))
+    }
+
+    /// When it was said.
+    pub(crate) fn said_at(&self) -> Timestamp {
+        Timestamp::from_ms(match self {
+            Self::Present(record) => record.present.saved_at,
+            Self::Deleted(tombstone) => tombstone.saved_at,
+        })
+    }
+
+    /// What sets it off; `None` where it is deleted.
+    pub(crate) fn trigger(&self) -> Option<&Trigger> {
+        match self {
+            Self::Present(record) => Some(&record.present.trigger),
+            Self::Deleted(_) => None,
+        }
+    }
+
+    /// Whether it is another once this is said: not where it is newer, and not where it is the same, said once more.
+    pub(crate) fn gives_way_to(&self, to: Option<&Automation>, said_at: Timestamp) -> bool {
+        let is_same = match (self, to) {
+            (Self::Present(record), Some(to)) => record.present.is_of(to),
+            (Self::Deleted(_), None) => true,
+            _ => false,
+        };
+        self.said_at() < said_at || (self.said_at() == said_at && !is_same)
+    }
+
+    /// What it becomes. Of what it was stays what a client may have been judged by last, unless it was switched off since or waited for
+    /// something else: all that ended after every client was judged, at `passed_at`.
+    pub(crate) fn next(
+        found: Option<Self>,
+        to: Option<&Automation>,
+        (said_at, now): (Timestamp, Timestamp),
+        passed_at: Option<Timestamp>,
+    ) -> Self {
+        let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at.ms() }) };
+        let mut former = Vec::new();
+        let mut stored_at = now;
+        if let Some(Self::Present(record)) = found {
+            // It tells one revision from the next, whatever the clocks of two functions say.
+            stored_at = now.max(record.present.stored_at + TimeDelta::milliseconds(1));
+            former = record.former;
+            former.push(record.present);
+        }
+        let ends: Vec<Timestamp> = former.iter().skip(1).map(|next| next.stored_at).chain([stored_at]).collect();
+        let is_over = |at: usize| passed_at.is_some_and(|passed_at| ends[at] < passed_at) || !former[at].is_swept();
+        let over = (0..former.len()).rev().find(|at| is_over(*at)).map_or(0, |at| at + 1);
+        former.drain(..over.max(former.len().saturating_sub(MAX_FORMER)));
+        let present = Revision::new(to, said_at, stored_at);
+        Self::Present(Box::new(Record { automation_id: to.id.clone(), coach_id: to.coach_id.clone(), present, former }))
+    }
+}
+
+impl Revision {
+    fn new(automation: &Automation, said_at: Timestamp, stored_at: Timestamp) -> Self {
+        Self {
             name: automation.name.clone(),
             active: automation.active,
             trigger: automation.trigger.clone(),
             steps: automation.steps.clone(),
             saved_at: said_at.ms(),
-        };
-        self.put_automation(to_item(&record), said_at).await
+            stored_at,
+        }
     }
 
-    /// Deletes an automation, whether or not it has come yet, unless a newer state is stored.
-    pub async fn delete_automation(
+    /// Whether sweeps judge clients by it.
+    fn is_swept(&self) -> bool {
+        self.active && self.trigger.emitted().is_none()
+    }
+
+    fn is_of(&self, automation: &Automation) -> bool {
+        self.name == automation.name
+            && self.active == automation.active
+            && self.trigger == automation.trigger
+            && self.steps == automation.steps
+    }
+
+    fn automation(&self, id: &AutomationId, coach: &CoachId) -> Automation {
+        Automation {
+            id: id.clone(),
+            coach_id: coach.clone(),
+            name: self.name.clone(),
+            active: self.active,
+            trigger: self.trigger.clone(),
+            steps: self.steps.clone(),
+        }
+    }
+}
+
+impl Record {
+    fn automation(&self) -> Automation {
+        self.present.automation(&self.automation_id, &self.coach_id)
+    }
+
+    fn rule(&self) -> Rule {
+        let former = self.former.iter().map(|former| Former {
+            automation: former.automation(&self.automation_id, &self.coach_id),
+            revision: former.stored_at,
+            saved_at: former.stored_at,
+        });
+        Rule {
+            automation: self.automation(),
+            revision: self.present.stored_at,
+            saved_at: self.present.stored_at,
+            former: former.collect(),
+        }
+    }
+}
+
+impl Workspaces {
+    /// A coach's automation.
+    pub(crate) async fn automation(
         &self,
         coach: &CoachId,
         id: &AutomationId,
-        said_at: Timestamp,
-    ) -> Result<(), StoreError> {
-        let tombstone = Tombstone { pk: partition(coach), sk: sort_key(id), deleted: true, saved_at: said_at.ms() };
-        self.put_automation(to_item(&tombstone), said_at).await
+    ) -> Result<Option<StoredAutomation>, StoreError> {
+        let get = self.db().client().get_item().table_name(self.table()).set_key(Some(key(coach, id)));
+        let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let item = get.send().await.map_err(|error| read_failed("GetItem", error))?.item;
+        item.map(StoredAutomation::from_item).transpose()
+    }
+
+    /// Part of a transaction: an automation, where what is stored was said then, or where there is none.
+    pub(crate) fn put_automation(
+        &self,
+        (coach, id): (&CoachId, &AutomationId),
+        next: &StoredAutomation,
+        found_at: Option<Timestamp>,
+    ) -> TransactWriteItem {
+        let mut item = key(coach, id);
+        item.extend(match next {
+            StoredAutomation::Present(record) => to_item(record),
+            StoredAutomation::Deleted(tombstone) => to_item(tombstone),
+        });
+        let put = Put::builder().table_name(self.table()).set_item(Some(item));
+        putting(match found_at {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(at) => put.condition_expression("saved_at = :found").expression_attribute_values(":found", n(at.ms())),
+        })
     }
 
     /// A coach's active automations on these events, in the order of their ids.
     pub async fn automations_on(&self, coach: &CoachId, events: &[EventType]) -> Result<Vec<Automation>, StoreError> {
+        let names: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
+        let mut found = self.automations_of(coach, &names).await?;
+        found.retain(|record| record.present.active);
+        let found: Vec<Automation> = found.iter().map(Record::automation).collect();
+        warn_of_many(coach, events, &found);
+        Ok(found)
+    }
+
+    /// A coach's automations on computed events, inactive ones included, in the order of their ids.
+    pub(crate) async fn computed_automations(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
+        let found = self.automations_of(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
+        Ok(found.iter().map(Record::rule).collect())
+    }
+
+    async fn automations_of(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<Record>, StoreError> {
         let mut found = Vec::new();
         let mut start = None;
         for _ in 0..MAX_PAGES {
             let names: Vec<String> = (0..events.len()).map(|index| format!(":event{index}")).collect();
             let mut query = self.db().client().query().table_name(self.table());
             for (name, event) in names.iter().zip(events) {
-                query = query.expression_attribute_values(name, s(event.as_str()));
+                query = query.expression_attribute_values(name, s(*event));
             }
             let page = query
                 .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                .filter_expression(format!("#active = :true AND #trigger.#event IN ({})", names.join(", ")))
-                .expression_attribute_names("#active", "active")
+                .filter_expression(format!("#trigger.#event IN ({})", names.join(", ")))
                 .expression_attribute_names("#trigger", "trigger")
                 .expression_attribute_names("#event", "event")
                 .expression_attribute_values(":pk", s(partition(coach)))
                 .expression_attribute_values(":prefix", s(SORT_PREFIX))
-                .expression_attribute_values(":true", aws_sdk_dynamodb::types::AttributeValue::Bool(true))
                 .consistent_read(true)
                 .set_exclusive_start_key(start)
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
@@ -95,7 +250,7 @@ impl Workspaces {
                 .await
                 .map_err(|error| read_failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
-                found.push(from_item::<Record>(ENTITY, item)?.automation());
+                found.push(from_item::<Record>(ENTITY, item)?);
             }
             start = page.last_evaluated_key;
             if start.is_none() {
@@ -105,21 +260,7 @@ impl Workspaces {
         if start.is_some() {
             tracing::warn!(coach_id = %coach, "a coach has more automations than are read");
         }
-        warn_of_many(coach, events, &found);
         Ok(found)
-    }
-
-    async fn put_automation(&self, item: Item, said_at: Timestamp) -> Result<(), StoreError> {
-        let written = write("PutItem", || {
-            let put = self.db().client().put_item().table_name(self.table()).set_item(Some(item.clone()));
-            put.condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
-                .expression_attribute_values(":at", n(said_at.ms()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-        });
-        // Refused: what is stored is newer.
-        written.await?;
-        Ok(())
     }
 }
 
@@ -133,19 +274,6 @@ fn warn_of_many(coach: &CoachId, events: &[EventType], found: &[Automation]) {
     }
 }
 
-impl Record {
-    fn automation(self) -> Automation {
-        Automation {
-            id: self.automation_id,
-            coach_id: self.coach_id,
-            name: self.name,
-            active: self.active,
-            trigger: self.trigger,
-            steps: self.steps,
-        }
-    }
-}
-
-fn sort_key(id: &AutomationId) -> String {
-    format!("{SORT_PREFIX}{id}")
+fn key(coach: &CoachId, id: &AutomationId) -> Item {
+    key_of(coach, &format!("{SORT_PREFIX}{id}"))
 }

@@ -24,7 +24,10 @@ pub mod page;
 pub mod pipeline;
 mod programme;
 pub mod record;
+pub mod rules;
+pub mod sweep;
 pub mod vault;
+mod watch;
 pub mod workflow;
 pub mod workspace;
 

@@ -1,33 +1,58 @@
 //! Table `workspaces`, programmes. pk `COACH#<coach_id>`, sk `PROGRAMME#<programme_id>`: the phases, and when they were said.
 //!
-//! 1. `save` UpdateItem, unless something newer is stored.
+//! 1. `programme`     GetItem, consistent.
+//! 2. `put_programme` Part of the transaction that changes the rules, on what was read.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-use domain::programme::Programme;
+use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use domain::id::{CoachId, ProgrammeId};
+use domain::programme::{Programme, ProgrammePhase};
 use domain::time::Timestamp;
+use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, n, s, to_attribute, write};
-use crate::workspace::{Workspaces, partition};
+use crate::db::{Item, StoreError, from_item, n, putting, read_failed, to_item};
+use crate::workspace::{Workspaces, key_of};
+
+/// A programme as stored.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StoredProgramme {
+    pub(crate) phases: Vec<ProgrammePhase>,
+    /// When it was said, in ms.
+    pub(crate) saved_at: i64,
+}
 
 impl Workspaces {
-    /// Stores a programme as the application has it, unless a newer state is stored.
-    pub async fn save_programme(&self, programme: &Programme, said_at: Timestamp) -> Result<(), StoreError> {
-        let key = Item::from([
-            ("pk".to_owned(), s(partition(&programme.coach_id))),
-            ("sk".to_owned(), s(format!("PROGRAMME#{}", programme.programme_id))),
-        ]);
-        let written = write("UpdateItem", || {
-            let update = self.db().client().update_item().table_name(self.table()).set_key(Some(key.clone()));
-            update
-                .update_expression("SET phases = :phases, saved_at = :at")
-                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
-                .expression_attribute_values(":phases", to_attribute(&programme.phases))
-                .expression_attribute_values(":at", n(said_at.ms()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-        });
-        // Refused: what is stored is newer.
-        written.await?;
-        Ok(())
+    /// A coach's programme.
+    pub(crate) async fn programme(
+        &self,
+        coach: &CoachId,
+        id: &ProgrammeId,
+    ) -> Result<Option<StoredProgramme>, StoreError> {
+        let get = self.db().client().get_item().table_name(self.table()).set_key(Some(key(coach, id)));
+        let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let item = get.send().await.map_err(|error| read_failed("GetItem", error))?.item;
+        item.map(|item| from_item("programme", item)).transpose()
     }
+
+    /// Part of a transaction: a programme in the place of the one that was read.
+    pub(crate) fn put_programme(
+        &self,
+        programme: &Programme,
+        said_at: Timestamp,
+        found: Option<&StoredProgramme>,
+    ) -> TransactWriteItem {
+        let stored = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at.ms() };
+        let mut item = key(&programme.coach_id, &programme.programme_id);
+        item.extend(to_item(&stored));
+        let put = Put::builder().table_name(self.table()).set_item(Some(item));
+        putting(match found {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(found) => {
+                put.condition_expression("saved_at = :found").expression_attribute_values(":found", n(found.saved_at))
+            }
+        })
+    }
+}
+
+fn key(coach: &CoachId, id: &ProgrammeId) -> Item {
+    key_of(coach, &format!("PROGRAMME#{id}"))
 }

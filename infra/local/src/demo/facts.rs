@@ -66,6 +66,16 @@ pub(super) fn client(now: DateTime<Utc>) -> Fact {
     said(now, 0, "client.saved", detail)
 }
 
+/// The coach's rule for clients who have gone quiet, with a step that sends it to the endpoint.
+pub(super) fn automation(now: DateTime<Utc>, endpoint_id: &str) -> Fact {
+    let detail = json!({
+        "automation_id": "automation_demo", "coach_id": COACH_ID, "name": "Three days without a log", "active": true,
+        "trigger": { "event": "daily_log_inactivity", "days": 3 },
+        "steps": [{ "kind": "webhook", "endpoint_id": endpoint_id }],
+    });
+    said(now, 0, "automation.saved", detail)
+}
+
 fn dose_log(date: NaiveDate) -> Value {
     json!({ "client_id": CLIENT_ID, "dose_log_id": format!("dose_log_{date}"), "dose_id": DOSE_ID, "date": date })
 }

@@ -68,7 +68,9 @@ pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
             put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
             put_facts(running, [vec![facts::client(now)], crm::records(now)].concat()).await?;
             put_facts(running, [facts::history(now), crm::life(now)].concat()).await?;
-            make(running, base_url).await?
+            let demo = make(running, base_url).await?;
+            put_facts(running, vec![facts::automation(now, &demo.endpoint_id)]).await?;
+            demo
         }
     };
     let text = serde_json::to_string_pretty(&demo).map_err(SeedError::new)?;

@@ -21,6 +21,7 @@ use crate::contact_ref::ContactRef;
 use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
 use crate::held_by::Address;
 use crate::outbox::Content;
+use crate::watch::Watch;
 use crate::workspace::{SeatRefusal, seat_refusal};
 
 /// All that a creation writes.
@@ -119,6 +120,7 @@ impl Clients {
             (Part::Email, email.take(id)),
             (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
             (Part::Other, self.put_if_new(&Record::new(new.client, now, kept, Versions::FIRST))),
+            (Part::Other, self.sweeper.watches().put(&Watch::new(new.client, now))),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
             (Part::Other, self.outbox.put(&fact, new.fact_after)),
         ];

@@ -1,12 +1,12 @@
 //! A client for those who change nothing of it: looked up by id, and held to what it was.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
-use domain::id::ClientId;
+use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
 use super::standing::client_pk;
-use super::{Record, Standing, StoredClient, key};
+use super::{Record, Standing, StoredClient, key, listed_at, page_start};
 use crate::db::{Db, Item, StoreError, checking, from_item, n, read_failed, s};
 
 /// The clients table, to read in.
@@ -51,6 +51,47 @@ impl ClientLookup {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(pk))).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
         Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
+    }
+
+    /// A coach's active clients in the order of the index, at most `limit`, and where they end; `None` at the end of all.
+    pub(crate) async fn active_page(
+        &self,
+        coach: &CoachId,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<(Vec<ClientId>, Option<String>), StoreError> {
+        const PARTITION: &str = "active_owner";
+        let query = self.db.client().query().table_name(&self.table).index_name("active");
+        let page = query
+            .key_condition_expression("#owner = :coach")
+            .expression_attribute_names("#owner", PARTITION)
+            .expression_attribute_values(":coach", s(coach.as_str()))
+            .projection_expression("pk, listed_at")
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(after.map(|listed_at| page_start(coach, PARTITION, listed_at)))
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        let more = page.last_evaluated_key.is_some();
+        let items = page.items.unwrap_or_default();
+        let after = if more { items.last().and_then(listed_at) } else { None };
+        let ids = items.iter().map(|item| {
+            let id = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix("CLIENT#"));
+            let id = id.and_then(|id| ClientId::parse(id).ok());
+            id.ok_or_else(|| StoreError::corrupt("client", "its key has another form"))
+        });
+        Ok((ids.collect::<Result<_, _>>()?, after))
+    }
+
+    /// Part of a transaction: the client has not been erased.
+    pub(crate) fn still_there(&self, id: &ClientId) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&client_pk(id))))
+            .condition_expression("attribute_exists(#owner)")
+            .expression_attribute_names("#owner", "owner");
+        checking(check)
     }
 
     /// Part of a transaction: the client is active, the same coach's, and in the epoch in which the link was made.

@@ -5,30 +5,34 @@
 //! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
 //! 2. `page`       Query `by_owner` or `active`, newest first.
 //! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment ago.
-//! 4. `create`     Transaction: address, record, intake, seats under both caps, lead, outbox, claim.
-//! 5. `set_active` Transaction on the version read: record, counts, outbox.
-//! 6. `save`       Read, then transaction on the version read: record, address, seats and counts, outbox.
+//! 4. `create`     Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
+//! 5. `set_active` Transaction on the versions read: record, watch, counts, outbox.
+//! 6. `save`       Reads, then transaction on the versions read: record, watch, address, seats and counts, outbox.
 //! 7. `erase`      Read, then transaction: everything goes but a tombstone, which later facts find.
 
 mod create;
 mod erase;
 mod feed;
 mod lookup;
+mod ready;
 mod record;
 mod standing;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::client::{Client, ClientListItem};
 use domain::email::EmailKey;
-use domain::id::CoachId;
+use domain::id::{ClientId, CoachId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
+use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
 pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 pub use erase::Erased;
 pub use feed::FeedOutcome;
 pub use lookup::ClientLookup;
+pub(crate) use ready::LastLog;
+pub use ready::Telling;
 pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
@@ -36,6 +40,8 @@ use crate::contact::Contacts;
 use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, stand_back, updating};
 use crate::held_by::Holders;
 use crate::outbox::{Content, Outbox};
+use crate::sweep::Sweeper;
+use crate::watch::{Said, Watch};
 use crate::workspace::Workspaces;
 use record::Record;
 
@@ -59,6 +65,14 @@ pub struct Clients {
     workspaces: Workspaces,
     contacts: Contacts,
     outbox: Outbox,
+    sweeper: Sweeper,
+}
+
+/// A client that was read to be changed, with what is watched of it.
+#[derive(Debug)]
+pub struct WatchedClient {
+    stored: StoredClient,
+    watch: Option<Watch>,
 }
 
 impl Clients {
@@ -77,6 +91,7 @@ impl Clients {
             workspaces: workspaces.clone(),
             contacts: contacts.clone(),
             outbox: outbox.clone(),
+            sweeper: Sweeper::new(env, db, workspaces, outbox)?,
         })
     }
 
@@ -131,22 +146,31 @@ impl Clients {
         Ok(clients)
     }
 
+    /// The client with that id, to be changed, whoever owns it.
+    pub async fn watched(&self, id: &ClientId) -> Result<Option<WatchedClient>, StoreError> {
+        let (found, watch) = try_join(self.get(id), self.sweeper.watches().get(id)).await?;
+        Ok(found.map(|stored| WatchedClient { stored, watch }))
+    }
+
     /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
     /// when it was said: what the application said before is older.
     pub async fn set_active(
         &self,
         coach: &CoachId,
-        found: Option<StoredClient>,
+        found: Option<WatchedClient>,
         is_active: bool,
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
         let mut found = found;
+        let telling = Telling { at: now, backfill: false, now };
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Some(StoredClient { mut client, version, .. }) = found.filter(|found| found.client.coach_id == *coach)
+            let Some(WatchedClient { stored, watch }) = found.filter(|found| found.stored.client.coach_id == *coach)
             else {
                 return Ok(None);
             };
+            let StoredClient { mut client, version, .. } = stored;
+            let id = client.id.clone();
             let mut writes = Vec::new();
             if client.is_active == is_active {
                 writes.push(self.confirmation(&client, version, now));
@@ -156,13 +180,40 @@ impl Clients {
                 writes.push(self.activation(&client, version, now));
                 writes.push(self.workspaces.count_active(coach, if is_active { 1 } else { -1 }));
                 writes.push(self.outbox.put(&fact, now));
+                let Some(watch) = self.activation_of_watch(&client, watch, telling, round).await? else {
+                    found = self.watched(&id).await?;
+                    continue;
+                };
+                writes.extend(watch);
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Some(client));
             }
-            found = self.get(&client.id).await?;
+            found = self.watched(&id).await?;
         }
         Err(StoreError::kept_changing("the client"))
+    }
+
+    /// What becomes of a client's watch with its flag; `None` where something was to be told first. As a rule nothing is, which the
+    /// transaction itself checks at first: the coach's watch is read only once it has been refused.
+    async fn activation_of_watch(
+        &self,
+        client: &Client,
+        watch: Option<Watch>,
+        telling: Telling,
+        round: u32,
+    ) -> Result<Option<Vec<TransactWriteItem>>, StoreError> {
+        let watches = self.sweeper.watches();
+        let mut watch = watch.unwrap_or_else(|| Watch::new(client, telling.now));
+        let nothing_is_due = client.is_active || !watch.states().comes_first(telling.now, None, false);
+        if round > 0 || !nothing_is_due {
+            let watched = self.caught_up(&client.id, watch, telling).await?;
+            return Ok(watched.map(|mut watched| watched.follow(client).into_iter().collect()));
+        }
+        let judged_at = watch.states().at;
+        watch.follow(client, Said { now: telling.now, backfill: false, is_watched: true });
+        let unchanged_rules = (!client.is_active).then(|| watches.unchanged_rules(&client.coach_id, judged_at));
+        Ok(Some([Some(watches.put(&watch)), unchanged_rules].into_iter().flatten().collect()))
     }
 
     fn confirmation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {

@@ -74,12 +74,7 @@ impl Clients {
 
     /// Part of a transaction: the client has not been erased.
     pub(crate) fn still_there(&self, id: &ClientId) -> TransactWriteItem {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&client_pk(id))))
-            .condition_expression("attribute_exists(#owner)")
-            .expression_attribute_names("#owner", "owner");
-        checking(check)
+        self.lookup.still_there(id)
     }
 
     /// Part of a transaction: the client is as it was read.
@@ -106,17 +101,20 @@ impl Clients {
         })
     }
 
-    /// Part of a transaction: the client as it was read has come to a phase, as was said at `said_at`. What is stored may be newer.
+    /// Part of a transaction: the client as it was read has come to a phase, as was said at `said_at`. What is stored may be newer. The
+    /// client as it is then.
     pub(crate) fn set_phase(
         &self,
         found: &StoredClient,
         phase: &str,
         started_on: NaiveDate,
         said_at: Timestamp,
-    ) -> TransactWriteItem {
+    ) -> (TransactWriteItem, Client) {
         if found.phase_said_at > said_at.ms() {
-            return self.unchanged(found);
+            return (self.unchanged(found), found.client.clone());
         }
+        let mut client = found.client.clone();
+        (client.phase.current, client.phase.started_on) = (Some(phase.to_owned()), Some(started_on));
         let set =
             "SET current_phase = :phase, phase_started_on = :started_on, phase_set_at = :said_at ADD version :one";
         let update = self
@@ -125,7 +123,7 @@ impl Clients {
             .expression_attribute_values(":phase", s(phase))
             .expression_attribute_values(":started_on", s(started_on.to_string()))
             .expression_attribute_values(":said_at", n(said_at.ms()));
-        updating(update)
+        (updating(update), client)
     }
 
     fn update_of(&self, found: &StoredClient) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {

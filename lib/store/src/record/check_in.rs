@@ -12,8 +12,7 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
-use crate::client::Standing;
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
 use crate::db::{Item, StoreError, Transacted, b, from_item, n, putting, read_failed, s, stand_back, to_item};
 
 const ENTITY: &str = "check-in";
@@ -66,7 +65,6 @@ impl Record {
 
 /// What a change of a check-in starts from.
 struct Found {
-    standing: Standing,
     record: Record,
     grades: Grades,
     grades_version: u64,
@@ -108,18 +106,19 @@ impl Records {
         &self,
         client_id: &ClientId,
         check_in: &CheckInSubmitted,
-        said_at: Timestamp,
-        backfill: bool,
-        now: Timestamp,
+        said: Telling,
     ) -> Result<Recorded, StoreError> {
+        let Telling { at: said_at, backfill, now } = said;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let found = self.find(client_id, &check_in.check_in).await?;
-            let Found { standing, record, mut grades, grades_version } = found;
-            let stored = match known(standing) {
-                Ok(stored) => stored,
+            let (ready, found) =
+                try_join(self.clients.ready(client_id, said), self.find(client_id, &check_in.check_in)).await?;
+            let Found { record, mut grades, grades_version } = found;
+            let mut ready = match known(ready) {
+                Ok(ready) => ready,
                 Err(outcome) => return Ok(outcome),
             };
+            let stored = ready.stored.clone();
             let client = &stored.client;
             if record.deleted || record.submission_said_at.is_some_and(|at| at > said_at.ms()) {
                 return Ok(Recorded::Done);
@@ -138,6 +137,7 @@ impl Records {
                 ..record
             })];
             writes.push(self.clients.set_latest_check_in(&stored, latest));
+            writes.extend(ready.follow(&Client { latest_check_in_at: latest, ..client.clone() }));
             if !check_in.grades.is_empty() {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
@@ -162,7 +162,8 @@ impl Records {
     ) -> Result<Recorded, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Found { standing, record, .. } = self.find(client_id, check_in).await?;
+            let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
+            let (standing, Found { record, .. }) = found;
             if let Err(outcome) = known(standing) {
                 return Ok(outcome);
             }
@@ -179,18 +180,26 @@ impl Records {
     }
 
     /// Removes a check-in for good, whether or not it has come yet.
-    pub async fn delete_check_in(&self, client_id: &ClientId, check_in: &CheckInId) -> Result<Recorded, StoreError> {
+    pub async fn delete_check_in(
+        &self,
+        client_id: &ClientId,
+        check_in: &CheckInId,
+        said: Telling,
+    ) -> Result<Recorded, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Found { standing, record, mut grades, grades_version } = self.find(client_id, check_in).await?;
-            let stored = match known(standing) {
+            let (ready, found) = try_join(self.clients.ready(client_id, said), self.find(client_id, check_in)).await?;
+            let Found { record, mut grades, grades_version } = found;
+            let mut ready = match known(ready) {
                 Ok(_) if record.deleted => return Ok(Recorded::Done),
-                Ok(stored) => stored,
+                Ok(ready) => ready,
                 Err(outcome) => return Ok(outcome),
             };
+            let stored = ready.stored.clone();
             let latest = self.latest_with(&stored.client, &record, None).await?;
             let mut writes = vec![self.put_check_in(record.tombstone(client_id))];
             writes.push(self.clients.set_latest_check_in(&stored, latest));
+            writes.extend(ready.follow(&Client { latest_check_in_at: latest, ..stored.client.clone() }));
             if grades_version > 0 {
                 grades.forget(check_in);
                 writes.push(self.put_grades(client_id, &grades, grades_version));
@@ -205,8 +214,7 @@ impl Records {
     async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {
         let own = sk(check_in);
         let keys = vec![key(client, &own), key(client, GRADES)];
-        let (standing, items) = try_join(self.clients.standing(client), self.db.read(&self.table, keys)).await?;
-        let mut items = items;
+        let mut items = self.db.read(&self.table, keys).await?;
         let record = match take(&mut items, &own) {
             Some(item) => from_item(ENTITY, item)?,
             None => Record::new(client, check_in),
@@ -215,7 +223,7 @@ impl Records {
             Some(item) => self.open_grades(client, item)?,
             None => (Grades::default(), 0),
         };
-        Ok(Found { standing, record, grades, grades_version })
+        Ok(Found { record, grades, grades_version })
     }
 
     /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one itself goes

@@ -9,9 +9,11 @@ use domain::daily_log::DateRange;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 
-use super::{RecordReader, Recorded, Records, key, known, partition};
-use crate::db::{Item, StoreError, n, read_failed, s, write};
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition};
+use crate::client::LastLog;
+use crate::db::{Item, StoreError, n, read_failed, s, stand_back, write};
 
+const SORT_PREFIX: &str = "LOGS#";
 /// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
 const FEW_DATES_A_YEAR: u32 = 183;
 
@@ -77,9 +79,9 @@ impl Records {
         &self,
         client: &ClientId,
         date: NaiveDate,
-        said_at: Timestamp,
+        said: Telling,
     ) -> Result<Recorded, StoreError> {
-        self.say_of_date(client, date, said_at, true).await
+        self.say_of_date(client, date, said, true).await
     }
 
     /// Notes that a date's log was deleted.
@@ -87,21 +89,61 @@ impl Records {
         &self,
         client: &ClientId,
         date: NaiveDate,
-        said_at: Timestamp,
+        said: Telling,
     ) -> Result<Recorded, StoreError> {
-        self.say_of_date(client, date, said_at, false).await
+        self.say_of_date(client, date, said, false).await
     }
 
+    /// First the date, then the client's watch, which has the last one: a year's item is large to be in a transaction. Whoever dies in
+    /// between says it again.
+    ///
+    /// A date before the last one leaves the watch alone. Otherwise the last date is read back and stored, and unless nobody can have
+    /// been at it meanwhile read once more.
     async fn say_of_date(
+        &self,
+        client: &ClientId,
+        date: NaiveDate,
+        said: Telling,
+        logged: bool,
+    ) -> Result<Recorded, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let mut ready = match known(self.clients.ready(client, said).await?) {
+                Ok(ready) => ready,
+                Err(outcome) => return Ok(outcome),
+            };
+            let stored = ready.last_daily_log_on();
+            if round == 0 {
+                self.write_date(client, date, said.at, logged).await?;
+                let is_earlier = |last: Option<NaiveDate>| last.is_some_and(|last| date < last);
+                if is_earlier(stored) && is_earlier(self.clients.last_daily_log_on(client).await?) {
+                    return Ok(Recorded::Done);
+                }
+            }
+            let last = self.last_date(client).await?;
+            if round > 0 && last == stored {
+                return Ok(Recorded::Done);
+            }
+            let is_final = match ready.log_daily(last).await? {
+                LastLog::Lost => false,
+                // A date before it may have come that left the watch alone, or it may have been deleted.
+                LastLog::Raised => self.last_date(client).await? == last,
+                LastLog::Stored => last >= stored || self.last_date(client).await? == last,
+            };
+            if is_final {
+                return Ok(Recorded::Done);
+            }
+        }
+        Err(StoreError::kept_changing("the client"))
+    }
+
+    async fn write_date(
         &self,
         client: &ClientId,
         date: NaiveDate,
         said_at: Timestamp,
         logged: bool,
-    ) -> Result<Recorded, StoreError> {
-        if let Err(outcome) = known(self.clients.standing(client).await?) {
-            return Ok(outcome);
-        }
+    ) -> Result<(), StoreError> {
         // A time before 1970 has no sign to spare: it counts as the beginning of time.
         let at = said_at.ms().max(1);
         let written = write("UpdateItem", || {
@@ -119,19 +161,41 @@ impl Records {
         });
         // Refused: something later was said of the date.
         written.await?;
-        Ok(Recorded::Done)
+        Ok(())
+    }
+
+    /// The last date that is logged, of whatever year.
+    async fn last_date(&self, client: &ClientId) -> Result<Option<NaiveDate>, StoreError> {
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
+        let query = query
+            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+            .expression_attribute_values(":pk", s(partition(client)))
+            .expression_attribute_values(":prefix", s(SORT_PREFIX));
+        let mut start = None;
+        loop {
+            // Years whose every log was deleted are few.
+            let page = query.clone().limit(1).set_exclusive_start_key(start);
+            let page = page.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+            let page = page.map_err(|error| read_failed("Query", error))?;
+            let dates = page.items.unwrap_or_default().iter().map(dates_of).collect::<Result<Vec<_>, _>>()?;
+            let last = dates.into_iter().flatten().max();
+            start = page.last_evaluated_key;
+            if last.is_some() || start.is_none() {
+                return Ok(last);
+            }
+        }
     }
 }
 
 fn sk(year: i32) -> String {
-    format!("LOGS#{year:04}")
+    format!("{SORT_PREFIX}{year:04}")
 }
 
 /// The dates of a year's item that are logged.
 fn dates_of(item: &HashMap<String, AttributeValue>) -> Result<Vec<NaiveDate>, StoreError> {
     let corrupt = || StoreError::corrupt("year of daily logs", "its key has another form");
     let year =
-        item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.strip_prefix("LOGS#")).ok_or_else(corrupt)?;
+        item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.strip_prefix(SORT_PREFIX)).ok_or_else(corrupt)?;
     let date = |name: &str| NaiveDate::parse_from_str(&format!("{year}{}", name.strip_prefix('d')?), "%Y%m%d").ok();
     let logged = item.iter().filter(|(_, said)| said.as_n().is_ok_and(|said| !said.starts_with('-')));
     Ok(logged.filter_map(|(name, _)| date(name)).collect())

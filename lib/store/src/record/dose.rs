@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, TransactWriteItem};
 use chrono::NaiveDate;
 use domain::compliance::Window;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
@@ -12,13 +12,12 @@ use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
-use crate::db::{
-    Item, StoreError, Transacted, b, deleting, from_item, n, read_failed, s, stand_back, to_attribute, to_item, write,
-};
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
+use crate::db::{Item, StoreError, Transacted, b, from_item, n, read_failed, s, stand_back, to_item};
 
+/// What the sort keys of doses begin with: months, then the schedule.
+pub(crate) const DOSES_PREFIX: &str = "DOSES#";
 const SCHEDULE: &str = "DOSES#SCHEDULE";
-const PREFIX: &str = "DOSES#";
 
 /// What compliance is computed from.
 #[derive(Debug, Default)]
@@ -26,6 +25,15 @@ pub struct Doses {
     pub schedule: DoseSchedule,
     /// At least the window's months, and the last month with a log.
     pub logged: DosesLogged,
+}
+
+impl Doses {
+    /// What these items of a client hold.
+    pub(crate) fn of(items: Vec<Item>) -> Result<Self, StoreError> {
+        let mut doses = Self::default();
+        items.into_iter().try_for_each(|item| read_into(&mut doses, item))?;
+        Ok(doses)
+    }
 }
 
 /// A log, or what is left of one that was deleted.
@@ -42,6 +50,17 @@ struct Log {
     said_at: Option<i64>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
+    version: u64,
+}
+
+/// What a client is to take.
+#[derive(Serialize, Deserialize)]
+struct Schedule {
+    pk: String,
+    sk: String,
+    doses: DoseSchedule,
+    /// When it was said, in ms.
+    saved_at: i64,
     version: u64,
 }
 
@@ -63,7 +82,7 @@ impl RecordReader {
             let page = query
                 .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
                 .expression_attribute_values(":pk", s(partition(client)))
-                .expression_attribute_values(":prefix", s(PREFIX))
+                .expression_attribute_values(":prefix", s(DOSES_PREFIX))
                 .set_exclusive_start_key(start)
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
@@ -86,14 +105,10 @@ impl RecordReader {
 fn read_into(doses: &mut Doses, item: Item) -> Result<(), StoreError> {
     let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).cloned().unwrap_or_default();
     if sk == SCHEDULE {
-        #[derive(Deserialize)]
-        struct Stored {
-            doses: DoseSchedule,
-        }
-        doses.schedule = from_item::<Stored>("dose schedule", item)?.doses;
+        doses.schedule = from_item::<Schedule>("dose schedule", item)?.doses;
         return Ok(());
     }
-    let month = sk.strip_prefix(PREFIX).and_then(Month::parse);
+    let month = sk.strip_prefix(DOSES_PREFIX).and_then(Month::parse);
     let month = month.ok_or_else(|| StoreError::corrupt("month of doses", "its key has another form"))?;
     doses.logged.0.insert(month, read_month(&item)?.0);
     Ok(())
@@ -105,23 +120,36 @@ impl Records {
         &self,
         client: &ClientId,
         schedule: &DoseSchedule,
-        said_at: Timestamp,
+        said: Telling,
     ) -> Result<Recorded, StoreError> {
-        if let Err(outcome) = known(self.clients.standing(client).await?) {
-            return Ok(outcome);
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let mut ready = match known(self.clients.ready(client, said).await?) {
+                Ok(ready) => ready,
+                Err(outcome) => return Ok(outcome),
+            };
+            let mut items = self.db.read(&self.table, vec![key(client, SCHEDULE)]).await?;
+            let found = take(&mut items, SCHEDULE).map(|item| from_item::<Schedule>("dose schedule", item));
+            let found = found.transpose()?;
+            if found.as_ref().is_some_and(|found| found.saved_at > said.at.ms()) {
+                return Ok(Recorded::Done);
+            }
+            let version = found.map_or(0, |found| found.version);
+            let next = Schedule {
+                pk: partition(client),
+                sk: SCHEDULE.to_owned(),
+                doses: schedule.clone(),
+                saved_at: said.at.ms(),
+                version: version + 1,
+            };
+            let watch = ready.change_doses([(SCHEDULE.to_owned(), next.version)].into());
+            let mut writes = vec![self.put_version(to_item(&next), version), self.clients.still_there(client)];
+            writes.extend(watch);
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return Ok(Recorded::Done);
+            }
         }
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(client, SCHEDULE)));
-            update
-                .update_expression("SET doses = :doses, saved_at = :at")
-                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
-                .expression_attribute_values(":doses", to_attribute(schedule))
-                .expression_attribute_values(":at", n(said_at.ms()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-        });
-        written.await?;
-        Ok(Recorded::Done)
+        Err(StoreError::kept_changing("the dose schedule"))
     }
 
     /// Stores a log. Said again it counts once; said differently, what was said last counts.
@@ -129,27 +157,32 @@ impl Records {
         &self,
         client: &ClientId,
         logged: &DoseLogged,
-        said_at: Timestamp,
+        said: Telling,
     ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
-            let newer = found.said_at.is_some_and(|at| at > said_at.ms());
+            let newer = found.said_at.is_some_and(|at| at > said.at.ms());
             let same = found.dose.as_ref() == Some(&logged.dose) && found.date == Some(logged.date);
             if found.deleted || newer || same {
                 return None;
             }
             let (dose, date) = (Some(logged.dose.clone()), Some(logged.date));
-            Some(Log { dose, date, said_at: Some(said_at.ms()), ..found.clone() })
+            Some(Log { dose, date, said_at: Some(said.at.ms()), ..found.clone() })
         };
-        self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), change).await
+        self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), said, change).await
     }
 
     /// Deletes a log for good.
-    pub async fn delete_dose_log(&self, client: &ClientId, log: &DoseLogId) -> Result<Recorded, StoreError> {
+    pub async fn delete_dose_log(
+        &self,
+        client: &ClientId,
+        log: &DoseLogId,
+        said: Telling,
+    ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
             let tombstone = Log { deleted: true, dose: None, date: None, said_at: None, ..found.clone() };
             (!found.deleted).then_some(tombstone)
         };
-        self.change_log(client, log, None, change).await
+        self.change_log(client, log, None, said, change).await
     }
 
     /// Writes what `change` makes of a log, and moves the counts of the months that it leaves and enters.
@@ -158,6 +191,7 @@ impl Records {
         client: &ClientId,
         id: &DoseLogId,
         expected: Option<Month>,
+        said: Telling,
         change: impl Fn(&Log) -> Option<Log>,
     ) -> Result<Recorded, StoreError> {
         for round in 0..MAX_ROUNDS {
@@ -165,11 +199,12 @@ impl Records {
             let log_sk = format!("DOSELOG#{id}");
             let mut keys = vec![key(client, &log_sk)];
             keys.extend(expected.map(|month| key(client, &month_sk(month))));
-            let read = self.db.read(&self.table, keys);
-            let (standing, mut items) = futures::future::try_join(self.clients.standing(client), read).await?;
-            if let Err(outcome) = known(standing) {
-                return Ok(outcome);
-            }
+            let mut ready = match known(self.clients.ready(client, said).await?) {
+                Ok(ready) => ready,
+                Err(outcome) => return Ok(outcome),
+            };
+            // Right before it is written: of many logs of a month that are told at once, one at a time goes through.
+            let mut items = self.db.read(&self.table, keys).await?;
             let found: Log = match take(&mut items, &log_sk) {
                 Some(item) => from_item("dose log", item)?,
                 None => Log {
@@ -183,8 +218,11 @@ impl Records {
                 },
             };
             let Some(changed) = change(&found) else { return Ok(Recorded::Done) };
-            let mut writes = self.month_writes(client, &found, &changed, items).await?;
+            let (mut writes, versions) = self.month_writes(client, &found, &changed, items).await?;
             let version = found.version;
+            if !versions.is_empty() {
+                writes.extend(ready.change_doses(versions));
+            }
             writes.push(self.put_version(to_item(&Log { version: version + 1, ..changed }), version));
             writes.push(self.clients.still_there(client));
             if let Transacted::Done = self.db.transact(&writes).await? {
@@ -194,14 +232,14 @@ impl Records {
         Err(StoreError::kept_changing("the dose log"))
     }
 
-    /// Writes of the months that a log leaves and enters. `items`: months that have been read.
+    /// Writes of the months that a log leaves and enters, and the versions that they come to. `items`: months that have been read.
     async fn month_writes(
         &self,
         client: &ClientId,
         from: &Log,
         to: &Log,
         mut items: Vec<Item>,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+    ) -> Result<(Vec<TransactWriteItem>, BTreeMap<String, u64>), StoreError> {
         let months: BTreeSet<Month> = [from, to].into_iter().filter_map(|log| log.date).map(Month::of).collect();
         let mut stored: BTreeMap<Month, StoredMonth> = BTreeMap::new();
         for month in months {
@@ -219,27 +257,23 @@ impl Records {
                 if add { month.add(dose, date) } else { month.remove(dose, date) }
             }
         }
-        Ok(stored.iter().filter_map(|(month, stored)| self.month_write(client, *month, stored)).collect())
+        let versions = stored.iter().map(|(month, stored)| (month_sk(*month), stored.1 + 1)).collect();
+        let writes = stored.iter().map(|(month, stored)| self.month_write(client, *month, stored));
+        Ok((writes.collect(), versions))
     }
 
-    /// Nothing to write where there was nothing and is nothing.
-    fn month_write(&self, client: &ClientId, month: Month, stored: &StoredMonth) -> Option<TransactWriteItem> {
-        let (counts, version) = stored;
+    /// A month without logs stays, so that its version only goes up.
+    fn month_write(&self, client: &ClientId, month: Month, (counts, version): &StoredMonth) -> TransactWriteItem {
+        let counts = counts.to_bytes().map(|(dose, bytes)| (dose.as_str().to_owned(), b(bytes)));
         let mut item = key(client, &month_sk(month));
-        if !counts.is_empty() {
-            let counts = counts.to_bytes().map(|(dose, bytes)| (dose.as_str().to_owned(), b(bytes)));
-            item.insert("counts".to_owned(), AttributeValue::M(counts.collect()));
-            item.insert("version".to_owned(), n(version + 1));
-            return Some(self.put_version(item, *version));
-        }
-        let delete = Delete::builder().table_name(&self.table).set_key(Some(item));
-        let delete = delete.condition_expression("version = :version");
-        (*version > 0).then(|| deleting(delete.expression_attribute_values(":version", n(version))))
+        item.insert("counts".to_owned(), AttributeValue::M(counts.collect()));
+        item.insert("version".to_owned(), n(version + 1));
+        self.put_version(item, *version)
     }
 }
 
 fn month_sk(month: Month) -> String {
-    format!("{PREFIX}{month}")
+    format!("{DOSES_PREFIX}{month}")
 }
 
 fn read_month(item: &Item) -> Result<StoredMonth, StoreError> {

@@ -4,6 +4,7 @@
 //! sk `LOGS#<yyyy>`: the daily log's dates of a year, an attribute `d<mmdd>` each: when it was said, in ms, negative for a deletion.
 //! sk `DOSES#<yyyy-mm>`: how often each dose was logged on each day of a month. sk `DOSES#SCHEDULE`: what is to be taken.
 //! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
+//! sk `DOSES_WATCH`: module `watch`.
 //! sk `SEEN#<fact or message>`: something that was told once. Kept for 14 days.
 //!
 //! 1. `check_ins`   Query `by_time`, newest first.
@@ -26,15 +27,16 @@ use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
+pub(crate) use dose::DOSES_PREFIX;
 pub use dose::Doses;
 
-use crate::client::{Clients, Standing, StoredClient};
+use crate::client::{Clients, Standing, Telling};
 use crate::db::{Db, Item, StoreError, n, putting, read_failed, s};
 use crate::outbox::Outbox;
 use crate::vault::Vault;
 
 /// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 16;
+const MAX_ROUNDS: u32 = 24;
 /// How long it is remembered that something was told.
 const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
 /// Items that one BatchWriteItem takes.
@@ -144,7 +146,7 @@ impl Records {
 }
 
 /// The client, or what there is to say where it is not known.
-fn known(standing: Standing) -> Result<StoredClient, Recorded> {
+fn known<T>(standing: Standing<T>) -> Result<T, Recorded> {
     match standing {
         Standing::Known(stored) => Ok(stored),
         Standing::Unknown => Err(Recorded::UnknownClient),

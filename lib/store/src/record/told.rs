@@ -9,7 +9,7 @@ use domain::id::{ClientId, MessageId};
 use domain::time::Timestamp;
 use futures::future::try_join;
 
-use super::{MAX_ROUNDS, Recorded, Records, known};
+use super::{MAX_ROUNDS, Recorded, Records, Telling, known};
 use crate::db::{StoreError, Transacted, refused_at, stand_back};
 
 impl Records {
@@ -18,23 +18,24 @@ impl Records {
         &self,
         client_id: &ClientId,
         advance: &PhaseAdvance,
-        said_at: Timestamp,
-        backfill: bool,
-        now: Timestamp,
+        said: Telling,
     ) -> Result<Recorded, StoreError> {
+        let Telling { at: said_at, backfill, now } = said;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let stored = match known(self.clients.standing(client_id).await?) {
-                Ok(stored) => stored,
+            let mut ready = match known(self.clients.ready(client_id, said).await?) {
+                Ok(ready) => ready,
                 Err(outcome) => return Ok(outcome),
             };
+            let stored = ready.stored.clone();
             let client = &stored.client;
             let automations = self.automations(client, EventType::PhaseAdvanced, backfill);
             let (zone, automations) = try_join(self.clients.time_zone_of(client), automations).await?;
             let started_on = advance.advanced_at.utc().with_timezone(&zone).date_naive();
-            let phase = self.clients.set_phase(&stored, &advance.to_phase, started_on, said_at);
+            let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, said_at);
             let event = Event::phase_advanced(client, advance);
             let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
+            writes.extend(ready.follow(&changed));
             writes.extend(self.tell(backfill, event, &automations, now));
             match self.db.transact(&writes).await? {
                 Transacted::Done => return Ok(Recorded::Done),

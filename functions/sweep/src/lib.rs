@@ -1,0 +1,77 @@
+//! The sweep: tells of clients that have come to match an automation on a computed event.
+//!
+//! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each shard with
+//! somebody who is due. A message's call goes through its shard. It has a time, and where that does not suffice sends the message anew.
+//! Whoever is not reached, or fails, stays due: the next call finds them. What is written is one transaction for each client.
+
+mod event;
+mod pass;
+mod shard;
+
+use std::sync::Arc;
+
+use domain::time::Timestamp;
+use futures::future::try_join_all;
+use outbound::sweep::{ShardOrder, SweepQueue};
+use runtime::{BoxError, Clock, Environment, error_chain};
+use store::Db;
+use store::outbox::Outbox;
+use store::sweep::{SHARDS, Sweeper};
+use store::vault::Vault;
+use store::workspace::Workspaces;
+
+pub use event::{Event, Scheduled};
+
+/// A started sweep.
+pub struct App {
+    clock: Arc<dyn Clock>,
+    sweeper: Sweeper,
+    queue: SweepQueue,
+}
+
+impl App {
+    /// Connects to everything that the sweep uses.
+    pub async fn new(env: &Environment) -> Result<Self, BoxError> {
+        let db = Db::new(env);
+        let vault = Vault::open(env).await?;
+        let workspaces = Workspaces::new(env, &db)?;
+        let outbox = Outbox::new(env, &db, &vault)?;
+        Ok(Self {
+            clock: env.clock(),
+            sweeper: Sweeper::new(env, &db, &workspaces, &outbox)?,
+            queue: SweepQueue::new(env)?,
+        })
+    }
+
+    /// Handles the schedule's call, or goes through the shards that messages name.
+    pub async fn handle(&self, event: Event) -> Result<(), BoxError> {
+        match event {
+            Event::Scheduled(_) => self.look().await,
+            Event::Shards(batch) => {
+                for message in batch.records {
+                    // A message that is no order would come back to no end.
+                    match ShardOrder::read(message.body.as_deref().unwrap_or_default()) {
+                        Ok(order) => self.sweep(order.shard).await?,
+                        Err(error) => tracing::error!(error = error_chain(&error), "a message names no shard"),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Finds the shards with somebody who is due, and has them gone through.
+    async fn look(&self) -> Result<(), BoxError> {
+        let now = self.now();
+        let oldest = try_join_all((0..SHARDS).map(|shard| self.sweeper.oldest_due(shard, now))).await?;
+        let lag_s = oldest.iter().flatten().min().map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
+        tracing::info!(target: runtime::METRIC, name = "sweep_lag_s", value = lag_s);
+        let with_due = (0..SHARDS).zip(&oldest).filter(|(_, since)| since.is_some());
+        try_join_all(with_due.map(|(shard, _)| self.queue.send(ShardOrder { shard }))).await?;
+        Ok(())
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::new(self.clock.now())
+    }
+}

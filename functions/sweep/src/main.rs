@@ -1,0 +1,13 @@
+//! The sweep as an AWS Lambda function.
+
+use lambda_runtime::{LambdaEvent, service_fn};
+use runtime::{BoxError, Environment};
+use sweep::{App, Event};
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), BoxError> {
+    let env = Environment::from_process()?;
+    runtime::log_json(env.config());
+    let app = &App::new(&env).await?;
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event.payload))).await
+}

@@ -1,0 +1,41 @@
+//! The queue of shards that a sweep is to go through.
+
+use aws_sdk_sqs::Client;
+use runtime::{BoxError, Environment};
+use serde::{Deserialize, Serialize};
+
+use crate::queue::QueueError;
+
+/// A shard of the due index, to be gone through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardOrder {
+    pub shard: u8,
+}
+
+impl ShardOrder {
+    /// The order that a message's body holds.
+    pub fn read(body: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(body)
+    }
+}
+
+/// The queue itself.
+#[derive(Clone)]
+pub struct SweepQueue {
+    client: Client,
+    url: String,
+}
+
+impl SweepQueue {
+    /// The queue whose URL is in `SWEEP_QUEUE_URL`.
+    pub fn new(env: &Environment) -> Result<Self, BoxError> {
+        Ok(Self { client: Client::new(env.sdk()), url: env.config().get("SWEEP_QUEUE_URL")?.to_owned() })
+    }
+
+    /// Has a shard gone through.
+    pub async fn send(&self, order: ShardOrder) -> Result<(), QueueError> {
+        let body = serde_json::to_string(&order).expect("an order converts to JSON");
+        let sent = self.client.send_message().queue_url(&self.url).message_body(body).send().await;
+        sent.map(drop).map_err(QueueError::of)
+    }
+}

@@ -1,0 +1,146 @@
+//! What a coach's clients are judged by: automations on computed events, programmes, the time zone. A change of any of it and the note
+//! of the change on the coach's watch, which makes the sweep pass over the clients, are one transaction.
+//!
+//! 1. `of`, `phases`, `zone`  Reads of modules `automation`, `programme`, `workspace`.
+//! 2. `save_automation`, `delete_automation`  Reads, then transaction: automation, coach's watch.
+//! 3. `save_programme`  The same of a programme.
+//! 4. `keep_zone`  GetItem, and PutItem of the coach's watch where the zone is another.
+
+use chrono_tz::Tz;
+use domain::automation::Automation;
+use domain::id::{AutomationId, CoachId, ProgrammeId};
+use domain::programme::{Programme, ProgrammePhase};
+use domain::sweep::Rule;
+use domain::time::Timestamp;
+use futures::future::try_join;
+use runtime::{BoxError, Environment};
+
+use crate::automation::StoredAutomation;
+use crate::db::{Db, MAX_ROUNDS, StoreError, stand_back};
+use crate::watch::Watches;
+use crate::workspace::Workspaces;
+
+/// The rules of coaches.
+#[derive(Clone)]
+pub struct Rules {
+    workspaces: Workspaces,
+    watches: Watches,
+}
+
+impl Rules {
+    /// With the table that `RECORDS_TABLE` names.
+    pub fn new(env: &Environment, db: &Db, workspaces: &Workspaces) -> Result<Self, BoxError> {
+        Ok(Self { workspaces: workspaces.clone(), watches: Watches::new(env, db)? })
+    }
+
+    /// A coach's automations on computed events, inactive ones included.
+    pub(crate) async fn of(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
+        self.workspaces.computed_automations(coach).await
+    }
+
+    /// The phases of a programme in order; none where it has not been seen.
+    pub(crate) async fn phases(
+        &self,
+        coach: &CoachId,
+        programme: &ProgrammeId,
+    ) -> Result<Vec<ProgrammePhase>, StoreError> {
+        Ok(self.workspaces.programme(coach, programme).await?.map(|found| found.phases).unwrap_or_default())
+    }
+
+    /// Where the days of the coach's clients begin.
+    pub(crate) async fn zone(&self, coach: &CoachId) -> Result<Tz, StoreError> {
+        let workspace = self.workspaces.get(coach).await?;
+        let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
+        Ok(workspace.workspace.time_zone)
+    }
+
+    /// Stores an automation as the application has it, unless a newer state is stored.
+    pub async fn save_automation(
+        &self,
+        automation: &Automation,
+        said_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.change_automation(&automation.coach_id, &automation.id, Some(automation), (said_at, now)).await
+    }
+
+    /// Deletes an automation, whether or not it has come yet, unless a newer state is stored.
+    pub async fn delete_automation(
+        &self,
+        coach: &CoachId,
+        id: &AutomationId,
+        said_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.change_automation(coach, id, None, (said_at, now)).await
+    }
+
+    async fn change_automation(
+        &self,
+        coach: &CoachId,
+        id: &AutomationId,
+        to: Option<&Automation>,
+        (said_at, now): (Timestamp, Timestamp),
+    ) -> Result<(), StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let (found, mut watch) = try_join(self.workspaces.automation(coach, id), self.watches.coach(coach)).await?;
+            if found.as_ref().is_some_and(|found| !found.gives_way_to(to, said_at)) {
+                return Ok(());
+            }
+            let (was, becomes) = (found.as_ref().and_then(StoredAutomation::trigger), to.map(|to| &to.trigger));
+            let found_at = found.as_ref().map(StoredAutomation::said_at);
+            let mut writes = Vec::new();
+            if [was, becomes].into_iter().flatten().any(|trigger| trigger.emitted().is_none()) {
+                let is_watched = to.is_some_and(|to| to.active && to.trigger.emitted().is_none());
+                watch.change_rules(now, is_watched);
+                writes.push(self.watches.put_coach(&watch));
+            }
+            let next = StoredAutomation::next(found, to, (said_at, now), watch.passed_at);
+            writes.push(self.workspaces.put_automation((coach, id), &next, found_at));
+            if self.watches.commit(&writes).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::kept_changing("the automation"))
+    }
+
+    /// Stores a programme as the application has it, unless a newer state is stored.
+    pub async fn save_programme(
+        &self,
+        programme: &Programme,
+        said_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let (coach, id) = (&programme.coach_id, &programme.programme_id);
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let (found, mut watch) = try_join(self.workspaces.programme(coach, id), self.watches.coach(coach)).await?;
+            if found.as_ref().is_some_and(|found| found.saved_at > said_at.ms()) {
+                return Ok(());
+            }
+            let mut writes = vec![self.workspaces.put_programme(programme, said_at, found.as_ref())];
+            let is_another = found.is_none_or(|found| found.phases != programme.phases);
+            if is_another && watch.is_watched {
+                watch.change_rules(now, true);
+                writes.push(self.watches.put_coach(&watch));
+            }
+            if self.watches.commit(&writes).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::kept_changing("the programme"))
+    }
+
+    /// Notes a workspace's time zone. One that is another than before moves the beginnings of all days.
+    pub async fn keep_zone(&self, coach: &CoachId, zone: Tz, now: Timestamp) -> Result<(), StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let mut watch = self.watches.coach(coach).await?;
+            if !watch.change_zone(zone, now) || self.watches.save_coach(&watch).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::kept_changing("the coach's watch"))
+    }
+}

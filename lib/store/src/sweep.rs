@@ -1,0 +1,258 @@
+//! The sweep over the store: a client that is due is read, judged by its coach's rules, and written, with what is told of it, in one
+//! transaction on the watch that was read. Two sweeps that meet at a client write once; one that dies has written all of a client or
+//! nothing; ids of events derive from the episode.
+//!
+//! 1. `oldest_due`, `due`  Module `watch`.
+//! 2. `judge`     Query of the watch with the doses; where something is told, GetItem of the client; transaction: watch, outbox.
+//! 3. `catch_up`  The same before a fact changes a client: what was due by then is told of it as it stood.
+//! 4. `pass_*`    A coach whose rules have changed: the coach's watch, pages of its active clients.
+
+use std::collections::HashMap;
+
+use domain::automation::Trigger;
+use domain::event::Event;
+use domain::id::{ClientId, CoachId, ProgrammeId};
+use domain::programme::ProgrammePhase;
+use domain::sweep::{Evaluation, Rule, States, evaluate, reads_from};
+use domain::time::Timestamp;
+use futures::future::try_join;
+use runtime::{BoxError, Environment};
+use tokio::sync::Mutex;
+
+use crate::client::ClientLookup;
+use crate::db::{Db, MAX_ROUNDS, StoreError, stand_back};
+use crate::outbox::Outbox;
+use crate::rules::Rules;
+use crate::watch::{Observed, Watch, Watches};
+use crate::workspace::Workspaces;
+
+pub use crate::watch::{CoachWatch, Due, DueStart, SHARDS};
+
+/// By what a coach's clients are judged, read at one time.
+#[derive(Debug)]
+pub struct Rulebook {
+    coach_id: CoachId,
+    /// Before it was read. Who is judged by it is judged as of then.
+    as_of: Timestamp,
+    zone: chrono_tz::Tz,
+    rules: Vec<Rule>,
+    /// Of the programmes that a client was in.
+    phases: Mutex<HashMap<ProgrammeId, Vec<ProgrammePhase>>>,
+}
+
+/// Why a client is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// It is due.
+    Due,
+    /// Its coach's rules became others then.
+    RulesChanged(Timestamp),
+    /// Something is about to change it.
+    FactComes,
+}
+
+/// What came of judging a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Judged {
+    /// So many events go out.
+    Told(usize),
+    /// It is not due any more, or with another coach, or gone.
+    NotDue,
+}
+
+/// The store as the sweep uses it.
+#[derive(Clone)]
+pub struct Sweeper {
+    watches: Watches,
+    rules: Rules,
+    clients: ClientLookup,
+    outbox: Outbox,
+}
+
+impl Rulebook {
+    /// Before it was read.
+    pub fn as_of(&self) -> Timestamp {
+        self.as_of
+    }
+
+    /// Whether a client could come to match anything.
+    pub fn is_watched(&self) -> bool {
+        self.rules.iter().any(|rule| rule.automation.active)
+    }
+
+    fn asks_for_phases(&self) -> bool {
+        self.rules.iter().any(|rule| matches!(rule.automation.trigger, Trigger::PhaseEligible))
+    }
+}
+
+impl Sweeper {
+    /// With the tables that `CLIENTS_TABLE` and `RECORDS_TABLE` name.
+    pub fn new(env: &Environment, db: &Db, workspaces: &Workspaces, outbox: &Outbox) -> Result<Self, BoxError> {
+        Ok(Self {
+            watches: Watches::new(env, db)?,
+            rules: Rules::new(env, db, workspaces)?,
+            clients: ClientLookup::new(env, db)?,
+            outbox: outbox.clone(),
+        })
+    }
+
+    pub(crate) fn watches(&self) -> &Watches {
+        &self.watches
+    }
+
+    /// Since when the one who has waited longest in a shard has been due; `None` where nobody is due.
+    pub async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        self.watches.oldest_due(shard, by).await
+    }
+
+    /// Those of one shard who are due by an instant, who has waited longest first, from where an earlier page ended.
+    pub async fn due(
+        &self,
+        shard: u8,
+        by: Timestamp,
+        limit: i32,
+        start: Option<DueStart>,
+    ) -> Result<(Vec<Due>, Option<DueStart>), StoreError> {
+        let (due, next) = self.watches.due(shard, by, limit, start).await?;
+        Ok((due.into_iter().map(|(due, _)| due).collect(), next))
+    }
+
+    /// By what a coach's clients are judged. `now` was taken before.
+    pub async fn rulebook(&self, coach: &CoachId, now: Timestamp) -> Result<Rulebook, StoreError> {
+        let (zone, rules) = try_join(self.rules.zone(coach), self.rules.of(coach)).await?;
+        Ok(Rulebook { coach_id: coach.clone(), as_of: now, zone, rules, phases: Mutex::default() })
+    }
+
+    /// Judges a client as of when the rules were read, and tells what it has come to match.
+    pub async fn judge(&self, client: &ClientId, by: &Rulebook, because: Because) -> Result<Judged, StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let Some(observed) = self.observe(client, by).await? else { return Ok(Judged::NotDue) };
+            if observed.watch.coach_id != by.coach_id || !is_to_be_judged(observed.watch.states(), by.as_of, because) {
+                return Ok(Judged::NotDue);
+            }
+            let phases = self.phases(&observed.watch, by).await?;
+            let evaluation = evaluate(&observed.facts(by.zone, phases), &by.rules, observed.watch.states(), by.as_of);
+            let Some(events) = self.events(client, &evaluation).await? else { return Ok(Judged::NotDue) };
+            let told = events.len();
+            let mut writes = vec![self.watches.put(&observed.watch.with_states(evaluation.states))];
+            if told > 0 {
+                writes.push(self.clients.still_there(client));
+            }
+            writes.extend(self.outbox.put_events(events, by.as_of));
+            if self.watches.commit(&writes).await? {
+                return Ok(Judged::Told(told));
+            }
+        }
+        Err(StoreError::kept_changing("the client's watch"))
+    }
+
+    /// Before something changes a client: judges it as it stands, if what is due or new to it has to be judged so. True: it has been
+    /// judged, and its watch is to be read anew.
+    pub(crate) async fn catch_up(
+        &self,
+        client: &ClientId,
+        watch: &Watch,
+        coach: &CoachWatch,
+        (now, backfill): (Timestamp, bool),
+    ) -> Result<bool, StoreError> {
+        let states = watch.states();
+        // What was judged a moment ago, for the same fact, is not judged again.
+        let is_judged = states.at >= now && states.due.is_none_or(|due| due > now);
+        if !watch.is_active() || is_judged || !states.comes_first(now, coach.rules_saved_at, backfill) {
+            return Ok(false);
+        }
+        let rules = self.rulebook(&watch.coach_id, now).await?;
+        self.judge(client, &rules, Because::FactComes).await?;
+        Ok(true)
+    }
+
+    /// A client's watch with the doses that its rules ask for.
+    async fn observe(&self, client: &ClientId, by: &Rulebook) -> Result<Option<Observed>, StoreError> {
+        // Who is due is judged as of now, and mostly by rules that it has been judged by: that is a guess at what is asked for.
+        let mut from = reads_from(&by.rules, &States::new(by.as_of), by.as_of);
+        loop {
+            let Some(observed) = self.watches.with_doses(client, from).await? else { return Ok(None) };
+            let needed = reads_from(&by.rules, observed.watch.states(), by.as_of);
+            let is_enough = match (needed, from) {
+                (None, _) => true,
+                (Some(needed), Some(from)) => needed >= from,
+                (Some(_), None) => false,
+            };
+            if is_enough {
+                return Ok(Some(observed));
+            }
+            from = needed;
+        }
+    }
+
+    async fn phases(&self, watch: &Watch, by: &Rulebook) -> Result<Vec<ProgrammePhase>, StoreError> {
+        let Some(programme) = watch.programme_id.as_ref().filter(|_| by.asks_for_phases()) else {
+            return Ok(Vec::new());
+        };
+        // Held over the read: of many clients in one programme the first reads it.
+        let mut known = by.phases.lock().await;
+        if let Some(phases) = known.get(programme) {
+            return Ok(phases.clone());
+        }
+        let phases = self.rules.phases(&by.coach_id, programme).await?;
+        known.insert(programme.clone(), phases.clone());
+        Ok(phases)
+    }
+
+    /// What goes out; `None` where the client is gone.
+    async fn events(&self, client: &ClientId, evaluation: &Evaluation) -> Result<Option<Vec<Event>>, StoreError> {
+        if evaluation.told.iter().all(|told| told.to.is_empty()) {
+            return Ok(Some(Vec::new()));
+        }
+        let Some(found) = self.clients.get(client).await? else { return Ok(None) };
+        Ok(Some(evaluation.told.iter().filter_map(|told| Event::computed(&found.client, told)).collect()))
+    }
+
+    // The pass over a coach's clients
+
+    /// A coach's watch, if a pass is to be made.
+    pub async fn pass_of(&self, coach: &CoachId, by: Timestamp) -> Result<Option<CoachWatch>, StoreError> {
+        Ok(Some(self.watches.coach(coach).await?).filter(|watch| watch.is_due(by)))
+    }
+
+    /// The clients that a pass comes to next, at most `limit`, and where they end; `None` at the end of all.
+    pub async fn pass_page(
+        &self,
+        watch: &CoachWatch,
+        limit: u32,
+    ) -> Result<(Vec<ClientId>, Option<String>), StoreError> {
+        self.clients.active_page(&watch.coach_id, watch.pass_after(), limit).await
+    }
+
+    /// A pass could not judge a client: it is due by itself from now on.
+    pub async fn leave_due(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
+        self.watches.wake(client, now).await
+    }
+
+    /// The pass has come to the end of a page that ends at `after`, or to the end of all. `None`: the rules have changed meanwhile, and
+    /// it begins anew.
+    pub async fn pass_on(
+        &self,
+        watch: CoachWatch,
+        by: &Rulebook,
+        after: Option<String>,
+    ) -> Result<Option<CoachWatch>, StoreError> {
+        let mut next = watch;
+        match after {
+            Some(after) => next.come_to(after, by.as_of),
+            None => next.finish(by.as_of, by.is_watched()),
+        }
+        Ok(self.watches.save_coach(&next).await?.then(|| next.stored()))
+    }
+}
+
+/// Judged as of an instant: what has become due since then waits.
+fn is_to_be_judged(states: &States, as_of: Timestamp, because: Because) -> bool {
+    let is_due = states.due.is_some_and(|due| due <= as_of);
+    match because {
+        Because::Due => is_due,
+        Because::RulesChanged(at) => is_due || states.at <= at,
+        Because::FactComes => true,
+    }
+}
