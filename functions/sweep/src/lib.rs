@@ -11,7 +11,7 @@ mod shard;
 use std::sync::Arc;
 
 use domain::time::Timestamp;
-use futures::future::try_join_all;
+use futures::future::join_all;
 use outbound::sweep::{ShardOrder, SweepQueue};
 use runtime::{BoxError, Clock, Environment, error_chain};
 use store::Db;
@@ -60,15 +60,23 @@ impl App {
         }
     }
 
-    /// Finds the shards with somebody who is due, and has them gone through.
+    /// Finds the shards with somebody who is due, and has them gone through. A shard that fails does not stop the others.
     async fn look(&self) -> Result<(), BoxError> {
         let now = self.now();
-        let oldest = try_join_all((0..SHARDS).map(|shard| self.sweeper.oldest_due(shard, now))).await?;
-        let lag_s = oldest.iter().flatten().min().map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
+        let looks = join_all((0..SHARDS).map(|shard| self.look_into(shard, now))).await;
+        let oldest = looks.iter().flatten().flatten().min();
+        let lag_s = oldest.map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
         tracing::info!(target: runtime::METRIC, name = "sweep_lag_s", value = lag_s);
-        let with_due = (0..SHARDS).zip(&oldest).filter(|(_, since)| since.is_some());
-        try_join_all(with_due.map(|(shard, _)| self.queue.send(ShardOrder { shard }))).await?;
-        Ok(())
+        looks.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
+    }
+
+    /// Since when the one who has waited longest in a shard has been due.
+    async fn look_into(&self, shard: u8, now: Timestamp) -> Result<Option<Timestamp>, BoxError> {
+        let since = self.sweeper.oldest_due(shard, now).await?;
+        if since.is_some() {
+            self.queue.send(ShardOrder { shard }).await?;
+        }
+        Ok(since)
     }
 
     fn now(&self) -> Timestamp {

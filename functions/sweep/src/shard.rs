@@ -1,10 +1,12 @@
 //! Going through one shard, who has waited longest first.
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::{ClientId, CoachId};
+use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 use outbound::sweep::ShardOrder;
 use runtime::{BoxError, error_chain};
@@ -18,7 +20,7 @@ use crate::App;
 /// Who is read of the index at once. Coaches' rules are read once for all of them.
 const PAGE: i32 = 100;
 /// Clients that are judged at once.
-pub(crate) const CONCURRENT: usize = 16;
+pub(crate) const CONCURRENT: usize = 32;
 /// How long one call goes through a shard before it leaves the rest to another: half of the function's time-out.
 const TIME: Duration = Duration::from_secs(60);
 
@@ -33,6 +35,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    pub(crate) const FAILED: Self = Self { judged: 0, told: 0, failed: 1, is_cut: false };
+
     pub(crate) fn add(self, other: Self) -> Self {
         Self {
             judged: self.judged + other.judged,
@@ -47,15 +51,23 @@ impl Tally {
     }
 
     /// One client. A failure is logged here; whoever failed stays due.
-    pub(crate) fn of(result: Result<Judged, StoreError>, client: &str) -> Self {
+    pub(crate) fn of(result: &Result<Judged, BoxError>, client: &str) -> Self {
         match result {
-            Ok(Judged::Told(told)) => Self { judged: 1, told: told as u64, ..Self::default() },
+            Ok(Judged::Told(told)) => Self { judged: 1, told: *told as u64, ..Self::default() },
             Ok(Judged::NotDue) => Self::default(),
             Err(error) => {
-                tracing::error!(client_id = client, error = error_chain(&error), "a client could not be judged");
-                Self { failed: 1, ..Self::default() }
+                tracing::error!(client_id = client, error = error_chain(&**error), "a client could not be judged");
+                Self::FAILED
             }
         }
+    }
+}
+
+/// What comes of judging a client. One that makes it panic, by a fault of ours, keeps nobody else from being judged.
+pub(crate) async fn judged(work: impl Future<Output = Result<Judged, StoreError>>) -> Result<Judged, BoxError> {
+    match AssertUnwindSafe(work).catch_unwind().await {
+        Ok(judged) => Ok(judged?),
+        Err(_) => Err("judging it panicked".into()),
     }
 }
 
@@ -114,8 +126,12 @@ impl App {
 
     async fn sweep_one(&self, due: Due, rulebooks: &Rulebooks<'_>, until: Instant) -> Tally {
         match due {
-            Due::Client(client, coach) => Tally::of(rulebooks.judge(&client, &coach).await, client.as_str()),
+            Due::Client(client, coach) => Tally::of(&judged(rulebooks.judge(&client, &coach)).await, client.as_str()),
             Due::Coach(coach) => self.pass(&coach, until).await,
+            Due::Unreadable(key) => {
+                tracing::error!(key, "an entry of the due index cannot be read");
+                Tally::FAILED
+            }
         }
     }
 }

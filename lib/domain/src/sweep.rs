@@ -235,7 +235,8 @@ fn stood(
 
 /// The first date whose doses an evaluation looks at; `None` where no rule asks for doses. It is early enough for any time zone.
 pub fn reads_from(rules: &[Rule], states: &States, now: Timestamp) -> Option<NaiveDate> {
-    doses_read(&considered(rules), states, now).map(|(first, _)| first)
+    // Who was judged since is judged as of then.
+    doses_read(&considered(rules), states, now.max(states.at)).map(|(first, _)| first)
 }
 
 /// The first date whose doses are looked at, and the longest window.

@@ -113,8 +113,7 @@ impl Sweeper {
         limit: i32,
         start: Option<DueStart>,
     ) -> Result<(Vec<Due>, Option<DueStart>), StoreError> {
-        let (due, next) = self.watches.due(shard, by, limit, start).await?;
-        Ok((due.into_iter().map(|(due, _)| due).collect(), next))
+        self.watches.due(shard, by, limit, start).await
     }
 
     /// By what a coach's clients are judged. `now` was taken before.

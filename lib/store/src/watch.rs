@@ -15,7 +15,8 @@ mod coach;
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::operation::query::QueryOutput;
+use aws_sdk_dynamodb::types::{ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
 use chrono::NaiveDate;
 use domain::dose::Month;
 use domain::id::{ClientId, CoachId};
@@ -33,7 +34,7 @@ use crate::db::{
 use crate::record::{DOSES_PREFIX, Doses};
 
 /// Partitions of the `due` index.
-pub const SHARDS: u8 = 8;
+pub const SHARDS: u8 = 4;
 
 const INDEX: &str = "due";
 const CLIENT_PREFIX: &str = "CLIENT#";
@@ -47,6 +48,8 @@ pub enum Due {
     Client(ClientId, CoachId),
     /// All clients of the coach, whose rules have changed.
     Coach(CoachId),
+    /// An entry of another form, by its key. It keeps nobody else from being judged.
+    Unreadable(String),
 }
 
 /// Where a page of those who are due ended.
@@ -216,9 +219,27 @@ impl Watches {
         by: Timestamp,
         limit: i32,
         start: Option<DueStart>,
-    ) -> Result<(Vec<(Due, Timestamp)>, Option<DueStart>), StoreError> {
+    ) -> Result<(Vec<Due>, Option<DueStart>), StoreError> {
+        let page = self.due_page(shard, by, limit, start).await?;
+        Ok((page.items().iter().map(read_due).collect(), page.last_evaluated_key.map(DueStart)))
+    }
+
+    /// Since when the one who has waited longest in a shard has been due.
+    pub(crate) async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+        let page = self.due_page(shard, by, 1, None).await?;
+        let since = page.items().first().and_then(|item| item.get("sweep_due_at")?.as_n().ok()?.parse().ok());
+        Ok(since.map(Timestamp::from_ms))
+    }
+
+    async fn due_page(
+        &self,
+        shard: u8,
+        by: Timestamp,
+        limit: i32,
+        start: Option<DueStart>,
+    ) -> Result<QueryOutput, StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name(INDEX);
-        let page = query
+        query
             .key_condition_expression("sweep_shard = :shard AND sweep_due_at <= :by")
             .expression_attribute_values(":shard", s(shard.to_string()))
             .expression_attribute_values(":by", n(by.ms()))
@@ -227,14 +248,7 @@ impl Watches {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
-        let due = page.items.unwrap_or_default().iter().map(read_due).collect::<Result<_, _>>()?;
-        Ok((due, page.last_evaluated_key.map(DueStart)))
-    }
-
-    /// Since when the one who has waited longest in a shard has been due.
-    pub(crate) async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.due(shard, by, 1, None).await?.0.pop().map(|(_, since)| since))
+            .map_err(|error| read_failed("Query", error))
     }
 }
 
@@ -244,19 +258,15 @@ fn versions_of(items: &[Item]) -> BTreeMap<&str, u64> {
     items.iter().filter_map(|item| Some((sk_of(item), version(item)?))).collect()
 }
 
-fn read_due(item: &Item) -> Result<(Due, Timestamp), StoreError> {
-    let corrupt = || StoreError::corrupt("entry of the due index", "its keys have another form");
-    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).ok_or_else(corrupt);
-    let since: i64 = match item.get("sweep_due_at") {
-        Some(AttributeValue::N(ms)) => ms.parse().map_err(|_| corrupt())?,
-        _ => return Err(corrupt()),
-    };
-    let coach = CoachId::parse(text("coach_id")?).map_err(|_| corrupt())?;
-    let due = match text("pk")?.strip_prefix(CLIENT_PREFIX) {
-        Some(client) => Due::Client(ClientId::parse(client).map_err(|_| corrupt())?, coach),
-        None => Due::Coach(coach),
-    };
-    Ok((due, Timestamp::from_ms(since)))
+fn read_due(item: &Item) -> Due {
+    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
+    let (pk, coach) = (text("pk"), CoachId::parse(text("coach_id")));
+    let client = pk.strip_prefix(CLIENT_PREFIX).map(ClientId::parse);
+    match (client, coach) {
+        (Some(Ok(client)), Ok(coach)) => Due::Client(client, coach),
+        (None, Ok(coach)) if pk.starts_with(COACH_PREFIX) => Due::Coach(coach),
+        _ => Due::Unreadable(pk.to_owned()),
+    }
 }
 
 fn shard_of(pk: &str) -> String {

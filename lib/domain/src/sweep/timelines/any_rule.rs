@@ -148,3 +148,10 @@ fn an_edited_automation_keeps_seven_days_between_drops() {
     life.until(at("2026-06-20T00:00"));
     assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-10T00:00"]);
 }
+
+#[test]
+fn a_client_that_was_judged_after_the_rules_were_read_is_judged_as_of_then() {
+    let rules = [rule("r", drop_below(50.0), at("2026-06-01T12:00"))];
+    let states = States::new(at("2026-06-05T10:01"));
+    assert_eq!(reads_from(&rules, &states, at("2026-06-05T10:00")), Some(date("2026-05-28")));
+}
