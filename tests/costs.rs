@@ -77,6 +77,21 @@ async fn a_read_by_id_takes_two_calls_at_once() {
 }
 
 #[tokio::test]
+async fn switching_a_client_off_and_on_takes_two_calls_in_sequence() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
+    let is_active = std::cell::Cell::new(true);
+    let switch = async || {
+        is_active.set(!is_active.get());
+        drop(key.patch(&path, json!({ "is_active": is_active.get() })).await.expect(200));
+    };
+    let affordable = |bill: &Bill| bill.calls == 4 && bill.write_units <= 20.0 && bill.read_units == 2.0;
+    costs(&world, "clients", switch, affordable, 2).await;
+    costs(&world, "clients", switch, affordable, 2).await;
+}
+
+#[tokio::test]
 async fn ping_and_lists_take_two_calls_in_sequence() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

@@ -54,7 +54,8 @@ def main(binary):
     printed, statuses = run(binary, commands(tour))
     # An address that is taken, and a time that is.
     check("tour", statuses, {409: 2})
-    for said in ["email_taken", "slot_unavailable", '"status":"cancelled"', "booking.cancelled"]:
+    of_the_sweep = ['"daily_log_inactivity"', "Three days without a log"]
+    for said in ["email_taken", "slot_unavailable", '"status":"cancelled"', "booking.cancelled", *of_the_sweep]:
         assert said in printed, f"{said}: {printed}"
 
     guides = [block for name in GUIDES for block in commands((PAGES / f"{name}.md").read_text())]
