@@ -87,17 +87,16 @@ impl StoredAutomation {
         }
     }
 
-    /// Whether it is another once this is said: not where it is newer, and not where it is the same, said once more.
-    pub(crate) fn gives_way_to(&self, to: Option<&Automation>, said_at: Timestamp) -> bool {
-        let is_same = match (self, to) {
-            (Self::Present(record), Some(to)) => record.present.is_of(to),
+    /// Whether it is what it is said to be.
+    pub(crate) fn is_same(&self, as_said: Option<&Automation>) -> bool {
+        match (self, as_said) {
+            (Self::Present(record), Some(as_said)) => record.present.is_of(as_said),
             (Self::Deleted(_), None) => true,
             _ => false,
-        };
-        self.said_at() < said_at || (self.said_at() == said_at && !is_same)
+        }
     }
 
-    /// What it becomes. Of what it was stays what a client may have been judged by last, unless it was switched off since or waited for
+    /// What it becomes. Said again it is the same revision. Of what it was stays what a client may have been judged by last, unless it was switched off since or waited for
     /// something else: all that ended after every client was judged, at `passed_at`.
     pub(crate) fn next(
         found: Option<Self>,
@@ -108,7 +107,11 @@ impl StoredAutomation {
         let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at.ms() }) };
         let mut former = Vec::new();
         let mut stored_at = now;
-        if let Some(Self::Present(record)) = found {
+        if let Some(Self::Present(mut record)) = found {
+            if record.present.is_of(to) {
+                record.present.saved_at = said_at.ms();
+                return Self::Present(record);
+            }
             // It tells one revision from the next, whatever the clocks of two functions say.
             stored_at = now.max(record.present.stored_at + TimeDelta::milliseconds(1));
             former = record.former;
@@ -277,3 +280,6 @@ fn warn_of_many(coach: &CoachId, events: &[EventType], found: &[Automation]) {
 fn key(coach: &CoachId, id: &AutomationId) -> Item {
     key_of(coach, &format!("{SORT_PREFIX}{id}"))
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,13 +85,15 @@ impl Rules {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let (found, mut watch) = try_join(self.workspaces.automation(coach, id), self.watches.coach(coach)).await?;
-            if found.as_ref().is_some_and(|found| !found.gives_way_to(to, said_at)) {
+            let is_same = found.as_ref().is_some_and(|found| found.is_same(to));
+            if found.as_ref().is_some_and(|found| found.said_at() > said_at || (is_same && found.said_at() == said_at))
+            {
                 return Ok(());
             }
             let (was, becomes) = (found.as_ref().and_then(StoredAutomation::trigger), to.map(|to| &to.trigger));
             let found_at = found.as_ref().map(StoredAutomation::said_at);
             let mut writes = Vec::new();
-            if [was, becomes].into_iter().flatten().any(|trigger| trigger.emitted().is_none()) {
+            if !is_same && [was, becomes].into_iter().flatten().any(|trigger| trigger.emitted().is_none()) {
                 let is_watched = to.is_some_and(|to| to.active && to.trigger.emitted().is_none());
                 watch.change_rules(now, is_watched);
                 writes.push(self.watches.put_coach(&watch));
