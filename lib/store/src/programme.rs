@@ -5,19 +5,22 @@
 
 use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
 use domain::id::{CoachId, ProgrammeId};
-use domain::programme::{Programme, ProgrammePhase};
-use domain::time::Timestamp;
+use domain::programme::ProgrammePhase;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Item, StoreError, from_item, n, putting, read_failed, to_item};
+use crate::watch::Before;
 use crate::workspace::{Workspaces, key_of};
 
 /// A programme as stored.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StoredProgramme {
     pub(crate) phases: Vec<ProgrammePhase>,
     /// When it was said, in ms.
     pub(crate) saved_at: i64,
+    /// What the phases were before, while somebody watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<Before<Vec<ProgrammePhase>>>,
 }
 
 impl Workspaces {
@@ -36,13 +39,12 @@ impl Workspaces {
     /// Part of a transaction: a programme in the place of the one that was read.
     pub(crate) fn put_programme(
         &self,
-        programme: &Programme,
-        said_at: Timestamp,
+        (coach, id): (&CoachId, &ProgrammeId),
+        next: &StoredProgramme,
         found: Option<&StoredProgramme>,
     ) -> TransactWriteItem {
-        let stored = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at.ms() };
-        let mut item = key(&programme.coach_id, &programme.programme_id);
-        item.extend(to_item(&stored));
+        let mut item = key(coach, id);
+        item.extend(to_item(next));
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
         putting(match found {
             None => put.condition_expression("attribute_not_exists(pk)"),

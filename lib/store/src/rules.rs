@@ -1,7 +1,7 @@
 //! What a coach's clients are judged by: automations on computed events, programmes, the time zone. A change of any of it and the note
 //! of the change on the coach's watch, which makes the sweep pass over the clients, are one transaction.
 //!
-//! 1. `of`, `phases`, `zone`  Reads of modules `automation`, `programme`, `workspace`.
+//! 1. `of`, `programme`, `zone`  Reads of modules `automation`, `programme`, `watch`.
 //! 2. `save_automation`, `delete_automation`  Reads, then transaction: automation, coach's watch.
 //! 3. `save_programme`  The same of a programme.
 //! 4. `keep_zone`  GetItem, and PutItem of the coach's watch where the zone is another.
@@ -9,7 +9,7 @@
 use chrono_tz::Tz;
 use domain::automation::Automation;
 use domain::id::{AutomationId, CoachId, ProgrammeId};
-use domain::programme::{Programme, ProgrammePhase};
+use domain::programme::Programme;
 use domain::sweep::Rule;
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -17,7 +17,8 @@ use runtime::{BoxError, Environment};
 
 use crate::automation::StoredAutomation;
 use crate::db::{Db, MAX_ROUNDS, StoreError, stand_back};
-use crate::watch::Watches;
+use crate::programme::StoredProgramme;
+use crate::watch::{Before, Watches};
 use crate::workspace::Workspaces;
 
 /// The rules of coaches.
@@ -38,20 +39,20 @@ impl Rules {
         self.workspaces.computed_automations(coach).await
     }
 
-    /// The phases of a programme in order; none where it has not been seen.
-    pub(crate) async fn phases(
-        &self,
-        coach: &CoachId,
-        programme: &ProgrammeId,
-    ) -> Result<Vec<ProgrammePhase>, StoreError> {
-        Ok(self.workspaces.programme(coach, programme).await?.map(|found| found.phases).unwrap_or_default())
+    /// A programme; one without phases where it has not been seen.
+    pub(crate) async fn programme(&self, coach: &CoachId, id: &ProgrammeId) -> Result<StoredProgramme, StoreError> {
+        Ok(self.workspaces.programme(coach, id).await?.unwrap_or_default())
     }
 
-    /// Where the days of the coach's clients begin.
-    pub(crate) async fn zone(&self, coach: &CoachId) -> Result<Tz, StoreError> {
+    /// Where the days of the coach's clients begin, and where they did before.
+    pub(crate) async fn zone(&self, coach: &CoachId) -> Result<(Tz, Option<Before<Tz>>), StoreError> {
+        let watch = self.watches.coach(coach).await?;
+        if let Some(zone) = watch.zone {
+            return Ok((zone, watch.zone_before));
+        }
         let workspace = self.workspaces.get(coach).await?;
         let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
-        Ok(workspace.workspace.time_zone)
+        Ok((workspace.workspace.time_zone, None))
     }
 
     /// Stores an automation as the application has it, unless a newer state is stored.
@@ -121,12 +122,17 @@ impl Rules {
             if found.as_ref().is_some_and(|found| found.saved_at > said_at.ms()) {
                 return Ok(());
             }
-            let mut writes = vec![self.workspaces.put_programme(programme, said_at, found.as_ref())];
-            let is_another = found.is_none_or(|found| found.phases != programme.phases);
-            if is_another && watch.is_watched {
+            let mut next = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at.ms(), before: None };
+            let mut writes = Vec::new();
+            let was = found.as_ref().map(|found| found.phases.clone()).unwrap_or_default();
+            if was == next.phases {
+                next.before = found.as_ref().and_then(|found| found.before.clone());
+            } else if watch.is_watched {
+                next.before = Some(Before { was, until: now });
                 watch.change_rules(now, true);
                 writes.push(self.watches.put_coach(&watch));
             }
+            writes.push(self.workspaces.put_programme((coach, id), &next, found.as_ref()));
             if self.watches.commit(&writes).await? {
                 return Ok(());
             }

@@ -9,11 +9,11 @@
 
 use std::collections::HashMap;
 
+use chrono_tz::Tz;
 use domain::automation::Trigger;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId, ProgrammeId};
-use domain::programme::ProgrammePhase;
-use domain::sweep::{Evaluation, Rule, States, evaluate, reads_from};
+use domain::sweep::{Evaluation, MAX_TOLD, Rule, States, evaluate, reads_from};
 use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
@@ -22,8 +22,9 @@ use tokio::sync::Mutex;
 use crate::client::ClientLookup;
 use crate::db::{Db, MAX_ROUNDS, StoreError, stand_back};
 use crate::outbox::Outbox;
+use crate::programme::StoredProgramme;
 use crate::rules::Rules;
-use crate::watch::{Observed, Watch, Watches};
+use crate::watch::{Before, Observed, Watch, Watches};
 use crate::workspace::Workspaces;
 
 pub use crate::watch::{CoachWatch, Due, DueStart, SHARDS};
@@ -34,10 +35,11 @@ pub struct Rulebook {
     coach_id: CoachId,
     /// Before it was read. Who is judged by it is judged as of then.
     as_of: Timestamp,
-    zone: chrono_tz::Tz,
+    zone: Tz,
+    zone_before: Option<Before<Tz>>,
     rules: Vec<Rule>,
-    /// Of the programmes that a client was in.
-    phases: Mutex<HashMap<ProgrammeId, Vec<ProgrammePhase>>>,
+    /// Those that a client was in.
+    programmes: Mutex<HashMap<ProgrammeId, StoredProgramme>>,
 }
 
 /// Why a client is judged.
@@ -80,6 +82,29 @@ impl Rulebook {
         self.rules.iter().any(|rule| rule.automation.active)
     }
 
+    /// Judges a client: where the time zone or the programme has become another since it was last judged, up to then by what was.
+    fn evaluate(&self, observed: &Observed, programme: &StoredProgramme) -> Evaluation {
+        let mut evaluation = Evaluation { told: Vec::new(), states: observed.watch.states().clone() };
+        let zone_until = self.zone_before.as_ref().map(|before| before.until);
+        let phases_until = programme.before.as_ref().map(|before| before.until);
+        let mut instants: Vec<Timestamp> = zone_until.into_iter().chain(phases_until).collect();
+        instants.retain(|at| (evaluation.states.at..self.as_of).contains(at));
+        instants.sort_unstable();
+        for at in instants.into_iter().chain([self.as_of]) {
+            let zone = Before::at(self.zone_before.as_ref(), &self.zone, at);
+            let phases = Before::at(programme.before.as_ref(), &programme.phases, at);
+            let next = evaluate(&observed.facts(*zone, phases.clone()), &self.rules, &evaluation.states, at);
+            evaluation.told.extend(next.told);
+            evaluation.states = next.states;
+            if evaluation.told.len() >= MAX_TOLD {
+                // The rest would not fit the transaction. It is soon judged on from here.
+                evaluation.states.wake(self.as_of);
+                break;
+            }
+        }
+        evaluation
+    }
+
     fn asks_for_phases(&self) -> bool {
         self.rules.iter().any(|rule| matches!(rule.automation.trigger, Trigger::PhaseEligible))
     }
@@ -118,8 +143,9 @@ impl Sweeper {
 
     /// By what a coach's clients are judged. `now` was taken before.
     pub async fn rulebook(&self, coach: &CoachId, now: Timestamp) -> Result<Rulebook, StoreError> {
-        let (zone, rules) = try_join(self.rules.zone(coach), self.rules.of(coach)).await?;
-        Ok(Rulebook { coach_id: coach.clone(), as_of: now, zone, rules, phases: Mutex::default() })
+        let ((zone, zone_before), rules) = try_join(self.rules.zone(coach), self.rules.of(coach)).await?;
+        let programmes = Mutex::default();
+        Ok(Rulebook { coach_id: coach.clone(), as_of: now, zone, zone_before, rules, programmes })
     }
 
     /// Judges a client as of when the rules were read, and tells what it has come to match.
@@ -130,8 +156,8 @@ impl Sweeper {
             if observed.watch.coach_id != by.coach_id || !is_to_be_judged(observed.watch.states(), by.as_of, because) {
                 return Ok(Judged::NotDue);
             }
-            let phases = self.phases(&observed.watch, by).await?;
-            let evaluation = evaluate(&observed.facts(by.zone, phases), &by.rules, observed.watch.states(), by.as_of);
+            let programme = self.programme(&observed.watch, by).await?;
+            let evaluation = by.evaluate(&observed, &programme);
             let Some(events) = self.events(client, &evaluation).await? else { return Ok(Judged::NotDue) };
             let told = events.len();
             let mut writes = vec![self.watches.put(&observed.watch.with_states(evaluation.states))];
@@ -185,18 +211,18 @@ impl Sweeper {
         }
     }
 
-    async fn phases(&self, watch: &Watch, by: &Rulebook) -> Result<Vec<ProgrammePhase>, StoreError> {
-        let Some(programme) = watch.programme_id.as_ref().filter(|_| by.asks_for_phases()) else {
-            return Ok(Vec::new());
+    async fn programme(&self, watch: &Watch, by: &Rulebook) -> Result<StoredProgramme, StoreError> {
+        let Some(id) = watch.programme_id.as_ref().filter(|_| by.asks_for_phases()) else {
+            return Ok(StoredProgramme::default());
         };
         // Held over the read: of many clients in one programme the first reads it.
-        let mut known = by.phases.lock().await;
-        if let Some(phases) = known.get(programme) {
-            return Ok(phases.clone());
+        let mut known = by.programmes.lock().await;
+        if let Some(programme) = known.get(id) {
+            return Ok(programme.clone());
         }
-        let phases = self.rules.phases(&by.coach_id, programme).await?;
-        known.insert(programme.clone(), phases.clone());
-        Ok(phases)
+        let programme = self.rules.programme(&by.coach_id, id).await?;
+        known.insert(id.clone(), programme.clone());
+        Ok(programme)
     }
 
     /// What goes out; `None` where the client is gone.

@@ -25,6 +25,7 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 
 pub(crate) use client::{Said, Watch};
+pub(crate) use coach::Before;
 pub use coach::CoachWatch;
 
 use crate::db::{

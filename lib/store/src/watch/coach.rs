@@ -27,7 +27,10 @@ pub struct CoachWatch {
     pub is_watched: bool,
     /// The workspace's, as last seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    zone: Option<Tz>,
+    pub(crate) zone: Option<Tz>,
+    /// What it was before, while somebody watched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) zone_before: Option<Before<Tz>>,
     /// The pass that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pass: Option<Pass>,
@@ -38,6 +41,20 @@ pub struct CoachWatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_due_at: Option<i64>,
     version: u64,
+}
+
+/// What something was until then. Who was judged before is judged by it first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Before<T> {
+    pub(crate) was: T,
+    pub(crate) until: Timestamp,
+}
+
+impl<T> Before<T> {
+    /// What it was at an instant, `now` being what it is.
+    pub(crate) fn at<'a>(before: Option<&'a Self>, now: &'a T, at: Timestamp) -> &'a T {
+        before.filter(|before| at <= before.until).map_or(now, |before| &before.was)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -59,6 +76,7 @@ impl CoachWatch {
             rules_saved_at: None,
             is_watched: false,
             zone: None,
+            zone_before: None,
             pass: None,
             passed_at: None,
             sweep_due_at: None,
@@ -99,7 +117,8 @@ impl CoachWatch {
         if self.zone == Some(zone) {
             return false;
         }
-        if self.zone.replace(zone).is_some() && self.is_watched {
+        if let Some(was) = self.zone.replace(zone).filter(|_| self.is_watched) {
+            self.zone_before = Some(Before { was, until: now });
             self.change_rules(now, true);
         }
         true
