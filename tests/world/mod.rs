@@ -11,6 +11,7 @@ mod raw;
 mod receiver;
 mod rough;
 mod stack;
+pub(crate) mod sweep;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

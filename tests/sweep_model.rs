@@ -1,0 +1,278 @@
+//! What computed events are to be told, as the rules are worded: a slow model that knows all facts and looks at every client every minute.
+//! It shares nothing with the service, not even the time zones.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc, Weekday};
+use serde_json::Value;
+
+use crate::world::{Fact, time};
+
+const WEEK: TimeDelta = TimeDelta::days(7);
+
+/// That a client came to match an automation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Match {
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) client: String,
+    pub(crate) automation: String,
+}
+
+/// The application's facts, and what was told of them.
+#[derive(Default)]
+pub(crate) struct Model {
+    coaches: BTreeMap<String, Coach>,
+    clients: BTreeMap<String, Client>,
+    memories: BTreeMap<(String, String), Memory>,
+    pub(crate) told: Vec<Match>,
+}
+
+#[derive(Default)]
+struct Coach {
+    zone: String,
+    automations: BTreeMap<String, Automation>,
+    /// Names, days and compliance of the phases of the one programme.
+    phases: Vec<(String, i64, Option<i64>)>,
+}
+
+#[derive(Clone)]
+struct Automation {
+    revision: u64,
+    active: bool,
+    trigger: Value,
+    /// All that is said of it.
+    said: [Value; 4],
+}
+
+#[derive(Clone, Default)]
+struct Client {
+    coach: String,
+    created_at: DateTime<Utc>,
+    is_active: bool,
+    phase: Option<(String, NaiveDate)>,
+    check_ins: BTreeMap<String, DateTime<Utc>>,
+    daily_logs: BTreeSet<NaiveDate>,
+    doses: BTreeMap<String, NaiveDate>,
+    doses_a_day: i64,
+    /// What came last is a backfill.
+    is_silent: bool,
+}
+
+/// How an automation stands with a client.
+#[derive(Clone, Default)]
+struct Memory {
+    revision: u64,
+    event: String,
+    is_below: bool,
+    dropped_at: Option<DateTime<Utc>>,
+    is_reached: bool,
+    phase: Option<(String, NaiveDate)>,
+    inactive_since: Option<DateTime<Utc>>,
+    unlogged_since: Option<NaiveDate>,
+}
+
+impl Model {
+    /// A fact is stored, at an instant that is no whole minute.
+    pub(crate) fn take(&mut self, fact: &Fact, now: DateTime<Utc>) {
+        let detail = &fact.detail;
+        let text = |name: &str| detail[name].as_str().unwrap_or_default().to_owned();
+        let date = |name: &str| text(name).parse::<NaiveDate>().unwrap();
+        let (coach, client) = (text("coach_id"), text("client_id"));
+        let known = self.clients.entry(client.clone()).or_default();
+        match fact.detail_type.as_str() {
+            "workspace.saved" => self.coaches.entry(coach).or_default().zone = text("time_zone"),
+            "programme.saved" => {
+                let phases = detail["phases"].as_array().unwrap().iter();
+                let phases = phases.map(|phase| {
+                    let name = phase["name"].as_str().unwrap().to_owned();
+                    (name, phase["min_days"].as_i64().unwrap(), phase["min_compliance_pct"].as_i64())
+                });
+                self.coaches.get_mut(&coach).unwrap().phases = phases.collect();
+            }
+            "automation.saved" | "automation.deleted" => {
+                self.save(&coach, &text("automation_id"), detail);
+                self.seed(now);
+            }
+            "client.saved" => {
+                if known.coach != coach {
+                    // Of another coach's automations only milestones are remembered.
+                    self.memories.retain(|(_, of), memory| *of != client || memory.is_reached);
+                }
+                known.coach = coach;
+                known.created_at = time(&detail["created_at"]);
+                known.is_active = detail["is_active"].as_bool().unwrap();
+                let phase = detail["current_phase"].as_str().map(|name| (name.to_owned(), date("phase_started_on")));
+                known.phase = phase;
+                self.seed(now);
+            }
+            "phase.advanced" => {
+                let started_on = local_date(&self.coaches[&known.coach].zone, time(&detail["advanced_at"]));
+                known.phase = Some((text("to_phase"), started_on));
+            }
+            "dose_schedule.saved" => known.doses_a_day = detail["doses"][0]["per_day"].as_i64().unwrap(),
+            "dose.logged" => drop(known.doses.insert(text("dose_log_id"), date("date"))),
+            "dose_log.deleted" => drop(known.doses.remove(&text("dose_log_id"))),
+            "daily_log.saved" => drop(known.daily_logs.insert(date("date"))),
+            "daily_log.deleted" => drop(known.daily_logs.remove(&date("date"))),
+            "check_in.submitted" => drop(known.check_ins.insert(text("check_in_id"), time(&detail["submitted_at"]))),
+            "check_in.deleted" => drop(known.check_ins.remove(&text("check_in_id"))),
+            other => panic!("the model does not know {other}"),
+        }
+        if let Some(known) = self.clients.get_mut(&client) {
+            known.is_silent = detail["backfill"] == true;
+        }
+    }
+
+    fn save(&mut self, coach: &str, id: &str, detail: &Value) {
+        let automations = &mut self.coaches.get_mut(coach).unwrap().automations;
+        if detail["trigger"].is_null() {
+            automations.remove(id);
+            return;
+        }
+        let said = ["name", "active", "trigger", "steps"].map(|field| detail[field].clone());
+        if automations.get(id).is_some_and(|automation| automation.said == said) {
+            return;
+        }
+        let revision = automations.get(id).map_or(0, |automation| automation.revision) + 1;
+        let active = detail["active"].as_bool().unwrap();
+        automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), said });
+    }
+
+    /// Whoever matches an automation that is new, changed or new to the client is not told of.
+    fn seed(&mut self, now: DateTime<Utc>) {
+        for (id, client) in self.clients.iter().filter(|(_, client)| client.is_active) {
+            let coach = &self.coaches[&client.coach];
+            for (automation_id, automation) in coach.automations.iter().filter(|(_, automation)| automation.active) {
+                let memory = self.memories.entry((automation_id.clone(), id.clone())).or_default();
+                if memory.revision == automation.revision {
+                    continue;
+                }
+                let event = automation.trigger["event"].as_str().unwrap().to_owned();
+                let last = if memory.event == event { memory.clone() } else { Memory::default() };
+                let Memory { dropped_at, is_reached, .. } = last;
+                let revision = automation.revision;
+                *memory = Memory { revision, event, dropped_at, is_reached, ..Memory::default() };
+                client.comes_to_match(coach, &automation.trigger, memory, now, true);
+            }
+        }
+    }
+
+    /// Looks at everybody at a whole minute.
+    pub(crate) fn look(&mut self, now: DateTime<Utc>) {
+        for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.is_active) {
+            let coach = &self.coaches[&client.coach];
+            let is_silent = std::mem::take(&mut client.is_silent);
+            for (automation_id, automation) in coach.automations.iter().filter(|(_, automation)| automation.active) {
+                let memory = self.memories.get_mut(&(automation_id.clone(), id.clone())).expect("seeded");
+                if client.comes_to_match(coach, &automation.trigger, memory, now, is_silent) && !is_silent {
+                    let (client, automation) = (id.clone(), automation_id.clone());
+                    self.told.push(Match { at: now, client, automation });
+                }
+            }
+        }
+    }
+}
+
+impl Client {
+    fn comes_to_match(
+        &self,
+        coach: &Coach,
+        trigger: &Value,
+        memory: &mut Memory,
+        now: DateTime<Utc>,
+        is_silent: bool,
+    ) -> bool {
+        let today = local_date(&coach.zone, now);
+        let created_on = local_date(&coach.zone, self.created_at);
+        let threshold = trigger["threshold"].as_f64().unwrap_or_default();
+        let window_days = trigger["window_days"].as_i64().unwrap_or(7);
+        let days = trigger["days"].as_i64().unwrap_or_default();
+        match trigger["event"].as_str().unwrap() {
+            "compliance_drop" => {
+                let Some(pct) = self.pct(today, window_days) else { return false };
+                if pct as f64 >= threshold {
+                    memory.is_below = false;
+                    return false;
+                }
+                let is_older = created_on < today - TimeDelta::days(window_days - 1);
+                let is_spaced = memory.dropped_at.is_none_or(|at| now - at >= WEEK);
+                if memory.is_below || !is_older || !(is_spaced || is_silent) {
+                    return false;
+                }
+                memory.is_below = true;
+                if !is_silent {
+                    memory.dropped_at = Some(now);
+                }
+                true
+            }
+            "compliance_milestone" => {
+                let comes =
+                    !memory.is_reached && self.pct(today, window_days).is_some_and(|pct| pct as f64 >= threshold);
+                memory.is_reached |= comes;
+                comes
+            }
+            "phase_eligible" => {
+                let Some((phase, started_on)) = &self.phase else { return false };
+                let Some(place) = coach.phases.iter().position(|(name, ..)| name == phase) else { return false };
+                let (_, min_days, least) = &coach.phases[place];
+                let is_last = place + 1 == coach.phases.len();
+                let has_passed = (today - *started_on).num_days() >= *min_days;
+                let complies = least.is_none_or(|least| self.pct(today, 7).is_some_and(|pct| pct >= least));
+                if is_last || !has_passed || !complies || memory.phase == self.phase {
+                    return false;
+                }
+                memory.phase = self.phase.clone();
+                true
+            }
+            "check_in_inactivity" => {
+                let last = self.check_ins.values().max().copied();
+                let since = last.unwrap_or(self.created_at);
+                let is_new = memory.inactive_since.is_none_or(|told| last.is_some_and(|last| last > told));
+                if !is_new || now - since < TimeDelta::hours(24 * days) {
+                    return false;
+                }
+                memory.inactive_since = Some(since);
+                true
+            }
+            "daily_log_inactivity" => {
+                let last = self.daily_logs.last().copied();
+                let since = last.unwrap_or(created_on);
+                let is_new = memory.unlogged_since.is_none_or(|told| last.is_some_and(|last| last > told));
+                let whole_days = (today - since).num_days() - 1;
+                if !is_new || whole_days < days {
+                    return false;
+                }
+                memory.unlogged_since = Some(since);
+                true
+            }
+            other => panic!("the model does not know {other}"),
+        }
+    }
+
+    /// Doses logged of those expected over so many dates, in percent, half up.
+    fn pct(&self, today: NaiveDate, window_days: i64) -> Option<i64> {
+        let since = today - TimeDelta::days(window_days - 1);
+        let logged = self.doses.values().filter(|date| since <= **date && **date <= today).count();
+        let (logged, expected) = (i64::try_from(logged).unwrap(), self.doses_a_day * window_days);
+        if logged == 0 || expected == 0 {
+            return None;
+        }
+        Some(((200 * logged + expected) / (2 * expected)).min(100))
+    }
+}
+
+/// The date that it is there.
+pub(crate) fn local_date(zone: &str, at: DateTime<Utc>) -> NaiveDate {
+    let sunday = |month, nth, hour| {
+        let date = NaiveDate::from_weekday_of_month_opt(at.year(), month, Weekday::Sun, nth).unwrap();
+        date.and_hms_opt(hour, 0, 0).unwrap().and_utc()
+    };
+    let offset_minutes = match zone {
+        "UTC" => 0,
+        "Asia/Kathmandu" => 345,
+        "America/New_York" if sunday(3, 2, 7) <= at && at < sunday(11, 1, 6) => -240,
+        "America/New_York" => -300,
+        other => panic!("the model does not know {other}"),
+    };
+    (at + TimeDelta::minutes(offset_minutes)).date_naive()
+}

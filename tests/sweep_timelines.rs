@@ -1,0 +1,57 @@
+//! Computed events, timeline by timeline: at which instants each is told, through the whole stack. The tables are in the modules.
+
+mod case;
+mod compliance;
+mod inactivity;
+mod places;
+mod seeding;
+
+use chrono::TimeDelta;
+
+use crate::world::World;
+use case::{Days, run};
+pub(crate) use places::clocks_change_after;
+
+/// Clocks change on day 3.
+async fn days_before_the_change(world: &World, month: u32) -> Days {
+    let soon = world.now().await.date_naive() + TimeDelta::days(10);
+    Days(clocks_change_after(soon, month) - TimeDelta::days(3))
+}
+
+#[tokio::test]
+async fn each_computed_event_is_told_when_its_client_comes_to_match_and_not_again_before_it_may_be() {
+    let world = World::start().await;
+    let days = days_before_the_change(&world, 3).await;
+    let mut cases = compliance::drops(days);
+    cases.extend(compliance::milestones(days));
+    cases.extend(compliance::phases(days));
+    cases.extend(inactivity::check_ins(days));
+    cases.extend(inactivity::daily_logs(days));
+    cases.extend(places::new_york(days, 3));
+    cases.push(places::spaced_over_the_change(days));
+    cases.extend(places::moves(days));
+    cases.extend(seeding::automations(days));
+    cases.extend(seeding::clients(days));
+    run(&world, days, cases, days.at(13, "10:20")).await;
+}
+
+#[tokio::test]
+async fn days_end_at_local_midnight_where_clocks_are_set_back() {
+    let world = World::start().await;
+    let days = days_before_the_change(&world, 11).await;
+    run(&world, days, places::new_york(days, 11), days.at(4, "15:20")).await;
+}
+
+#[tokio::test]
+async fn after_three_days_without_sweeps_the_present_counts() {
+    let world = World::start().await;
+    let days = Days(world.now().await.date_naive() + TimeDelta::days(2));
+    run(&world, days, places::outage(days), days.at(5, "12:20")).await;
+}
+
+#[tokio::test]
+async fn what_a_client_matched_before_its_coach_changed_zone_or_programme_is_told_as_it_was() {
+    let world = World::start().await;
+    let days = Days(world.now().await.date_naive() + TimeDelta::days(2));
+    run(&world, days, places::changes_before_the_sweep(days), days.at(1, "12:20")).await;
+}
