@@ -11,7 +11,7 @@ const NOON: NaiveTime = NaiveTime::from_hms_opt(12, 0, 0).unwrap();
 /// Where a stack keeps how far its clock is ahead.
 const CLOCK_FILE: &str = "clock";
 
-/// The coach `ada` and her endpoint, which subscribes to the creation of clients alone.
+/// The coach `ada` and her endpoint, which subscribes to nothing.
 pub(crate) struct Watched {
     pub(crate) world: World,
     pub(crate) receiver: Receiver,
@@ -94,7 +94,9 @@ impl Watched {
         let noon = now.date_naive().and_time(NOON).and_utc();
         world.down_until(if now < noon { noon } else { noon + TimeDelta::days(1) } - TimeDelta::minutes(1)).await;
         let coach = world.coach("ada").with("time_zone", zone).await;
-        let endpoint = coach.endpoint(&receiver.url(), payload_mode).await;
+        let body = json!({ "url": receiver.url(), "events": [], "payload_mode": payload_mode });
+        let made = coach.settings().await.post("/settings/webhooks", body).await.expect(201);
+        let endpoint = Endpoint { id: made.str("id").to_owned(), secret: made.str("secret").to_owned() };
         Self { world, receiver, endpoint }
     }
 

@@ -287,14 +287,13 @@ fn url_schema() -> Field {
 
 #[cfg(feature = "openapi")]
 fn events_schema() -> Field {
-    Field::list_of(&EventType::ALL.map(EventType::as_str), 1).about("What is delivered.")
+    Field::list_of(&EventType::ALL.map(EventType::as_str), 0).about(
+        "What is delivered. None: what the Webhook steps of automations send, which comes to any endpoint, is all.",
+    )
 }
 
 fn events(fields: Fields<'_>) -> Result<Option<Vec<EventType>>, Invalid> {
     let Some(mut events) = fields.list("events", EventType::parse)? else { return Ok(None) };
-    if events.is_empty() {
-        return Err(Invalid::field("events", "must name at least one event"));
-    }
     events.sort_unstable();
     events.dedup();
     Ok(Some(events))
