@@ -81,14 +81,20 @@ async fn switching_a_client_off_and_on_takes_two_calls_in_sequence() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
-    let is_active = std::cell::Cell::new(true);
-    let switch = async || {
-        is_active.set(!is_active.get());
-        drop(key.patch(&path, json!({ "is_active": is_active.get() })).await.expect(200));
+    let set = async |is_active: bool| drop(key.patch(&path, json!({ "is_active": is_active })).await.expect(200));
+    // A client that has come back and was not swept since is judged first.
+    let off = async || {
+        set(true).await;
+        world.advance_s(20 * 60).await;
+        set(false).await;
+    };
+    let on = async || {
+        set(false).await;
+        set(true).await;
     };
     let affordable = |bill: &Bill| bill.calls == 4 && bill.write_units <= 20.0 && bill.read_units == 2.0;
-    costs(&world, "clients", switch, affordable, 2).await;
-    costs(&world, "clients", switch, affordable, 2).await;
+    costs(&world, "clients", off, affordable, 2).await;
+    costs(&world, "clients", on, affordable, 2).await;
 }
 
 #[tokio::test]

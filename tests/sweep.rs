@@ -223,3 +223,54 @@ async fn clients_that_the_api_takes_off_the_roster_are_skipped() {
         "who never checked in is inactive since the creation"
     );
 }
+
+#[tokio::test]
+async fn what_a_client_comes_to_match_right_after_it_came_is_told() {
+    let place = Watched::new().await;
+    let world = &place.world;
+    let today = world.now().await.date_naive();
+    let trigger = json!({ "event": "compliance_milestone", "threshold": 100 });
+    world.facts([place.automation("full", trigger)]).await;
+    world.advance_s(20 * 60).await;
+    // Within one minute: the client, what it is to take, and that it took it. The one that matches as it comes is no news.
+    let fields = json!({ "email": "new@example.com", "send_welcome": false });
+    let key = world.coach("ada").with("time_zone", "UTC").await.partner_key().await;
+    let created = key.post("/v1/clients", fields).await.expect(201).str("client_id").to_owned();
+    for id in [created.as_str(), "imported"] {
+        if id == "imported" {
+            world.facts([Fact::client("ada", id)]).await;
+        }
+        let since = json!([{ "dose_id": "d", "per_day": 1, "from": today.to_string(), "until": null }]);
+        world.facts([fact("dose_schedule.saved", json!({ "client_id": id, "doses": since }))]).await;
+        world.facts([dose(id, today)]).await;
+    }
+    world.advance_s(16 * 60).await;
+    let mut told: Vec<_> = place.told().into_iter().map(|told| told.client).collect();
+    told.sort();
+    let mut expected = vec![created, "imported".to_owned()];
+    expected.sort();
+    assert_eq!(told, expected);
+}
+
+#[tokio::test]
+async fn a_phase_that_is_entered_again_on_the_same_date_is_another_entry() {
+    let place = Watched::new().await;
+    let world = &place.world;
+    let start = world.now().await;
+    let today = start.date_naive().to_string();
+    let phase = |name: &str, min_days: u32| json!({ "name": name, "min_days": min_days, "min_compliance_pct": null });
+    let phases = [phase("A", 1), phase("B", 0), phase("C", 0)];
+    world.facts([fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))]).await;
+    let client = Fact::client("ada", "c1").with("programme_id", "p").with("current_phase", "A");
+    world.facts([client.with("phase_started_on", today).with("backfill", true)]).await;
+    world.facts([place.automation("phase", json!({ "event": "phase_eligible" }))]).await;
+    for to in ["B", "A"] {
+        world.advance_s(20 * 60).await;
+        let at = rendered(world.now().await);
+        let advance = json!({ "client_id": "c1", "from_phase": null, "to_phase": to, "advanced_at": at });
+        world.facts([fact("phase.advanced", advance)]).await;
+    }
+    world.advance_s(24 * 3600).await;
+    let told: Vec<_> = place.told().into_iter().map(|told| told.data["current_phase"].clone()).collect();
+    assert_eq!(told, ["B", "A"]);
+}

@@ -20,7 +20,7 @@ use chrono::{NaiveDate, TimeDelta};
 use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
-use crate::automation::{Automation, MAX_TRIGGERED, Trigger};
+use crate::automation::{Automation, Trigger};
 use crate::client::Measure;
 use crate::dose::{DoseSchedule, DosesLogged};
 use crate::id::{AutomationId, CoachId, EndpointId};
@@ -35,6 +35,8 @@ pub use state::{Mark, State, States};
 const PHASE_WINDOW_DAYS: u32 = 7;
 /// Most that one evaluation tells, so that it fits a transaction. What is over waits for the next.
 pub const MAX_TOLD: usize = 40;
+/// Active automations of a coach on one computed event that are judged; of more, those with the first ids.
+pub const MAX_SWEPT: usize = 100;
 /// Most states that are kept of automations that are not judged.
 const MAX_KEPT: usize = 100;
 
@@ -62,6 +64,9 @@ pub struct Facts {
 pub struct PhaseEntry {
     pub name: String,
     pub started_on: NaiveDate,
+    /// Counts the client's entries: a phase may be left and entered again on one date.
+    #[serde(default)]
+    pub number: u64,
 }
 
 /// An automation, and since when it is as it is.
@@ -148,7 +153,8 @@ pub fn evaluate(facts: &Facts, rules: &[Rule], states: &States, now: Timestamp) 
     let considered = considered(rules);
     let judge = Judge { facts, days: Days::of(facts, doses_read(&considered, states, now), now) };
     let (mut told, mut waits) = (Vec::new(), false);
-    let mut next = States { at: now, due: None, silent: false, of: kept(states, rules, &considered) };
+    let of = kept(states, rules, &considered);
+    let mut next = States { at: now, due: None, silent: false, fresh: false, of };
     for rule in considered {
         let id = &rule.automation.id;
         let mut last = states.of.get(id).cloned();
@@ -279,7 +285,7 @@ fn considered(rules: &[Rule]) -> Vec<&Rule> {
             return true;
         };
         *count += 1;
-        *count <= MAX_TRIGGERED
+        *count <= MAX_SWEPT
     });
     swept
 }

@@ -12,7 +12,7 @@ use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
 use domain::event::{ComputedType, EventType};
 use domain::id::{AutomationId, CoachId};
-use domain::sweep::{Former, Rule};
+use domain::sweep::{Former, MAX_SWEPT, Rule};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -227,6 +227,11 @@ impl Workspaces {
     /// A coach's automations on computed events, inactive ones included, in the order of their ids.
     pub(crate) async fn computed_automations(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
         let found = self.automations_of(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
+        let active = found.iter().filter(|record| record.present.active).count();
+        if active > MAX_SWEPT {
+            // Of one kind that many count, which is looked at only here.
+            tracing::warn!(coach_id = %coach, active, "a coach has many automations on computed events");
+        }
         Ok(found.iter().map(Record::rule).collect())
     }
 

@@ -150,23 +150,28 @@ impl Sweeper {
 
     /// Judges a client as of when the rules were read, and tells what it has come to match.
     pub async fn judge(&self, client: &ClientId, by: &Rulebook, because: Because) -> Result<Judged, StoreError> {
+        let mut told_before = 0;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let Some(observed) = self.observe(client, by).await? else { return Ok(Judged::NotDue) };
             if observed.watch.coach_id != by.coach_id || !is_to_be_judged(observed.watch.states(), by.as_of, because) {
-                return Ok(Judged::NotDue);
+                return Ok(if told_before > 0 { Judged::Told(told_before) } else { Judged::NotDue });
             }
             let programme = self.programme(&observed.watch, by).await?;
             let evaluation = by.evaluate(&observed, &programme);
             let Some(events) = self.events(client, &evaluation).await? else { return Ok(Judged::NotDue) };
-            let told = events.len();
+            let (told, is_cut) = (events.len(), evaluation.told.len() >= MAX_TOLD);
             let mut writes = vec![self.watches.put(&observed.watch.with_states(evaluation.states))];
             if told > 0 {
                 writes.push(self.clients.still_there(client));
             }
             writes.extend(self.outbox.put_events(events, by.as_of));
-            if self.watches.commit(&writes).await? {
-                return Ok(Judged::Told(told));
+            if !self.watches.commit(&writes).await? {
+                continue;
+            }
+            told_before += told;
+            if !is_cut {
+                return Ok(Judged::Told(told_before));
             }
         }
         Err(StoreError::kept_changing("the client's watch"))
@@ -183,8 +188,13 @@ impl Sweeper {
     ) -> Result<bool, StoreError> {
         let states = watch.states();
         // What was judged a moment ago, for the same fact, is not judged again.
-        let is_judged = states.at >= now && states.due.is_none_or(|due| due > now);
-        if !watch.is_active() || is_judged || !states.comes_first(now, coach.rules_saved_at, backfill) {
+        let is_judged = !states.fresh && states.at >= now && states.due.is_none_or(|due| due > now);
+        // Where nobody watches there is nothing to tell.
+        if !coach.is_watched
+            || !watch.is_active()
+            || is_judged
+            || !states.comes_first(now, coach.rules_saved_at, backfill)
+        {
             return Ok(false);
         }
         let rules = self.rulebook(&watch.coach_id, now).await?;

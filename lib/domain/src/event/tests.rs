@@ -219,7 +219,7 @@ fn facts() -> Facts {
         zone: chrono_tz::UTC,
         last_check_in_at: None,
         last_daily_log_on: None,
-        phase: Some(PhaseEntry { name: "Build".to_owned(), started_on: date("2026-09-13") }),
+        phase: Some(PhaseEntry { name: "Build".to_owned(), started_on: date("2026-09-13"), number: 1 }),
         phases: vec![phase("Build"), phase("Keep")],
         schedule: DoseSchedule(vec![dose]),
         logged: DosesLogged([(Month::of(date("2026-09-17")), doses)].into()),

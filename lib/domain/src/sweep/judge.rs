@@ -194,7 +194,7 @@ impl Judge<'_> {
         let place = |entry: &PhaseEntry| {
             (entry.started_on, self.facts.phases.iter().position(|phase| phase.name == entry.name))
         };
-        told.is_none_or(|told| place(entry) > place(told))
+        told.is_none_or(|told| entry.number > told.number || place(entry) > place(told))
     }
 
     fn may_leave(&self, ready_on: NaiveDate, least: Option<u32>, date: NaiveDate) -> bool {

@@ -23,6 +23,9 @@ pub struct States {
     /// What made the client due came from a backfill, of which nothing is told.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub silent: bool,
+    /// Not judged yet since then: whatever comes next is news, and what it matched as it came is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub fresh: bool,
     pub of: BTreeMap<AutomationId, State>,
 }
 
@@ -67,7 +70,7 @@ pub enum Mark {
 impl States {
     /// Of a client that nothing is remembered of. What it matches as it comes is not told.
     pub fn new(now: Timestamp) -> Self {
-        Self { at: now, due: Some(next_minute(now)), silent: false, of: BTreeMap::new() }
+        Self { at: now, due: Some(next_minute(now)), silent: false, fresh: true, of: BTreeMap::new() }
     }
 
     /// A client that is with another coach, or back on the active roster. What it was told for is not told again; automations that are
@@ -76,6 +79,7 @@ impl States {
         self.at = self.at.max(now);
         self.due = Some(next_minute(self.at));
         self.silent = false;
+        self.fresh = true;
     }
 
     /// An automation of its coach is another: it is judged soon.
@@ -89,12 +93,12 @@ impl States {
         self.silent = backfill;
     }
 
-    /// Whether the client is to be evaluated before a fact is applied, with what was known until then: it is due, an automation of its
-    /// coach was saved since it was last judged, or what waits to be judged is silent where the fact is not, or the reverse.
+    /// Whether the client is to be evaluated before a fact is applied, with what was known until then: it is due or was never judged, an
+    /// automation of its coach was saved since it was last judged, or what waits to be judged is silent where the fact is not, or the reverse.
     pub fn comes_first(&self, now: Timestamp, rules_saved_at: Option<Timestamp>, backfill: bool) -> bool {
         let due_by = |at: Timestamp| self.due.is_some_and(|due| due <= at);
         let mixed = self.silent != backfill && due_by(next_minute(now));
-        due_by(now) || mixed || rules_saved_at.is_some_and(|saved_at| saved_at >= self.at)
+        self.fresh || due_by(now) || mixed || rules_saved_at.is_some_and(|saved_at| saved_at >= self.at)
     }
 }
 

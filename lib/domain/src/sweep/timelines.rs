@@ -257,7 +257,7 @@ mod phase_eligible {
     }
 
     fn entry(name: &str, started_on: &str) -> PhaseEntry {
-        PhaseEntry { name: name.to_owned(), started_on: date(started_on) }
+        PhaseEntry { name: name.to_owned(), started_on: date(started_on), number: 0 }
     }
 
     #[rstest::rstest]

@@ -31,6 +31,9 @@ pub(crate) struct Watch {
     last_daily_log_on: Option<NaiveDate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     phase: Option<PhaseEntry>,
+    /// How often the client came to a phase.
+    #[serde(default)]
+    phase_entries: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) programme_id: Option<ProgrammeId>,
     /// Without the instant at which the client is due, which is the index's.
@@ -67,6 +70,7 @@ impl Watch {
             last_check_in_at: None,
             last_daily_log_on: None,
             phase: None,
+            phase_entries: 0,
             programme_id: None,
             states: States::new(now),
             sweep_due_at: None,
@@ -164,7 +168,7 @@ impl Watch {
             && self.is_active == client.is_active
             && self.last_check_in_at == client.latest_check_in_at
             && self.programme_id == client.phase.programme_id
-            && self.phase == phase_entry(client)
+            && self.phase.as_ref().map(|phase| (phase.name.as_str(), phase.started_on)) == phase_of(client)
     }
 
     fn copy(&mut self, client: &Client) {
@@ -173,7 +177,12 @@ impl Watch {
         self.is_active = client.is_active;
         self.last_check_in_at = client.latest_check_in_at;
         self.programme_id = client.phase.programme_id.clone();
-        self.phase = phase_entry(client);
+        self.phase = phase_of(client).map(|(name, started_on)| {
+            // The same phase with an earlier date is put right.
+            let stays = self.phase.as_ref().is_some_and(|was| was.name == name && started_on <= was.started_on);
+            self.phase_entries += u64::from(!stays);
+            PhaseEntry { name: name.to_owned(), started_on, number: self.phase_entries }
+        });
     }
 }
 
@@ -196,9 +205,8 @@ impl Observed {
 }
 
 /// The phase that the client is in, where it is known since when.
-fn phase_entry(client: &Client) -> Option<PhaseEntry> {
-    let phase = &client.phase;
-    phase.current.clone().zip(phase.started_on).map(|(name, started_on)| PhaseEntry { name, started_on })
+fn phase_of(client: &Client) -> Option<(&str, NaiveDate)> {
+    client.phase.current.as_deref().zip(client.phase.started_on)
 }
 
 pub(super) fn key(client: &ClientId) -> Item {

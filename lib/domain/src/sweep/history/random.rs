@@ -243,7 +243,8 @@ fn change(facts: &mut Facts, op: Op, at: Timestamp, today: NaiveDate) {
         Op::CheckInsDeleted => facts.last_check_in_at = None,
         Op::DailyLog(ago) => facts.last_daily_log_on = facts.last_daily_log_on.max(Some(today - TimeDelta::days(ago))),
         Op::Phase(phase, ago) => {
-            facts.phase = Some(PhaseEntry { name: format!("p{phase}"), started_on: today - TimeDelta::days(ago) });
+            let started_on = today - TimeDelta::days(ago);
+            facts.phase = Some(PhaseEntry { name: format!("p{phase}"), started_on, number: 0 });
         }
         Op::MinDays(days) => facts.phases = phases(days),
         Op::PerDay(per_day) => facts.schedule.0[0].per_day = per_day,

@@ -113,22 +113,23 @@ fn what_is_deleted_or_switched_off_is_forgotten() {
 }
 
 #[test]
-fn twenty_automations_of_a_kind_count_and_forty_events_are_told_at_once() {
+fn a_hundred_automations_of_a_kind_count_and_forty_events_are_told_at_once() {
     let start = at("2026-06-01T12:00");
-    let of_kind = |letter: char, trigger: &Trigger| {
-        let rule = |n| rule(&format!("{letter}{n:02}"), trigger.clone(), start);
-        (0..25).map(rule).collect::<Vec<_>>()
+    let of_kind = |letter: char, trigger: &Trigger, count: usize| {
+        let rule = |n| rule(&format!("{letter}{n:03}"), trigger.clone(), start);
+        (0..count).map(rule).collect::<Vec<_>>()
     };
-    let kinds = [('c', NO_CHECK_IN), ('l', Trigger::DailyLogInactivity { days: 1 }), ('m', milestone(10.0))];
-    let rules = kinds.iter().flat_map(|(letter, trigger)| of_kind(*letter, trigger)).collect();
+    let kinds =
+        [('c', NO_CHECK_IN, 105), ('l', Trigger::DailyLogInactivity { days: 1 }, 25), ('m', milestone(10.0), 15)];
+    let rules = kinds.iter().flat_map(|(letter, trigger, count)| of_kind(*letter, trigger, *count)).collect();
     let mut life = Life::swept(facts(start, Tz::UTC, 1), rules, start);
     life.until(at("2026-06-02T00:00"));
     life.outage_until(at("2026-06-06T00:00"));
     life.facts.log(june([6])[0]);
     life.until(at("2026-06-06T00:15"));
     assert_eq!(life.told.len(), MAX_TOLD);
-    life.until(at("2026-06-06T00:30"));
-    assert_eq!(life.told.len(), 3 * MAX_TRIGGERED);
+    life.until(at("2026-06-06T01:00"));
+    assert_eq!(life.told.len(), MAX_SWEPT + 25 + 15);
 }
 
 #[test]
