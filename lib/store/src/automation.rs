@@ -229,7 +229,7 @@ impl Workspaces {
         let found = self.automations_of(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
         let active = found.iter().filter(|record| record.present.active).count();
         if active > MAX_SWEPT {
-            // Of one kind that many count, which is looked at only here.
+            // That many of each kind count: whoever has more in all may be near it, and somebody should know.
             tracing::warn!(coach_id = %coach, active, "a coach has many automations on computed events");
         }
         Ok(found.iter().map(Record::rule).collect())
