@@ -28,6 +28,10 @@ pub struct Options {
     #[arg(long)]
     pub no_demo: bool,
 
+    /// Append the permissions that functions use to this file: a line `function action resource` for each, once.
+    #[arg(long, value_name = "FILE")]
+    pub record_permissions: Option<PathBuf>,
+
     /// What is logged to stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
     #[arg(long, default_value = "warn")]
     pub log: String,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::Request;
-use local_aws::{Aws, DataDir};
+use local_aws::{Aws, DataDir, Policy, Secrets};
 use runtime::Clock;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -28,7 +28,7 @@ use crate::options::Options;
 use crate::receiver::Receiver;
 use crate::schedule::Schedules;
 use crate::state_dir::StateDir;
-use crate::template::{Template, TemplateError, Trigger};
+use crate::template::{Function, Template, TemplateError, Trigger};
 use crate::work::Work;
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
@@ -135,6 +135,9 @@ impl Running {
         aws.sqs().set_port(aws_port);
         if let Some(path) = state.path() {
             clock.keep_in(path)?;
+        }
+        if let Some(file) = &options.record_permissions {
+            aws.access().record_to(file)?;
         }
         set_up(&aws, &mut template).await?;
 
@@ -243,6 +246,21 @@ async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     Ok(())
 }
 
+/// What the template lets each function do, by the name of its binary. ARNs are those that every stack on this machine has.
+pub fn policies() -> Result<BTreeMap<String, Policy>, StartError> {
+    // URLs are in no policy.
+    let mut template = Template::load(TEMPLATE, &parameters(""), "")?;
+    for (logical_id, secret) in template.secrets()? {
+        template.set_secret_arn(&logical_id, Secrets::arn(&Secrets::name(&logical_id, &secret)));
+    }
+    template.functions()?.iter().map(|function| Ok((function.binary.clone(), policy(function)?))).collect()
+}
+
+fn policy(function: &Function) -> Result<Policy, StartError> {
+    let refused = |error| TemplateError::new(format!("{}: {error}", function.logical_id));
+    Ok(Policy::parse(&function.policies).map_err(refused)?)
+}
+
 struct Parts {
     aws: Aws,
     clock: Arc<StackClock>,
@@ -278,6 +296,7 @@ fn assemble(
             binary: function.binary.clone(),
             linked: functions.names().join(", "),
         })?;
+        aws.access().set(&function.binary, policy(&function)?);
         let mut variables = function.variables;
         if LOOPBACK_SENDERS.contains(&function.binary.as_str()) {
             variables.insert("ALLOW_LOOPBACK_RECEIVERS".to_owned(), "true".to_owned());

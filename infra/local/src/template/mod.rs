@@ -1,9 +1,10 @@
 //! template.yaml, read for this machine: the local stack has what the template declares and nothing else.
 //!
 //! Parameters get their defaults or the values that the stack supplies, and intrinsic functions are resolved. A resource or
-//! event type that matters and is not supported stops the start; what has no effect locally (alarms, log groups, policies) is
-//! left out.
+//! event type that matters and is not supported stops the start; what has no effect locally (alarms, log groups, queue policies), and
+//! what the parameters switch off, is left out.
 
+mod condition;
 mod resolve;
 mod resources;
 mod yaml;
@@ -52,6 +53,11 @@ impl TemplateError {
     }
 }
 
+/// The template's text as JSON, with nothing resolved: `!Ref x` is `{"Ref": "x"}`.
+pub fn document(text: &str) -> Result<Value, TemplateError> {
+    yaml::parse(text)
+}
+
 /// A template whose names are known.
 #[derive(Debug)]
 pub struct Template {
@@ -76,16 +82,19 @@ impl Template {
             globals: document["Globals"]["Function"].clone(),
             resources: BTreeMap::new(),
         };
+        template.names.conditions = condition::evaluate(&document["Conditions"], &template.names)?;
         let declared = document["Resources"].as_object().ok_or_else(|| TemplateError::new("has no Resources"))?;
         for (logical_id, resource) in declared {
             let kind = resource["Type"].as_str().unwrap_or_default().to_owned();
             if INERT.iter().any(|inert| kind.starts_with(inert)) {
                 continue;
             }
-            if resource.get("Condition").is_some() {
-                return Err(TemplateError::new(format!(
-                    "{logical_id}: the local stack does not support conditional resources"
-                )));
+            if let Some(condition) = resource["Condition"].as_str() {
+                let holds = template.names.conditions.get(condition);
+                let unknown = || TemplateError::new(format!("{logical_id}: there is no condition {condition}"));
+                if !*holds.ok_or_else(unknown)? {
+                    continue;
+                }
             }
             let properties = match &resource["Properties"] {
                 Value::Null => json!({}),
@@ -142,7 +151,11 @@ impl Template {
         if apis.next().is_some() {
             return Err(TemplateError::new("has several HTTP APIs; the local stack serves one"));
         }
-        Api::parse(&self.names.resolve(&resource.properties)?).map(Some).map_err(TemplateError::of(id))
+        // The rest, such as where the access log goes, refers to what is left out here.
+        let properties = json!({
+            "Auth": resource.properties["Auth"], "CorsConfiguration": resource.properties["CorsConfiguration"],
+        });
+        Api::parse(&self.names.resolve(&properties)?).map(Some).map_err(TemplateError::of(id))
     }
 
     /// The functions with everything that invokes them. Secrets have to be known by now.

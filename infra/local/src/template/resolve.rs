@@ -1,4 +1,4 @@
-//! Intrinsic functions: what `Ref`, `Fn::Sub`, `Fn::GetAtt` and `Fn::Join` stand for on this machine.
+//! Intrinsic functions: what `Ref`, `Fn::Sub`, `Fn::GetAtt`, `Fn::Join` and `Fn::If` stand for on this machine.
 
 use std::collections::BTreeMap;
 
@@ -13,26 +13,50 @@ pub(super) struct Identity {
     pub(super) attributes: BTreeMap<&'static str, String>,
 }
 
-/// Parameters, pseudo parameters and resources by their logical names.
+/// Parameters, pseudo parameters, resources and conditions by their logical names.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
     pub(super) parameters: BTreeMap<String, Value>,
     pub(super) resources: BTreeMap<String, Identity>,
+    pub(super) conditions: BTreeMap<String, bool>,
 }
 
 impl Names {
     /// The value with all intrinsic functions replaced.
     pub(super) fn resolve(&self, value: &Value) -> Result<Value, TemplateError> {
         match value {
-            Value::Array(items) => items.iter().map(|item| self.resolve(item)).collect(),
+            Value::Array(items) => items.iter().filter_map(|item| self.present(item).transpose()).collect(),
             Value::Object(entries) => match intrinsic(entries) {
+                Some(("Fn::If", _)) => {
+                    self.present(value)?.ok_or_else(|| TemplateError::new("has a value that is none"))
+                }
                 Some((function, argument)) => self.call(function, argument),
                 None => {
-                    let entries = entries.iter().map(|(key, item)| Ok((key.clone(), self.resolve(item)?)));
+                    let present = |(key, item): (&String, _)| Ok(self.present(item)?.map(|item| (key.clone(), item)));
+                    let entries = entries.iter().filter_map(|entry| present(entry).transpose());
                     Ok(Value::Object(entries.collect::<Result<_, TemplateError>>()?))
                 }
             },
             plain => Ok(plain.clone()),
+        }
+    }
+
+    /// The value, or the branch of a `Fn::If` that its condition chooses. `None` where that is `AWS::NoValue`: the entry is then
+    /// not there.
+    fn present(&self, value: &Value) -> Result<Option<Value>, TemplateError> {
+        let Some(call) = value.as_object().and_then(intrinsic) else { return self.resolve(value).map(Some) };
+        match call {
+            ("Ref", name) if name == "AWS::NoValue" => Ok(None),
+            ("Fn::If", argument) => {
+                let parts = argument.as_array().map(Vec::as_slice);
+                let Some([Value::String(condition), yes, no]) = parts else {
+                    return Err(TemplateError::new(format!("has a malformed Fn::If: {argument}")));
+                };
+                let holds = self.conditions.get(condition);
+                let holds = holds.ok_or_else(|| TemplateError::new(format!("has no condition {condition}")))?;
+                self.present(if *holds { yes } else { no })
+            }
+            _ => self.resolve(value).map(Some),
         }
     }
 
@@ -144,6 +168,7 @@ mod tests {
         Names {
             parameters: [("Prefix".to_owned(), json!("p-")), ("AWS::Region".to_owned(), json!("us-east-1"))].into(),
             resources: [("Queue".to_owned(), queue)].into(),
+            conditions: [("Yes".to_owned(), true), ("No".to_owned(), false)].into(),
         }
     }
 
@@ -156,6 +181,9 @@ mod tests {
     #[case(json!({"Fn::Sub": ["${A}-${Prefix}", {"A": {"Ref": "Queue"}}]}), json!("http://queue-p-"))]
     #[case(json!({"Fn::Join": ["/", [{"Ref": "Prefix"}, 1, true]]}), json!("p-/1/true"))]
     #[case(json!([{"a": {"Ref": "Prefix"}, "b": 1}]), json!([{"a": "p-", "b": 1}]))]
+    #[case(json!({"Fn::If": ["Yes", {"Ref": "Prefix"}, {"Ref": "Nobody"}]}), json!("p-"))]
+    #[case(json!({"a": {"Fn::If": ["No", 1, {"Ref": "AWS::NoValue"}]}, "b": 2}), json!({"b": 2}))]
+    #[case(json!([{"Fn::If": ["No", 1, {"Fn::If": ["Yes", {"Ref": "AWS::NoValue"}, 3]}]}, 2]), json!([2]))]
     fn intrinsics_are_replaced(#[case] given: Value, #[case] wanted: Value) {
         assert_eq!(names().resolve(&given).unwrap(), wanted);
     }
@@ -163,7 +191,9 @@ mod tests {
     #[rstest::rstest]
     #[case(json!({"Ref": "Nobody"}), "refers to Nobody")]
     #[case(json!({"Fn::GetAtt": ["Queue", "Name"]}), "refers to Queue.Name")]
-    #[case(json!({"Fn::If": ["a", 1, 2]}), "does not support")]
+    #[case(json!({"Fn::ImportValue": "a"}), "does not support")]
+    #[case(json!({"Fn::If": ["a", 1, 2]}), "no condition a")]
+    #[case(json!({"Fn::If": ["Yes", 1]}), "malformed Fn::If")]
     #[case(json!({"Fn::Sub": "${Prefix"}), "without an end")]
     #[case(json!({"Fn::Join": "x"}), "malformed Fn::Join")]
     fn what_cannot_be_resolved_is_a_clear_error(#[case] given: Value, #[case] wanted: &str) {

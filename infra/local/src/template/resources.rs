@@ -24,6 +24,8 @@ pub struct Function {
     pub variables: BTreeMap<String, String>,
     /// How long one invocation may take.
     pub timeout: Duration,
+    /// Its `Policies`, resolved.
+    pub policies: Value,
     /// What invokes it, by the event's name in the template.
     pub triggers: Vec<(String, Trigger)>,
 }
@@ -251,7 +253,7 @@ impl Api {
             authorizers.insert(name.clone(), typed(&authorizer["JwtConfiguration"])?);
         }
         let default_authorizer = properties["Auth"]["DefaultAuthorizer"].as_str().map(str::to_owned);
-        let cors = properties.get("CorsConfiguration").map(typed).transpose()?;
+        let cors = Some(&properties["CorsConfiguration"]).filter(|cors| !cors.is_null()).map(typed).transpose()?;
         Ok(Self { authorizers, default_authorizer, cors })
     }
 }
@@ -276,6 +278,10 @@ impl Function {
                 variables.insert(name.clone(), value);
             }
         }
+        if let Some(other) = ["Role", "PermissionsBoundary"].iter().find(|name| own.get(name).is_some()) {
+            return Err(TemplateError::new(format!("the local stack does not support {other}; it reads Policies")));
+        }
+        let policies = names.resolve(&own["Policies"])?;
         let timeout_s = [own, globals].iter().find_map(|source| source["Timeout"].as_u64());
         let mut triggers = Vec::new();
         for (name, event) in own["Events"].as_object().into_iter().flatten() {
@@ -291,6 +297,7 @@ impl Function {
             binary: binary.to_owned(),
             variables,
             timeout: Duration::from_secs(timeout_s.unwrap_or(DEFAULT_TIMEOUT_S)),
+            policies,
             triggers,
         })
     }

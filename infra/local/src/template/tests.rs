@@ -100,3 +100,31 @@ fn a_trigger_that_does_not_fit_is_refused(#[case] event: &str, #[case] wanted: &
     let message = small(&function).unwrap().functions().unwrap_err().to_string();
     assert!(message.contains(wanted) && message.contains("F: "), "{message}");
 }
+
+#[test]
+fn a_resource_whose_condition_does_not_hold_is_left_out() {
+    let text = |given: &str| {
+        format!(
+            "Parameters:\n  Domain: {{ Type: String, Default: \"{given}\" }}\nConditions:\n  HasDomain: !Not [!Equals [!Ref Domain, \"\"]]\n\
+             Resources:\n  D: {{ Type: AWS::ApiGatewayV2::DomainName, Condition: HasDomain }}\n"
+        )
+    };
+    Template::load(&text(""), &BTreeMap::new(), "").unwrap();
+    let message = Template::load(&text("api.example.com"), &BTreeMap::new(), "").unwrap_err().to_string();
+    assert!(message.contains("does not support resources of type AWS::ApiGatewayV2::DomainName"), "{message}");
+    let message = small("  Q: { Type: AWS::SQS::Queue, Condition: Nobody }\n").unwrap_err().to_string();
+    assert!(message.contains("Q: there is no condition Nobody"), "{message}");
+}
+
+#[rstest::rstest]
+#[case("Role: arn:aws:iam::000000000000:role/x", "does not support Role")]
+#[case("PermissionsBoundary: arn:aws:iam::000000000000:policy/x", "does not support PermissionsBoundary")]
+#[case("Policies: [{ Statement: [{ Resource: !GetAtt Nobody.Arn }] }]", "refers to Nobody.Arn")]
+fn permissions_that_cannot_be_read_are_refused(#[case] property: &str, #[case] wanted: &str) {
+    let function = format!(
+        "  F:\n    Type: AWS::Serverless::Function\n    Metadata: {{ BuildProperties: {{ Binary: f }} }}\n    \
+         Properties:\n      {property}\n"
+    );
+    let message = small(&function).unwrap().functions().unwrap_err().to_string();
+    assert!(message.contains(wanted) && message.contains("F: "), "{message}");
+}

@@ -1,0 +1,59 @@
+"""Deploys what has been built to an emulated AWS, drives it, and says what held."""
+
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from cloud import Cloud
+from drive import Drive
+from stack import Stack
+
+DETAIL_CHARS = 200
+
+
+class Summary:
+    """What was tried, and whether it held."""
+
+    def __init__(self):
+        self.lines = []
+        self.failed = False
+
+    def step(self, what, act):
+        """Runs a step; what it returns is the detail of its line."""
+        began = time.monotonic()
+        try:
+            detail, mark = act() or "", "ok"
+        except Exception as error:
+            traceback.print_exc()
+            detail, mark, self.failed = f"{type(error).__name__}: {error}"[:DETAIL_CHARS], "FAILED", True
+        self.lines.append(f"{mark:6}  {time.monotonic() - began:5.1f} s  {what}{': ' if detail else ''}{detail}")
+        print(self.lines[-1], flush=True)
+        return mark == "ok"
+
+    def __str__(self):
+        return "\n".join(["", "== rehearsal: " + ("something did not hold" if self.failed else "all of it held"), *self.lines])
+
+
+def main(architecture, folder):
+    folder = Path(folder).resolve()
+    summary = Summary()
+    with Cloud(folder) as cloud:
+        stack = Stack(cloud, folder, architecture)
+        if summary.step("sam deploy makes the stack", stack.deploy):
+            drive = Drive(cloud, stack)
+            refused = ("no call was refused for want of a permission", cloud.refusals)
+            for what, act in [*stack.checks(), *drive.steps(), refused, *stack.changes()]:
+                summary.step(what, act)
+    for workaround in stack.workarounds:
+        print(f"note: in the rehearsal's copy of the template, {workaround}")
+    print(
+        "note: not rehearsed, since ministack lacks it: the HTTP API's routes, authorizer, CORS and throttling; encryption and backups of "
+        "tables; reserved concurrency"
+    )
+    print(summary)
+    return 1 if summary.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,251 @@
+"""What goes through the deployed functions: facts, messages, requests, a delivery, a sweep."""
+
+import json
+import time
+import uuid
+from datetime import datetime, timezone
+
+from cloud import REGION, eventually
+from receiver import Receiver, is_signed
+
+COACH = "coach_rehearsal"
+FED_CLIENT = "client_fed"
+# None of it may be in a log.
+PERSONAL = ("grace@rehearsal.example", "Grace Rehearsal", "katherine@rehearsal.example", "Katherine Rehearsal")
+# A retry waits for its gap; a schedule of one minute comes round.
+RETRY_TIMEOUT_S = 120
+SCHEDULE_TIMEOUT_S = 150
+
+
+def now():
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def fact(detail):
+    return {"id": f"fact-{uuid.uuid4()}", "occurred_at": now()} | detail
+
+
+class Drive:
+    def __init__(self, cloud, stack):
+        self.cloud = cloud
+        self.stack = stack
+        self.receiver = Receiver()
+        self.made = stack.resources()
+
+    def steps(self):
+        yield "a fact put on the bus comes through rule, queue and ingest into the tables", self.feed_fact
+        yield "a message put into the feed queue runs ingest", self.feed_message
+        yield "a signed-in coach makes a key, and the key lets its bearer in", self.make_key
+        yield "a request that is repeated creates one client", self.create_client
+        yield "the stream wakes the relay, and a signed webhook comes by its second attempt", self.deliver
+        yield "the application is told on the bus", self.told
+        yield "the schedule starts a sweep, and who was due is judged", self.sweep
+        yield "relay and sweep take the schedule's event", self.scheduled
+        yield "nothing is among the dead letters", self.dead_letters
+        yield "logs are JSON and metrics, and hold nothing personal", self.logs
+
+    def feed_fact(self):
+        workspace = {
+            "coach_id": COACH,
+            "email": "coach@rehearsal.example",
+            "name": "Rehearsal",
+            "team_id": None,
+            "canonical_host": "https://coach.rehearsal.example",
+            "time_zone": "Europe/Berlin",
+            "country": "DE",
+            "plan": {"client_cap": 10},
+            "entitlements": {"partner_api": True, "pro_crm": True, "gym": True},
+            "crm": {"pipeline_id": "pipeline-1", "initial_stage": "new"},
+        }
+        entry = {"EventBusName": self.stack.outputs()["BusName"], "Source": "coaching.application"}
+        entry |= {"DetailType": "workspace.saved", "Detail": json.dumps(fact(workspace))}
+        # What the service tells the application goes by the same bus: from the beginning, into a queue of the rehearsal's own.
+        self.listen(entry["EventBusName"])
+        put = self.cloud.client("events").put_events(Entries=[entry])
+        assert put["FailedEntryCount"] == 0, put
+        key = {"pk": {"S": f"COACH#{COACH}"}, "sk": {"S": "WORKSPACE"}}
+        found = eventually("the workspace", lambda: self.item("WorkspacesTable", key))
+        return f"workspace of version {found['version']['N']}"
+
+    def feed_message(self):
+        client = {
+            "client_id": FED_CLIENT,
+            "coach_id": COACH,
+            "email": PERSONAL[2],
+            "full_name": PERSONAL[3],
+            "phone": None,
+            "goals": None,
+            "health_notes": None,
+            "height_in": None,
+            "weight_lbs": None,
+            "is_active": True,
+            "current_phase": None,
+            "phase_started_on": None,
+            "programme_id": None,
+            "created_at": now(),
+            "origin": "import",
+        }
+        automation = {
+            "automation_id": "automation_rehearsal",
+            "coach_id": COACH,
+            "name": "Three days without a log",
+            "active": True,
+            "trigger": {"event": "daily_log_inactivity", "days": 3},
+            "steps": [],
+        }
+        sqs = self.cloud.client("sqs")
+        for name, detail in (("client.saved", client), ("automation.saved", automation)):
+            body = {"detail-type": name, "source": "coaching.application", "detail": fact(detail)}
+            sqs.send_message(QueueUrl=self.made["ApplicationFeedQueue"], MessageBody=json.dumps(body))
+        eventually("the client", lambda: self.item("ClientsTable", {"pk": {"S": f"CLIENT#{FED_CLIENT}"}}))
+        return f"{FED_CLIENT} is stored"
+
+    def make_key(self):
+        made = self.request("SettingsFunction", "POST", "/settings/keys", {"name": "Rehearsal", "scope": "partner"}, coach=COACH)
+        assert made[0] == 201, made
+        self.key = made[1]["key"]
+        let_in = self.request("PingFunction", "GET", "/v1/ping", key=self.key)
+        mistyped = self.key[:-1] + ("y" if self.key.endswith("x") else "x")
+        kept_out = self.request("PingFunction", "GET", "/v1/ping", key=mistyped)
+        assert (let_in[0], kept_out[0]) == (200, 401), (let_in, kept_out)
+        webhook = {"url": self.receiver.url, "events": ["new_client"], "payload_mode": "identifiers"}
+        made = self.request("SettingsFunction", "POST", "/settings/webhooks", webhook, coach=COACH)
+        assert made[0] == 201, made
+        self.endpoint = made[1]
+        return "201, 200, and 401 for another key"
+
+    def create_client(self):
+        draft = {"email": PERSONAL[0], "full_name": PERSONAL[1], "send_welcome": False}
+        headers = {"idempotency-key": f"rehearsal-{uuid.uuid4()}"}
+        first, again = (self.request("ClientsFunction", "POST", "/v1/clients", draft, headers, self.key) for _ in range(2))
+        assert first[0] == again[0] == 201 and first[1] == again[1], (first, again)
+        assert again[2].get("idempotent-replay") == "true", again[2]
+        self.client_id = first[1]["client_id"]
+        return "201, and the same answer again"
+
+    def deliver(self):
+        requests = self.receiver.requests
+        eventually("the delivery's second attempt", lambda: len(requests) > 1, RETRY_TIMEOUT_S)
+        assert all(is_signed(*request, self.endpoint["secret"]) for request in requests)
+        (first, _), (second, body) = requests[:2]
+        assert first["webhook-id"] == second["webhook-id"] and json.loads(body)["type"] == "new_client", body
+        path, route = f"/settings/webhooks/{self.endpoint['id']}/deliveries", "GET /settings/webhooks/{id}/deliveries"
+
+        def logged():
+            listed = self.request("SettingsFunction", "GET", path, coach=COACH, route=route, parameters={"id": self.endpoint["id"]})
+            return [entry["status"] for entry in listed[1]["data"]] == ["delivered"]
+
+        eventually("the log's entry", logged)
+        return f"{len(requests)} attempts under one id, the first answered 500"
+
+    def told(self):
+        def read():
+            received = self.cloud.client("sqs").receive_message(QueueUrl=self.heard, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+            events = [json.loads(message["Body"]) for message in received.get("Messages", [])]
+            return [event for event in events if event["detail-type"] == "client.created"]
+
+        told = eventually("client.created", read)
+        assert told[0]["detail"]["client"]["client_id"] == self.client_id, told
+        return "client.created"
+
+    def sweep(self):
+        # An automation and a client that are new are due within a minute.
+        waiting = eventually("who is due", self.due)
+        rules = self.cloud.client("events")
+        target = self.function_arn("SweepFunction")
+        (rule,) = rules.list_rule_names_by_target(TargetArn=target)["RuleNames"]
+        # A quarter of an hour is too long to watch.
+        rules.put_rule(Name=rule, ScheduleExpression="rate(1 minute)", State="ENABLED")
+        eventually("nobody is due any more", lambda: not self.due(), SCHEDULE_TIMEOUT_S)
+        return f"{len(waiting)} entries of the due index"
+
+    def scheduled(self):
+        event = {
+            "version": "0",
+            "id": str(uuid.uuid4()),
+            "detail-type": "Scheduled Event",
+            "source": "aws.events",
+            "account": "000000000000",
+            "time": now(),
+            "region": REGION,
+            "resources": [f"arn:aws:events:{REGION}:000000000000:rule/{self.stack.outputs()['BusName']}"],
+            "detail": {},
+        }
+        for function in ("RelayFunction", "SweepFunction"):
+            self.invoke(function, event)
+
+    def dead_letters(self):
+        for queue in ("ApplicationFeedDeadLetters", "DeliveriesDeadLetters"):
+            asked = {"QueueUrl": self.made[queue], "AttributeNames": ["ApproximateNumberOfMessages"]}
+            count = self.cloud.client("sqs").get_queue_attributes(**asked)["Attributes"]["ApproximateNumberOfMessages"]
+            assert count == "0", f"{queue}: {count}"
+
+    def logs(self):
+        logs = self.cloud.client("logs")
+        lines = []
+        for group in self.stack.of_type("AWS::Logs::LogGroup").values():
+            lines += [event["message"].strip() for event in logs.filter_log_events(logGroupName=group)["events"]]
+        own = [line for line in lines if line and not line.startswith(("START ", "END ", "REPORT ", "INIT_START "))]
+        metrics = [line for line in own if "_aws" in json.loads(line)]
+        assert metrics, own[:5]
+        secrets = (self.key, self.endpoint["secret"])
+        found = [word for word in (*PERSONAL, *secrets) if any(word in line for line in own)]
+        assert not found, found
+        return f"{len(own)} lines, {len(metrics)} of them metrics"
+
+    def listen(self, bus):
+        """Makes a queue for what the service says."""
+        sqs, events = self.cloud.client("sqs"), self.cloud.client("events")
+        self.heard = sqs.create_queue(QueueName="rehearsal-heard")["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=self.heard, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        statement = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}
+        policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        sqs.set_queue_attributes(QueueUrl=self.heard, Attributes={"Policy": policy})
+        events.put_rule(Name="heard", EventBusName=bus, EventPattern=json.dumps({"source": ["partner-api"]}))
+        events.put_targets(Rule="heard", EventBusName=bus, Targets=[{"Id": "heard", "Arn": arn}])
+
+    def item(self, table, key):
+        return self.cloud.client("dynamodb").get_item(TableName=self.made[table], Key=key).get("Item")
+
+    def due(self):
+        """The entries of the due index whose time has come."""
+        scanned = self.cloud.client("dynamodb").scan(TableName=self.made["RecordsTable"], IndexName="due")["Items"]
+        return [item for item in scanned if int(item["sweep_due_at"]["N"]) <= time.time() * 1000]
+
+    def function_arn(self, function):
+        return self.cloud.client("lambda").get_function_configuration(FunctionName=self.made[function])["FunctionArn"]
+
+    def invoke(self, function, event):
+        answer = self.cloud.client("lambda").invoke(FunctionName=self.made[function], Payload=json.dumps(event))
+        payload = json.load(answer["Payload"])
+        assert "FunctionError" not in answer, payload
+        return payload
+
+    def request(self, function, method, path, body=None, headers=None, key=None, coach=None, route=None, parameters=None):
+        """Status, JSON and headers that a function answers to what API Gateway would hand it."""
+        headers = {"host": "api.example.com", "content-type": "application/json"} | (headers or {})
+        if key:
+            headers["authorization"] = f"Bearer {key}"
+        route = route or f"{method} {path}"
+        context = {
+            "accountId": "000000000000",
+            "apiId": "rehearsal",
+            "domainName": "api.example.com",
+            "domainPrefix": "api",
+            "http": {"method": method, "path": path, "protocol": "HTTP/1.1", "sourceIp": "192.0.2.1", "userAgent": "rehearsal"},
+            "requestId": str(uuid.uuid4()),
+            "routeKey": route,
+            "stage": "$default",
+            "time": datetime.now(timezone.utc).strftime("%d/%b/%Y:%H:%M:%S +0000"),
+            "timeEpoch": int(time.time() * 1000),
+        }
+        if coach:
+            context["authorizer"] = {"jwt": {"claims": {"sub": coach}, "scopes": None}}
+        event = {"version": "2.0", "routeKey": route, "rawPath": path, "rawQueryString": "", "headers": headers}
+        event |= {"requestContext": context, "isBase64Encoded": False}
+        if parameters:
+            event["pathParameters"] = parameters
+        if body is not None:
+            event["body"] = json.dumps(body)
+        answer = self.invoke(function, event)
+        return answer["statusCode"], json.loads(answer["body"] or "null"), answer.get("headers", {})

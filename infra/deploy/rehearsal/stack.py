@@ -1,0 +1,154 @@
+"""The stack: the template's copy with the zips in it, `sam deploy`, and whether what it made is what the template says."""
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+from samcli.yamlhelper import yaml_parse
+
+NAME = "partner-api"
+PARAMETERS = {
+    "SettingsIssuer": "https://app.example.com",
+    "SettingsAudience": "settings",
+    "SettingsPageOrigin": "https://app.example.com",
+    "AssertionIssuer": "https://api.example.com",
+    "MailFrom": "coach@example.com",
+}
+
+
+class Stack:
+    def __init__(self, cloud, folder, architecture):
+        self.cloud = cloud
+        self.folder = folder
+        self.parameters = PARAMETERS | {"Architecture": architecture}
+        self.workarounds = []
+        self.template = folder / "template.json"
+        text = Path("template.yaml").read_text()
+        # What a deploy without `sam build` does, too: see the README.
+        zips = (Path("target") / "lambda").resolve()
+        text = re.sub(r"CodeUri: functions/(.*)", rf"CodeUri: {zips}/\1/bootstrap.zip", text)
+        self.document = yaml_parse(text)
+        self.work_around()
+        self.template.write_text(json.dumps(self.document, indent=1))
+
+    def work_around(self):
+        """Changes in the copy what the emulator does not know. The template stays as it is."""
+        resources = self.document["Resources"]
+        secrets = {name for name, resource in resources.items() if resource["Type"] == "AWS::SecretsManager::Secret"}
+        math = []
+        for name, resource in resources.items():
+            properties = resource["Properties"]
+            if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
+                first = next(entry["MetricStat"] for entry in properties.pop("Metrics") if "MetricStat" in entry)
+                properties.update(first["Metric"], Period=first["Period"], Statistic=first["Stat"])
+                math.append(name)
+            for policy in properties.get("Policies", []):
+                for statement in policy["Statement"]:
+                    secret = statement["Resource"].get("Ref") if isinstance(statement["Resource"], dict) else None
+                    if secret in secrets:
+                        arn = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${" + secret + "}*"
+                        statement["Resource"] = {"Fn::Sub": arn}
+        if math:
+            self.workarounds.append(f"{', '.join(math)} watch one metric in place of an expression, which ministack lacks")
+        if secrets:
+            self.workarounds.append("policies name secrets by ARNs spelled out, since ministack's Ref of a secret is its name")
+
+    def deploy(self, **parameters):
+        """Makes the stack, or changes it."""
+        given = self.parameters | parameters
+        command = [self.folder / "tools/bin/sam", "deploy", "--template-file", self.template, "--stack-name", NAME]
+        command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
+        command += ["--parameter-overrides", *(f"{name}={value}" for name, value in given.items())]
+        log = self.folder / "deploy.log"
+        with log.open("a") as output:
+            done = subprocess.run(command, cwd=self.folder, env=self.cloud.environment, stdout=output, stderr=output)
+        assert done.returncode == 0, f"sam deploy failed: see {log}"
+        return f"{len(self.resources())} resources"
+
+    def resources(self):
+        """Physical ids by logical ids."""
+        pages = self.cloud.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=NAME)
+        summaries = (summary for page in pages for summary in page["StackResourceSummaries"])
+        return {summary["LogicalResourceId"]: summary["PhysicalResourceId"] for summary in summaries}
+
+    def outputs(self):
+        stack = self.cloud.client("cloudformation").describe_stacks(StackName=NAME)["Stacks"][0]
+        return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
+
+    def of_type(self, kind):
+        """Physical ids of the template's resources of a type, by logical ids."""
+        made = self.resources()
+        return {name: made[name] for name, resource in self.document["Resources"].items() if resource["Type"] == kind and name in made}
+
+    def checks(self):
+        """Steps that look at what was made."""
+        yield "tables are protected, and bill by request", self.tables
+        yield "functions have their architecture, time-out and log group", self.functions
+        yield "queues are encrypted and keep messages for longer than their function may take", self.queues
+        yield "log groups forget", self.log_groups
+
+    def tables(self):
+        dynamodb = self.cloud.client("dynamodb")
+        tables = self.of_type("AWS::DynamoDB::Table")
+        for table in tables.values():
+            described = dynamodb.describe_table(TableName=table)["Table"]
+            assert described["DeletionProtectionEnabled"], table
+            assert described["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST", table
+        return f"{len(tables)} tables"
+
+    def functions(self):
+        functions = self.of_type("AWS::Serverless::Function")
+        for name, function in functions.items():
+            configuration = self.cloud.client("lambda").get_function_configuration(FunctionName=function)
+            assert configuration["Architectures"] == [self.parameters["Architecture"]], name
+            assert configuration["LoggingConfig"]["LogGroup"].startswith(f"/aws/lambda/{NAME}/"), name
+            timeout_s = self.document["Resources"][name]["Properties"].get("Timeout")
+            assert timeout_s in (None, configuration["Timeout"]), name
+        return f"{len(functions)} functions"
+
+    def queues(self):
+        sqs = self.cloud.client("sqs")
+        queues = self.of_type("AWS::SQS::Queue")
+        for queue in queues.values():
+            attributes = sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["All"])["Attributes"]
+            assert attributes["SqsManagedSseEnabled"] == "true", queue
+            assert int(attributes["MessageRetentionPeriod"]) > int(attributes["VisibilityTimeout"]), queue
+        return f"{len(queues)} queues"
+
+    def log_groups(self):
+        groups = self.cloud.client("logs").describe_log_groups()["logGroups"]
+        made = set(self.of_type("AWS::Logs::LogGroup").values())
+        kept = {group["logGroupName"]: group.get("retentionInDays") for group in groups if group["logGroupName"] in made}
+        assert len(kept) == len(made) and set(kept.values()) == {30}, kept
+        return f"{len(kept)} groups, 30 days"
+
+    def changes(self):
+        """Steps that change the stack, and that end it."""
+        yield "a second deploy gives the stack its own domain and alarms their topic", self.give_domain
+        yield "deleting the stack leaves every table and secret", self.delete
+
+    def give_domain(self):
+        zone = self.cloud.client("route53").create_hosted_zone(Name="example.com", CallerReference="rehearsal")
+        certificate = self.cloud.client("acm").request_certificate(DomainName="api.example.com")["CertificateArn"]
+        topic = self.cloud.client("sns").create_topic(Name="alarms")["TopicArn"]
+        zone_id = zone["HostedZone"]["Id"].removeprefix("/hostedzone/")
+        self.deploy(DomainName="api.example.com", CertificateArn=certificate, HostedZoneId=zone_id, AlarmTopicArn=topic)
+        records = self.cloud.client("route53").list_resource_record_sets(HostedZoneId=zone_id)["ResourceRecordSets"]
+        target = self.outputs()["CustomDomainTarget"]
+        aliases = [record["AliasTarget"]["DNSName"].rstrip(".") for record in records if "AliasTarget" in record]
+        assert aliases == [target], (aliases, target)
+        alarms = self.cloud.client("cloudwatch").describe_alarms()["MetricAlarms"]
+        assert alarms and all(alarm["AlarmActions"] == [topic] for alarm in alarms), alarms
+        return f"{self.outputs()['CustomDomainUrl']} is an alias of {target}, {len(alarms)} alarms"
+
+    def delete(self):
+        tables = set(self.of_type("AWS::DynamoDB::Table").values())
+        cloudformation = self.cloud.client("cloudformation")
+        cloudformation.delete_stack(StackName=NAME)
+        cloudformation.get_waiter("stack_delete_complete").wait(StackName=NAME, WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        left = set(self.cloud.client("dynamodb").list_tables()["TableNames"])
+        assert tables <= left, tables - left
+        secrets = self.cloud.client("secretsmanager").list_secrets()["SecretList"]
+        assert len(secrets) == 2, secrets
+        return f"{len(tables)} tables, {len(secrets)} secrets"

@@ -1,0 +1,285 @@
+//! What template.yaml says fits together: time-outs and visibility, concurrency and mappings, alarms and the runbook; and nothing that
+//! is stored, queued or logged lacks its protection.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use local_stack::template::document;
+use serde_json::{Value, json};
+
+/// API Gateway gives up on a function after 30 seconds.
+const GATEWAY_TIMEOUT_S: u64 = 30;
+/// An account's functions run this many times at once, unless it has asked for more. A hundred cannot be reserved.
+const ACCOUNT_CONCURRENCY: u64 = 1_000;
+const UNRESERVED: u64 = 100;
+/// Metrics of the functions' own.
+const METRICS: [&str; 17] = [
+    "attempt_ms",
+    "booking_conflicts",
+    "calls",
+    "claim_takeovers",
+    "deliveries",
+    "delivery_latency_ms",
+    "duration_ms",
+    "facts_set_aside",
+    "invocations",
+    "outbox_lag_s",
+    "outbox_latency_ms",
+    "queue_wait_ms",
+    "read_units",
+    "requests",
+    "sweep_failed",
+    "sweep_lag_s",
+    "write_units",
+];
+/// What the access log may hold of a request: nothing that a caller sent.
+const LOGGED: [&str; 8] = [
+    "error.responseType",
+    "integrationLatency",
+    "integrationStatus",
+    "requestId",
+    "responseLatency",
+    "responseLength",
+    "routeKey",
+    "status",
+];
+
+type Resources = BTreeMap<String, Value>;
+
+fn template() -> Value {
+    document(include_str!("../template.yaml")).unwrap()
+}
+
+/// The resources of a type, by their logical ids.
+fn of_type(template: &Value, kind: &str) -> Resources {
+    let all = template["Resources"].as_object().unwrap();
+    let found: Resources =
+        all.iter().filter(|(_, resource)| resource["Type"] == kind).map(|(id, it)| (id.clone(), it.clone())).collect();
+    assert!(!found.is_empty(), "{kind}");
+    found
+}
+
+fn functions(template: &Value) -> Resources {
+    of_type(template, "AWS::Serverless::Function")
+}
+
+/// The events of a type that invoke the function.
+fn events<'f>(function: &'f Value, kind: &str) -> Vec<&'f Value> {
+    let all = function["Properties"]["Events"].as_object().unwrap().values();
+    all.filter(|event| event["Type"] == kind).map(|event| &event["Properties"]).collect()
+}
+
+fn timeout_s(template: &Value, function: &Value) -> u64 {
+    let own = function["Properties"]["Timeout"].as_u64();
+    own.unwrap_or_else(|| template["Globals"]["Function"]["Timeout"].as_u64().unwrap())
+}
+
+/// What a `Fn::GetAtt` or a `Ref` names.
+fn target(value: &Value) -> &str {
+    value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str()).unwrap_or_else(|| panic!("{value}"))
+}
+
+/// `SweepLagAlarm`: `sweep-lag`.
+fn kebab(alarm: &str) -> String {
+    let mut name = String::new();
+    for letter in alarm.strip_suffix("Alarm").unwrap().chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('-');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
+#[test]
+fn a_message_is_hidden_for_six_times_as_long_as_its_function_may_take() {
+    let template = template();
+    let mut mappings = 0;
+    for (id, function) in functions(&template) {
+        for event in events(&function, "SQS") {
+            let queue = &template["Resources"][target(&event["Queue"])]["Properties"];
+            let visibility_s = queue["VisibilityTimeout"].as_u64().unwrap();
+            assert!(visibility_s >= 6 * timeout_s(&template, &function), "{id}: {visibility_s}");
+            mappings += 1;
+        }
+    }
+    assert_eq!(mappings, 4);
+}
+
+#[test]
+fn background_functions_reserve_what_their_mappings_may_take_and_leave_enough() {
+    let template = template();
+    let mut reserved = 0;
+    for (id, function) in functions(&template) {
+        let reservation = &function["Properties"]["ReservedConcurrentExecutions"];
+        if !events(&function, "HttpApi").is_empty() {
+            assert!(reservation.is_null(), "{id} answers requests: they share what is not reserved");
+            continue;
+        }
+        let choice = reservation["Fn::If"].as_array().unwrap_or_else(|| panic!("{id} reserves nothing"));
+        assert_eq!((&choice[0], &choice[2]), (&json!("ReservesConcurrency"), &json!({"Ref": "AWS::NoValue"})), "{id}");
+        let has = choice[1].as_u64().unwrap();
+        let queues = events(&function, "SQS").into_iter().map(|event| {
+            event["ScalingConfig"]["MaximumConcurrency"].as_u64().unwrap_or_else(|| panic!("{id} has no limit"))
+        });
+        let streams =
+            events(&function, "DynamoDB").into_iter().map(|event| event["ParallelizationFactor"].as_u64().unwrap());
+        let schedules = events(&function, "Schedule").len() as u64;
+        let wanted = queues.chain(streams).sum::<u64>() + schedules;
+        assert!(has >= wanted, "{id} reserves {has}, and may take {wanted}");
+        reserved += has;
+    }
+    assert!(reserved > 0 && reserved + UNRESERVED <= ACCOUNT_CONCURRENCY, "{reserved}");
+}
+
+#[test]
+fn functions_that_answer_requests_end_before_the_gateway_gives_up() {
+    let template = template();
+    for (id, function) in functions(&template) {
+        if !events(&function, "HttpApi").is_empty() {
+            assert!(timeout_s(&template, &function) < GATEWAY_TIMEOUT_S, "{id}");
+        }
+    }
+}
+
+#[test]
+fn every_table_is_backed_up_protected_encrypted_and_outlives_the_stack() {
+    let template = template();
+    for (id, table) in of_type(&template, "AWS::DynamoDB::Table") {
+        let properties = &table["Properties"];
+        assert_eq!(properties["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"], true, "{id}");
+        assert_eq!(properties["DeletionProtectionEnabled"], json!({"Ref": "DeletionProtection"}), "{id}");
+        assert_eq!(properties["SSESpecification"]["SSEEnabled"], true, "{id}");
+    }
+    assert_eq!(template["Parameters"]["DeletionProtection"]["Default"], "true");
+    for kind in ["AWS::DynamoDB::Table", "AWS::SecretsManager::Secret"] {
+        for (id, kept) in of_type(&template, kind) {
+            assert_eq!(
+                (&kept["DeletionPolicy"], &kept["UpdateReplacePolicy"]),
+                (&json!("Retain"), &json!("Retain")),
+                "{id}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_queue_is_encrypted_and_its_dead_letters_outlive_its_messages() {
+    let template = template();
+    let queues = of_type(&template, "AWS::SQS::Queue");
+    let retention_s = |id: &str| queues[id]["Properties"]["MessageRetentionPeriod"].as_u64().unwrap();
+    for (id, queue) in &queues {
+        let properties = &queue["Properties"];
+        assert_eq!(properties["SqsManagedSseEnabled"], true, "{id}");
+        assert!(retention_s(id) > properties["VisibilityTimeout"].as_u64().unwrap_or_default(), "{id}");
+        if let Some(redrive) = properties.get("RedrivePolicy") {
+            assert!(retention_s(target(&redrive["deadLetterTargetArn"])) >= retention_s(id), "{id}");
+        }
+    }
+}
+
+#[test]
+fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
+    let template = template();
+    let groups = of_type(&template, "AWS::Logs::LogGroup");
+    let mut written = BTreeSet::new();
+    for (id, function) in functions(&template) {
+        let group = target(&function["Properties"]["LoggingConfig"]["LogGroup"]).to_owned();
+        assert!(groups.contains_key(&group) && written.insert(group.clone()), "{id}: {group}");
+    }
+    for (id, group) in &groups {
+        assert_eq!(group["Properties"]["RetentionInDays"], json!({"Ref": "LogRetentionDays"}), "{id}");
+    }
+    // A filter of Lambda's would drop metrics, which have no level.
+    let logging = &template["Globals"]["Function"]["LoggingConfig"];
+    assert_eq!((&logging["LogFormat"], &logging["ApplicationLogLevel"]), (&json!("JSON"), &json!("TRACE")));
+}
+
+#[test]
+fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
+    let template = template();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions/docs/pages/runbook.md");
+    let runbook = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
+    let sections: BTreeSet<String> = runbook
+        .lines()
+        .filter_map(|line| line.strip_prefix("## "))
+        .map(|title| title.trim().to_lowercase().replace(' ', "-"))
+        .collect();
+    let told = json!({"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
+    for (id, alarm) in of_type(&template, "AWS::CloudWatch::Alarm") {
+        let properties = &alarm["Properties"];
+        for actions in ["AlarmActions", "OKActions"] {
+            assert_eq!(properties[actions], told, "{id}: {actions}");
+        }
+        let section = kebab(&id);
+        let description = properties["AlarmDescription"].as_str().unwrap();
+        assert!(description.ends_with(&format!(". Runbook: /docs/guides/runbook#{section}")), "{id}: {description}");
+        assert!(sections.contains(&section), "{id} has no section {section} in the runbook");
+    }
+}
+
+#[test]
+fn the_api_is_throttled_and_logs_nothing_that_a_caller_sent() {
+    let template = template();
+    let api = &template["Resources"]["Api"]["Properties"];
+    let limits =
+        json!({"ThrottlingRateLimit": {"Ref": "ApiRateLimit"}, "ThrottlingBurstLimit": {"Ref": "ApiBurstLimit"}});
+    assert_eq!(api["DefaultRouteSettings"], limits);
+    let format = api["AccessLogSettings"]["Format"].as_str().unwrap();
+    let variable = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '.').collect::<String>();
+    let logged: BTreeSet<String> = format.split("$context.").skip(1).map(variable).collect();
+    assert_eq!(logged, LOGGED.map(str::to_owned).into());
+    let line = logged.iter().fold(format.to_owned(), |line, name| line.replace(&format!("$context.{name}"), "0"));
+    assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
+}
+
+#[test]
+fn every_function_is_built_for_the_architecture_that_a_parameter_names() {
+    let template = template();
+    assert_eq!(template["Globals"]["Function"]["Architectures"], json!([{"Ref": "Architecture"}]));
+    let parameter = &template["Parameters"]["Architecture"];
+    assert_eq!((&parameter["Default"], &parameter["AllowedValues"]), (&json!("arm64"), &json!(["arm64", "x86_64"])));
+    for (id, function) in functions(&template) {
+        assert!(function["Properties"]["Architectures"].is_null(), "{id}");
+    }
+}
+
+#[test]
+fn a_domain_of_its_own_is_made_only_where_one_is_given() {
+    let template = template();
+    for name in ["DomainName", "CertificateArn", "HostedZoneId", "AlarmTopicArn"] {
+        assert_eq!(template["Parameters"][name]["Default"], "", "{name}");
+    }
+    let wanted = [
+        ("AWS::ApiGatewayV2::DomainName", "HasDomain"),
+        ("AWS::ApiGatewayV2::ApiMapping", "HasDomain"),
+        ("AWS::Route53::RecordSet", "HasDomainRecord"),
+    ];
+    for (kind, condition) in wanted {
+        for (id, resource) in of_type(&template, kind) {
+            assert_eq!(resource["Condition"], condition, "{id}");
+        }
+    }
+}
+
+#[test]
+fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
+    let template = template();
+    let body = template["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"].as_str().unwrap();
+    let shown: BTreeSet<&str> = body.split("${").skip(1).map(|rest| rest.split(['}', '.']).next().unwrap()).collect();
+    let dashboard: Value = serde_json::from_str(body).unwrap();
+    assert!(dashboard["widgets"].as_array().unwrap().len() > 10);
+    for name in &shown {
+        let known = name.starts_with("AWS::") || !template["Resources"][*name].is_null();
+        assert!(known, "{name} is no resource");
+    }
+    let kinds = ["AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Serverless::Function"];
+    for id in kinds.into_iter().flat_map(|kind| of_type(&template, kind).into_keys()) {
+        assert!(shown.contains(id.as_str()), "{id} is not on the dashboard");
+    }
+    for metric in METRICS {
+        let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
+        assert!(named, "{metric} is not on the dashboard");
+    }
+}
