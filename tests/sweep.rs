@@ -225,6 +225,25 @@ async fn clients_that_the_api_takes_off_the_roster_are_skipped() {
 }
 
 #[tokio::test]
+async fn a_client_that_the_api_takes_off_the_roster_between_two_sweeps_is_told_of_as_it_stood() {
+    let place = Watched::new().await;
+    let world = &place.world;
+    let key = world.coach("ada").with("time_zone", "UTC").await.partner_key().await;
+    inactive(&place, &[("goes", 0), ("was", -30)]).await;
+    world.facts([place.automation("r", no_check_in())]).await;
+    // Due at ten past, by a schedule that comes each quarter of an hour.
+    let noon = noon_of(world.now().await);
+    world.travel(noon + TimeDelta::minutes(12)).await;
+    assert_eq!(place.told(), []);
+    for client in ["goes", "was"] {
+        key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": false })).await.expect(200);
+    }
+    world.travel(noon + TimeDelta::hours(2)).await;
+    assert_eq!(place.pairs(), [("r".to_owned(), "goes".to_owned())]);
+    assert_eq!(place.episodes()[0].1, rendered(noon + TimeDelta::minutes(10)));
+}
+
+#[tokio::test]
 async fn what_a_client_comes_to_match_right_after_it_came_is_told() {
     let place = Watched::new().await;
     let world = &place.world;

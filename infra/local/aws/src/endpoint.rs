@@ -8,7 +8,8 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 
 use crate::Aws;
-use crate::answer::ServiceError;
+use crate::access::of_request;
+use crate::answer::{Answer, ServiceError};
 use crate::calls::Units;
 use crate::faults::Met;
 
@@ -66,7 +67,29 @@ impl Aws {
             Some(environment) => self.meets_faults(environment).await,
             None => false,
         };
-        let answer = match service {
+        let authorized = match environment {
+            Some(environment) => self.access().authorize(environment, &of_request(service, operation, body)),
+            None => Ok(()),
+        };
+        let answer = match authorized {
+            Ok(()) => self.service_answer(service, operation, body, faulty).await,
+            Err(denied) => Err(denied),
+        };
+        let response = answer.into_response();
+        if let Some(started) = started {
+            self.calls().end(started, response.status().as_u16(), Units::default());
+        }
+        response
+    }
+
+    async fn service_answer(
+        &self,
+        service: &str,
+        operation: &str,
+        body: &Bytes,
+        faulty: bool,
+    ) -> Result<Answer, ServiceError> {
+        match service {
             "AmazonSQS" => self.sqs().request(operation, body).await,
             "AWSEvents" => self.bus().request(operation, body).await,
             "secretsmanager" => self.secrets().request(operation, body).await,
@@ -79,12 +102,7 @@ impl Aws {
                 "UnknownOperationException",
                 format!("{WHAT_THERE_IS}, not {service}."),
             )),
-        };
-        let response = answer.into_response();
-        if let Some(started) = started {
-            self.calls().end(started, response.status().as_u16(), Units::default());
         }
-        response
     }
 
     /// Before a function environment's call takes effect: whether faults of its service may follow. A call that kills its function, or

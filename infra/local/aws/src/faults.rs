@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::access::function_of;
+
 /// The body of `POST /_local/faults`. An absent field changes nothing; 0, `false` and an empty text switch a fault off.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -112,8 +114,7 @@ impl Faults {
     /// A function environment calls.
     pub(crate) fn meet(&self, environment: &str) -> Met {
         let mut pending = self.lock();
-        // The environment's number follows the function's name.
-        let function = environment.rsplit_once('-').map_or(environment, |(function, _)| function);
+        let function = function_of(environment);
         if !(pending.function.is_empty() || pending.function == function) || take(&mut pending.spared_calls) {
             Met::Nothing
         } else if take(&mut pending.crash_before_call) {

@@ -1,5 +1,5 @@
 //! The AWS side of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager
-//! `GetSecretValue` on one HTTP endpoint, as far as template.yaml uses them. Serves local runs alone.
+//! `GetSecretValue` and `PutSecretValue` on one HTTP endpoint, as far as template.yaml uses them. Serves local runs alone.
 //!
 //! DynamoDB is dynoxide in this process, behind a loopback listener of its own; faults, crash signals and the call log sit
 //! before it. The other services share one SQLite file. Every time is stack time, from the [`runtime::Clock`].
@@ -8,12 +8,14 @@
 //! - [`Sqs::set_port`] has to be called once the port is known: queue URLs name it.
 //! - [`Sqs::busy`] and [`Sqs::next_due`] count queues of the template ([`Sqs::ensure_queue`] in this run). A queue that somebody
 //!   made with `CreateQueue` has no function that would ever empty it.
+//! - [`Access`] decides what requests below `/env/{environment}/` may do: a function that it has no policy for may do nothing.
 //! - [`Faults`], [`CallLog`] and crash signals see requests below `/env/{environment}/` alone; the last two only while an
 //!   [`Invocation`] of that environment is open.
 //! - Queues, events, mails, secrets and stream checkpoints are in `services.sqlite`; tables and streams in `dynamodb.sqlite`.
 //! - A table with a stream keeps both images inside, so `DescribeTable` says `NEW_AND_OLD_IMAGES`;
 //!   [`DynamoDb::stream_read`] shows those of the template's view type.
 
+mod access;
 mod answer;
 mod bus;
 mod calls;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 use runtime::Clock;
 use tokio::sync::watch;
 
+pub use access::{Access, Grant, Policy};
 pub use bus::EventBus;
 pub use calls::{Call, CallLog, CrashSignal, Invocation};
 pub use data_dir::DataDir;
@@ -63,6 +66,7 @@ struct Services {
     bus: EventBus,
     mail: Mailbox,
     secrets: Secrets,
+    access: Access,
     faults: Arc<Faults>,
     calls: CallLog,
     changes: Changes,
@@ -102,6 +106,7 @@ impl Aws {
             sqs,
             mail: Mailbox::open(sqlite.clone(), time.clone()),
             secrets: Secrets::open(sqlite.clone(), time),
+            access: Access::default(),
             faults,
             calls: CallLog::default(),
             changes,
@@ -141,6 +146,11 @@ impl Aws {
     /// Secrets Manager.
     pub fn secrets(&self) -> &Secrets {
         &self.0.secrets
+    }
+
+    /// What function environments may do.
+    pub fn access(&self) -> &Access {
+        &self.0.access
     }
 
     /// Faults that are to happen.

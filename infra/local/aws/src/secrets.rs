@@ -1,4 +1,5 @@
-//! Secrets Manager: `GetSecretValue` of the template's secrets. A generated secret is drawn once and kept.
+//! Secrets Manager: `GetSecretValue` and `PutSecretValue` of the template's secrets. A generated secret is drawn once and kept, until
+//! another value is put.
 
 use runtime::random_bytes;
 use rusqlite::OptionalExtension;
@@ -6,11 +7,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
+use crate::access::arn;
 use crate::answer::{Answer, ServiceError};
-use crate::error::SetupError;
+use crate::error::{SetupError, StoreError};
 use crate::sqlite::Sqlite;
 use crate::time::StackTime;
-use crate::{ACCOUNT, REGION};
 
 pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS secrets (logical_id TEXT PRIMARY KEY, arn TEXT NOT NULL, \
     name TEXT NOT NULL, value TEXT NOT NULL, version TEXT NOT NULL, created_at INTEGER NOT NULL);";
@@ -32,6 +33,13 @@ struct GetSecretValue {
     secret_id: String,
 }
 
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PutSecretValue {
+    secret_id: String,
+    secret_string: String,
+}
+
 struct Stored {
     arn: String,
     name: String,
@@ -45,17 +53,27 @@ impl Secrets {
         Self { sqlite, time }
     }
 
+    /// The name of a secret of the template.
+    pub fn name(logical_id: &str, properties: &Value) -> String {
+        properties["Name"].as_str().unwrap_or(logical_id).to_owned()
+    }
+
+    /// The ARN of the secret of that name. An ARN stays what it is.
+    pub fn arn(name: &str) -> String {
+        if name.starts_with("arn:") { name.to_owned() } else { arn("secretsmanager", &format!("secret:{name}-local1")) }
+    }
+
     /// Makes the secret unless it exists, from the resolved `Properties` of an `AWS::SecretsManager::Secret`, and answers its
     /// ARN. A literal value is taken over each time; a generated one stays what it is.
     pub async fn ensure(&self, logical_id: &str, properties: &Value) -> Result<String, SetupError> {
-        let name = properties["Name"].as_str().unwrap_or(logical_id).to_owned();
+        let name = Self::name(logical_id, properties);
         let literal = properties["SecretString"].as_str();
         let value = match literal {
             Some(value) => value.to_owned(),
             None => generate(&properties["GenerateSecretString"])
                 .map_err(|reason| SetupError::new(format!("secret {logical_id}: {reason}")))?,
         };
-        let arn = format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{name}-local1");
+        let arn = Self::arn(&name);
         let (id, stored_arn, now) = (logical_id.to_owned(), arn.clone(), self.time.now_ms());
         let overwrites = literal.is_some();
         self.sqlite
@@ -74,14 +92,46 @@ impl Secrets {
     /// Answers one request of the JSON protocol.
     pub(crate) async fn request(&self, operation: &str, body: &[u8]) -> Result<Answer, ServiceError> {
         let error = |shape: &str, message: String| ServiceError::json_1_1(400, shape, message);
-        if operation != "GetSecretValue" {
-            let message = format!("The local stack's Secrets Manager has GetSecretValue alone, not {operation}.");
-            return Err(error("UnknownOperationException", message));
+        let malformed = |reason: serde_json::Error| error("SerializationException", reason.to_string());
+        let not_found =
+            || error("ResourceNotFoundException", "Secrets Manager can't find the specified secret.".to_owned());
+        match operation {
+            "GetSecretValue" => {
+                let GetSecretValue { secret_id } = serde_json::from_slice(body).map_err(malformed)?;
+                let stored = self.read(secret_id).await?.ok_or_else(not_found)?;
+                Ok(Answer::json_1_1(&json!({
+                    "ARN": stored.arn,
+                    "Name": stored.name,
+                    "SecretString": stored.value,
+                    "VersionId": stored.version,
+                    "VersionStages": ["AWSCURRENT"],
+                    "CreatedDate": stored.created_at as f64 / 1_000.0,
+                })))
+            }
+            "PutSecretValue" => {
+                let PutSecretValue { secret_id, secret_string } = serde_json::from_slice(body).map_err(malformed)?;
+                self.replace(secret_id.clone(), secret_string).await?;
+                let stored = self.read(secret_id).await?.ok_or_else(not_found)?;
+                Ok(Answer::json_1_1(&json!({
+                    "ARN": stored.arn, "Name": stored.name, "VersionId": stored.version, "VersionStages": ["AWSCURRENT"],
+                })))
+            }
+            other => {
+                let message =
+                    format!("The local stack's Secrets Manager has GetSecretValue and PutSecretValue, not {other}.");
+                Err(error("UnknownOperationException", message))
+            }
         }
-        let GetSecretValue { secret_id } =
-            serde_json::from_slice(body).map_err(|reason| error("SerializationException", reason.to_string()))?;
-        let stored = self
-            .sqlite
+    }
+
+    async fn replace(&self, secret_id: String, value: String) -> Result<(), StoreError> {
+        const REPLACE: &str = "UPDATE secrets SET value = ?2, version = ?3 WHERE ?1 IN (arn, name)";
+        let version = Uuid::new_v4().to_string();
+        self.sqlite.run(move |connection| connection.execute(REPLACE, (secret_id, value, version)).map(drop)).await
+    }
+
+    async fn read(&self, secret_id: String) -> Result<Option<Stored>, StoreError> {
+        self.sqlite
             .run(move |connection| {
                 connection
                     .prepare_cached(
@@ -98,17 +148,7 @@ impl Secrets {
                     })
                     .optional()
             })
-            .await?;
-        let not_found = "Secrets Manager can't find the specified secret.".to_owned();
-        let stored = stored.ok_or_else(|| error("ResourceNotFoundException", not_found))?;
-        Ok(Answer::json_1_1(&json!({
-            "ARN": stored.arn,
-            "Name": stored.name,
-            "SecretString": stored.value,
-            "VersionId": stored.version,
-            "VersionStages": ["AWSCURRENT"],
-            "CreatedDate": stored.created_at as f64 / 1_000.0,
-        })))
+            .await
     }
 }
 

@@ -4,6 +4,7 @@
 //! reads the records for event-source mappings and trims what every consumer has passed.
 
 mod inner;
+mod named;
 mod request;
 mod stream;
 mod table;

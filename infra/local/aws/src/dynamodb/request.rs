@@ -1,4 +1,4 @@
-//! A DynamoDB request of somebody else's: faults and the call log before and after the inner server.
+//! A DynamoDB request of somebody else's: permissions, faults and the call log before and after the inner server.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -7,6 +7,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::inner::InnerAnswer;
+use super::named::Named;
 use super::units;
 use crate::Aws;
 use crate::answer::{JSON_1_0, ServiceError};
@@ -24,11 +25,13 @@ impl Aws {
         let Some(environment) = environment else {
             return self.answer_of(target, operation, body).await.into_response();
         };
-        let started = self.calls().start(environment, operation, || units::tables(&body));
+        let named = Named::read(&body);
+        let started = self.calls().start(environment, operation, || named.tables());
         let faulty = self.meets_faults(environment).await;
-        let outcome = match faulty {
-            true => self.faulty_answer(target, operation, body).await,
-            false => self.answer_of(target, operation, body).await,
+        let outcome = match self.access().authorize(environment, &named.needs(operation)) {
+            Err(denied) => Outcome::Refused(denied),
+            Ok(()) if faulty => self.faulty_answer(target, operation, body).await,
+            Ok(()) => self.answer_of(target, operation, body).await,
         };
         let crashes = matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success())
             && operation == "TransactWriteItems"

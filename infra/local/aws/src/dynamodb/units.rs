@@ -1,27 +1,8 @@
-//! What a request names and what its answer says it used.
-
-use std::collections::HashMap;
+//! What an answer says that its request used.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 use crate::calls::Units;
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Request {
-    table_name: Option<String>,
-    #[serde(default)]
-    transact_items: Vec<HashMap<String, TransactItem>>,
-    #[serde(default)]
-    request_items: HashMap<String, IgnoredAny>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct TransactItem {
-    table_name: Option<String>,
-}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -45,18 +26,6 @@ struct Capacity {
     write_capacity_units: Option<f64>,
 }
 
-/// The tables that a request names, in alphabetical order.
-pub(super) fn tables(request: &[u8]) -> Vec<String> {
-    let Ok(request) = serde_json::from_slice::<Request>(request) else { return Vec::new() };
-    let transacted =
-        request.transact_items.into_iter().flat_map(HashMap::into_values).filter_map(|item| item.table_name);
-    let mut tables: Vec<String> =
-        request.table_name.into_iter().chain(transacted).chain(request.request_items.into_keys()).collect();
-    tables.sort_unstable();
-    tables.dedup();
-    tables
-}
-
 /// The units that an answer reports. A report that does not tell reads from writes counts by the operation.
 pub(super) fn consumed(operation: &str, answer: &[u8]) -> Units {
     let reported = match serde_json::from_slice::<Answer>(answer).ok().and_then(|answer| answer.consumed_capacity) {
@@ -78,21 +47,6 @@ pub(super) fn consumed(operation: &str, answer: &[u8]) -> Units {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_kind_of_request_names_its_tables_once() {
-        for (request, expected) in [
-            (r#"{"TableName": "a", "Key": {}}"#, vec!["a"]),
-            (r#"{"RequestItems": {"b": {"Keys": []}, "a": {"Keys": []}}}"#, vec!["a", "b"]),
-            (
-                r#"{"TransactItems": [{"Put": {"TableName": "b"}}, {"Update": {"TableName": "a"}}, {"Put": {"TableName": "b"}}]}"#,
-                vec!["a", "b"],
-            ),
-            ("not json", vec![]),
-        ] {
-            assert_eq!(tables(request.as_bytes()), expected, "{request}");
-        }
-    }
 
     #[test]
     fn units_count_as_the_operation_unless_the_report_tells_them_apart() {

@@ -4,6 +4,7 @@
 
 mod dynamodb;
 mod faults;
+mod permissions;
 mod services;
 mod sqs;
 mod world;

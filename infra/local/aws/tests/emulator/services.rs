@@ -75,7 +75,7 @@ async fn a_mail_lands_in_the_mailbox_unless_it_is_to_fail() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_generated_secret_stays_what_it_is() {
+async fn a_generated_secret_stays_what_it_is_until_another_value_is_put() {
     let world = World::new().await;
     let properties = json!({ "GenerateSecretString": { "PasswordLength": 64 } });
     let arn = world.aws.secrets().ensure("EncryptionSecret", &properties).await.unwrap();
@@ -88,6 +88,13 @@ async fn a_generated_secret_stays_what_it_is() {
     assert_eq!(world.aws.secrets().ensure("EncryptionSecret", &properties).await.unwrap(), arn);
     assert_eq!(value(&world).await, first);
     let client = aws_sdk_secretsmanager::Client::new(&world.sdk());
+    client.put_secret_value().secret_id(&arn).secret_string("other").send().await.unwrap();
+    let world = world.reopen().await;
+    world.aws.secrets().ensure("EncryptionSecret", &properties).await.unwrap();
+    assert_eq!(value(&world).await, "other");
+    let client = aws_sdk_secretsmanager::Client::new(&world.sdk());
+    let unknown = client.put_secret_value().secret_id("absent").secret_string("x").send().await.unwrap_err();
+    assert!(unknown.into_service_error().is_resource_not_found_exception());
     let absent = client.get_secret_value().secret_id("absent").send().await.unwrap_err();
     assert!(absent.into_service_error().is_resource_not_found_exception());
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use chrono::{DateTime, TimeDelta, Utc};
-use local_aws::{Aws, DataDir};
+use local_aws::{Aws, DataDir, Policy};
 use runtime::{Clock, Config, Environment, SdkConfig};
 use serde_json::{Value, json};
 
@@ -84,8 +84,16 @@ impl World {
         self.sdk_at("")
     }
 
-    /// What a function environment is given.
+    /// What an environment is given whose function may do everything.
     pub(crate) fn environment(&self, name: &str) -> SdkConfig {
+        self.environment_allowed(name, json!([{ "Effect": "Allow", "Action": "*", "Resource": "*" }]))
+    }
+
+    /// What an environment is given whose function may do what the statements say.
+    pub(crate) fn environment_allowed(&self, name: &str, statements: Value) -> SdkConfig {
+        let function = name.rsplit_once('-').map_or(name, |(function, _)| function);
+        let policy = Policy::parse(&json!({ "Version": "2012-10-17", "Statement": statements })).unwrap();
+        self.aws.access().set(function, policy);
         self.sdk_at(&format!("/env/{name}"))
     }
 

@@ -1,0 +1,198 @@
+//! A function's policies, compiled: what it may do. Everything in them that the local stack cannot decide as IAM would is refused when
+//! the stack starts, so that nothing is allowed or denied here for another reason than there.
+
+use serde_json::{Map, Value};
+
+use super::need::Need;
+use super::pattern::{action_matches, resource_matches};
+use crate::error::SetupError;
+
+/// The one condition that is supported: the sender of a mail.
+const CONDITION: (&str, &str) = ("StringEquals", "ses:FromAddress");
+
+/// What a function may do.
+#[derive(Debug, Clone, Default)]
+pub struct Policy(Vec<Statement>);
+
+#[derive(Debug, Clone)]
+struct Statement {
+    actions: Vec<String>,
+    resources: Vec<String>,
+    /// Who mails may come from. `None`: anybody.
+    from_addresses: Option<Vec<String>>,
+}
+
+/// One action on one resource that a policy allows, both as the policy writes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant<'a> {
+    /// `dynamodb:PutItem`.
+    pub action: &'a str,
+    /// An ARN.
+    pub resource: &'a str,
+}
+
+impl Grant<'_> {
+    /// Whether the action on the resource is allowed by this grant, conditions apart.
+    pub fn covers(&self, action: &str, resource: &str) -> bool {
+        action_matches(self.action, action) && resource_matches(self.resource, resource)
+    }
+}
+
+impl Policy {
+    /// Compiles the resolved `Policies` of a function of the template: a policy document or a list of them, null for a function that
+    /// may do nothing.
+    ///
+    /// # Errors
+    /// Managed policies, policy templates, `Deny`, `NotAction`, `NotResource`, policy variables, and conditions other than the sender
+    /// of a mail.
+    pub fn parse(policies: &Value) -> Result<Self, SetupError> {
+        let mut statements = Vec::new();
+        for document in one_or_many(policies) {
+            let document = document
+                .as_object()
+                .filter(|document| document.contains_key("Statement"))
+                .ok_or_else(|| unsupported(&format!("{document}: name the actions in a policy document instead")))?;
+            known(document, &["Version", "Statement"])?;
+            for statement in one_or_many(&document["Statement"]) {
+                statements.push(Statement::parse(statement)?);
+            }
+        }
+        Ok(Self(statements))
+    }
+
+    /// Everything that it allows.
+    pub fn grants(&self) -> impl Iterator<Item = Grant<'_>> {
+        self.0.iter().flat_map(|statement| {
+            let resources = move |action| statement.resources.iter().map(move |resource| Grant { action, resource });
+            statement.actions.iter().flat_map(move |action| resources(action.as_str()))
+        })
+    }
+
+    pub(super) fn allows(&self, need: &Need) -> bool {
+        self.0.iter().any(|statement| statement.allows(need))
+    }
+}
+
+impl Statement {
+    fn parse(statement: &Value) -> Result<Self, SetupError> {
+        let members = statement.as_object().ok_or_else(|| unsupported(&format!("the statement {statement}")))?;
+        known(members, &["Sid", "Effect", "Action", "Resource", "Condition"])?;
+        if members.get("Effect").and_then(Value::as_str) != Some("Allow") {
+            return Err(unsupported(&format!("Effect {}; it has Allow alone", statement["Effect"])));
+        }
+        let from_addresses = members.get("Condition").map(from_addresses).transpose()?;
+        let (actions, resources) = (texts(members, "Action")?, texts(members, "Resource")?);
+        if let Some(variable) = resources.iter().find(|resource| resource.contains("${")) {
+            return Err(unsupported(&format!("policy variables, as in {variable}")));
+        }
+        Ok(Self { actions, resources, from_addresses })
+    }
+
+    fn allows(&self, need: &Need) -> bool {
+        let holds = match &self.from_addresses {
+            Some(allowed) => need.from_address.as_ref().is_some_and(|from| allowed.contains(from)),
+            None => true,
+        };
+        holds
+            && self.actions.iter().any(|action| action_matches(action, &need.action))
+            && self.resources.iter().any(|resource| resource_matches(resource, &need.resource))
+    }
+}
+
+fn from_addresses(condition: &Value) -> Result<Vec<String>, SetupError> {
+    let (operator, key) = CONDITION;
+    let refused = || unsupported(&format!("the condition {condition}; it has {operator} of {key} alone"));
+    let operators = condition.as_object().filter(|operators| operators.len() == 1).ok_or_else(refused)?;
+    let keys = operators.get(operator).and_then(Value::as_object).filter(|keys| keys.len() == 1).ok_or_else(refused)?;
+    if keys.contains_key(key) { texts(keys, key) } else { Err(refused()) }
+}
+
+fn one_or_many(value: &Value) -> &[Value] {
+    match value {
+        Value::Null => &[],
+        Value::Array(items) => items,
+        one => std::slice::from_ref(one),
+    }
+}
+
+/// A member that is a text or a list of texts, of which there is at least one.
+fn texts(members: &Map<String, Value>, name: &str) -> Result<Vec<String>, SetupError> {
+    let values = one_or_many(members.get(name).unwrap_or(&Value::Null));
+    let texts: Option<Vec<String>> = values.iter().map(|value| value.as_str().map(str::to_owned)).collect();
+    texts
+        .filter(|texts| !texts.is_empty())
+        .ok_or_else(|| unsupported(&format!("a statement without a readable {name}")))
+}
+
+fn known(members: &Map<String, Value>, names: &[&str]) -> Result<(), SetupError> {
+    match members.keys().find(|name| !names.contains(&name.as_str())) {
+        Some(other) => Err(unsupported(other)),
+        None => Ok(()),
+    }
+}
+
+fn unsupported(what: &str) -> SetupError {
+    SetupError::new(format!("Policies: the local stack does not support {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/crm";
+
+    fn policy(statement: Value) -> Result<Policy, SetupError> {
+        Policy::parse(&json!([{ "Version": "2012-10-17", "Statement": [statement] }]))
+    }
+
+    #[test]
+    fn a_policy_allows_its_actions_on_its_resources_and_nothing_else() {
+        let actions = ["dynamodb:PutItem", "dynamodb:GetItem"];
+        let policy = policy(json!({ "Effect": "Allow", "Action": actions, "Resource": TABLE })).unwrap();
+        assert!(policy.allows(&Need::new("dynamodb", "PutItem", TABLE)));
+        assert!(!policy.allows(&Need::new("dynamodb", "DeleteItem", TABLE)));
+        assert!(!policy.allows(&Need::new("dynamodb", "PutItem", format!("{TABLE}s"))));
+        assert!(!Policy::parse(&Value::Null).unwrap().allows(&Need::new("dynamodb", "PutItem", TABLE)));
+        let grants: Vec<_> = policy.grants().map(|grant| (grant.action, grant.resource)).collect();
+        assert_eq!(grants, actions.map(|action| (action, TABLE)));
+    }
+
+    #[test]
+    fn mail_may_be_allowed_from_one_sender_alone() {
+        let condition = json!({ "StringEquals": { "ses:FromAddress": "coach@example.com" } });
+        let statement =
+            json!({ "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "*", "Condition": condition });
+        let policy = policy(statement).unwrap();
+        let from = |address: &str| Need {
+            from_address: Some(address.to_owned()),
+            ..Need::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x")
+        };
+        assert!(policy.allows(&from("coach@example.com")));
+        assert!(!policy.allows(&from("boss@example.com")));
+    }
+
+    #[test]
+    fn what_cannot_be_decided_here_is_refused() {
+        let with = |name: &str, value: Value| {
+            let mut statement = json!({ "Effect": "Allow", "Action": "dynamodb:PutItem", "Resource": TABLE });
+            statement[name] = value;
+            policy(statement)
+        };
+        let condition = json!({ "StringEquals": { "dynamodb:LeadingKeys": "a" } });
+        for refused in [
+            with("Effect", json!("Deny")),
+            with("Condition", condition),
+            with("Condition", json!({ "StringLike": { "ses:FromAddress": "*" } })),
+            with("NotResource", json!(TABLE)),
+            with("Resource", json!("arn:aws:dynamodb:::table/${aws:username}")),
+            with("Action", json!([])),
+            Policy::parse(&json!(["AmazonDynamoDBFullAccess"])),
+            Policy::parse(&json!([{ "DynamoDBCrudPolicy": { "TableName": "crm" } }])),
+        ] {
+            let message = refused.unwrap_err().to_string();
+            assert!(message.starts_with("Policies: the local stack does not support "), "{message}");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What a request names: its tables, and what it needs to be allowed.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use crate::access::{Need, arn, each};
+
+/// The names in a request, read once.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "PascalCase", default)]
+pub(super) struct Named {
+    table_name: Option<String>,
+    index_name: Option<String>,
+    stream_arn: Option<String>,
+    /// By what is done: `Put`, `ConditionCheck`, ..
+    transact_items: Vec<HashMap<String, TransactItem>>,
+    request_items: HashMap<String, IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TransactItem {
+    table_name: Option<String>,
+}
+
+impl Named {
+    /// The names in a request's body; none where it cannot be read.
+    pub(super) fn read(request: &[u8]) -> Self {
+        serde_json::from_slice(request).unwrap_or_default()
+    }
+
+    /// The tables, in alphabetical order.
+    pub(super) fn tables(&self) -> Vec<String> {
+        let transacted =
+            self.transact_items.iter().flat_map(HashMap::values).filter_map(|item| item.table_name.as_ref());
+        let mut tables: Vec<String> =
+            self.table_name.iter().chain(transacted).chain(self.request_items.keys()).cloned().collect();
+        tables.sort_unstable();
+        tables.dedup();
+        tables
+    }
+
+    /// A transaction needs what each of its items would need alone, a batch its own action on each table, and what goes through an index
+    /// the index alone. Whatever names nothing needs its action on everything.
+    pub(super) fn needs(&self, operation: &str) -> Vec<Need> {
+        let table = |name: &String| {
+            arn("dynamodb", &if name.starts_with("arn:") { name.clone() } else { format!("table/{name}") })
+        };
+        if operation.starts_with("Transact") {
+            let items = self.transact_items.iter().flatten();
+            let mut needs: Vec<Need> = items
+                .filter_map(|(kind, item)| {
+                    Some(Need::new("dynamodb", &format!("{kind}Item"), table(item.table_name.as_ref()?)))
+                })
+                .collect();
+            needs.sort_unstable();
+            needs.dedup();
+            return if needs.is_empty() { each("dynamodb", operation, Vec::new()) } else { needs };
+        }
+        let resources = match (&self.table_name, &self.index_name, &self.stream_arn) {
+            (Some(name), Some(index), _) => vec![format!("{}/index/{index}", table(name))],
+            (Some(name), None, _) => vec![table(name)],
+            (None, _, Some(stream)) => vec![stream.clone()],
+            (None, _, None) => self.request_items.keys().map(table).collect(),
+        };
+        each("dynamodb", operation, resources)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_request_names_its_tables_once() {
+        for (request, expected) in [
+            (r#"{"TableName": "a", "Key": {}}"#, vec!["a"]),
+            (r#"{"RequestItems": {"b": {"Keys": []}, "a": {"Keys": []}}}"#, vec!["a", "b"]),
+            (
+                r#"{"TransactItems": [{"Put": {"TableName": "b"}}, {"Update": {"TableName": "a"}}, {"Put": {"TableName": "b"}}]}"#,
+                vec!["a", "b"],
+            ),
+            ("not json", vec![]),
+        ] {
+            assert_eq!(Named::read(request.as_bytes()).tables(), expected, "{request}");
+        }
+    }
+
+    #[test]
+    fn a_request_needs_what_the_authorization_reference_says() {
+        for (operation, request, expected) in [
+            ("PutItem", r#"{"TableName": "a", "Item": {}, "ReturnValues": "ALL_OLD"}"#, vec![("PutItem", "table/a")]),
+            ("Query", r#"{"TableName": "a", "IndexName": "i"}"#, vec![("Query", "table/a/index/i")]),
+            ("Query", r#"{"TableName": "a"}"#, vec![("Query", "table/a")]),
+            (
+                "BatchGetItem",
+                r#"{"RequestItems": {"b": {"Keys": []}, "a": {"Keys": []}}}"#,
+                vec![("BatchGetItem", "table/a"), ("BatchGetItem", "table/b")],
+            ),
+            (
+                "BatchWriteItem",
+                r#"{"RequestItems": {"a": [{"DeleteRequest": {}}]}}"#,
+                vec![("BatchWriteItem", "table/a")],
+            ),
+            (
+                "TransactWriteItems",
+                r#"{"TransactItems": [{"Put": {"TableName": "b"}}, {"ConditionCheck": {"TableName": "a"}},
+                    {"Put": {"TableName": "b"}}, {"Update": {"TableName": "b"}}, {"Delete": {"TableName": "a"}}]}"#,
+                vec![
+                    ("ConditionCheckItem", "table/a"),
+                    ("DeleteItem", "table/a"),
+                    ("PutItem", "table/b"),
+                    ("UpdateItem", "table/b"),
+                ],
+            ),
+            ("TransactGetItems", r#"{"TransactItems": [{"Get": {"TableName": "a"}}]}"#, vec![("GetItem", "table/a")]),
+        ] {
+            let needs = Named::read(request.as_bytes()).needs(operation);
+            let expected: Vec<Need> =
+                expected.iter().map(|(action, name)| Need::new("dynamodb", action, arn("dynamodb", name))).collect();
+            assert_eq!(needs, expected, "{operation} {request}");
+        }
+    }
+
+    #[test]
+    fn what_names_nothing_needs_everything() {
+        for (operation, request) in
+            [("ListTables", "{}"), ("PutItem", "no json"), ("TransactWriteItems", "no json"), ("BatchGetItem", "{}")]
+        {
+            let everything = [Need::new("dynamodb", operation, "*")];
+            assert_eq!(Named::read(request.as_bytes()).needs(operation), everything, "{operation} {request}");
+        }
+    }
+}

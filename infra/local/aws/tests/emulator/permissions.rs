@@ -1,0 +1,218 @@
+//! What a function environment may do, and how each service says that it may not.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
+use runtime::SdkConfig;
+use serde_json::{Value, json};
+
+use crate::world::{World, outbox_properties};
+
+const USER: &str = "arn:aws:sts::000000000000:assumed-role/f-role/f";
+const TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/outbox";
+const OTHER_TABLE: &str = "arn:aws:dynamodb:us-east-1:000000000000:table/other";
+
+fn allowing(actions: Value, resources: Value) -> Value {
+    json!({ "Effect": "Allow", "Action": actions, "Resource": resources })
+}
+
+/// Status, code and message of a refusal.
+fn refusal<T: std::fmt::Debug, E: ProvideErrorMetadata + std::fmt::Debug>(
+    answer: Result<T, SdkError<E>>,
+) -> (u16, String, String) {
+    let error = answer.unwrap_err();
+    let status = error.raw_response().unwrap().status().as_u16();
+    (status, error.code().unwrap_or_default().to_owned(), error.message().unwrap_or_default().to_owned())
+}
+
+fn denied(status: u16, action: &str, resource: &str) -> (u16, String, String) {
+    let message = format!(
+        "User: {USER} is not authorized to perform: {action} on resource: {resource} because no identity-based policy allows the \
+         {action} action"
+    );
+    (status, "AccessDeniedException".to_owned(), message)
+}
+
+fn key(pk: &str) -> AttributeValue {
+    AttributeValue::S(pk.to_owned())
+}
+
+async fn stored(world: &World, table: &str) -> usize {
+    let developer = aws_sdk_dynamodb::Client::new(&world.sdk());
+    developer.scan().table_name(table).send().await.unwrap().count() as usize
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_function_may_do_what_its_policy_allows_and_nothing_else() {
+    let world = World::new().await;
+    world.outbox().await;
+    let statements = json!([allowing(json!(["dynamodb:PutItem", "dynamodb:GetItem"]), json!(TABLE))]);
+    let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", statements));
+    client.put_item().table_name("outbox").item("pk", key("a")).send().await.unwrap();
+    assert!(client.get_item().table_name("outbox").key("pk", key("a")).send().await.unwrap().item.is_some());
+    let deleted = client.delete_item().table_name("outbox").key("pk", key("a")).send().await;
+    assert_eq!(refusal(deleted), denied(400, "dynamodb:DeleteItem", TABLE));
+    let elsewhere = client.put_item().table_name("other").item("pk", key("a")).send().await;
+    assert_eq!(refusal(elsewhere), denied(400, "dynamodb:PutItem", OTHER_TABLE), "before it is looked for");
+    assert_eq!(stored(&world, "outbox").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_function_without_a_policy_may_do_nothing() {
+    let world = World::new().await;
+    world.outbox().await;
+    world.environment("g-1");
+    let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", json!([])));
+    let put = client.put_item().table_name("outbox").item("pk", key("a")).send().await;
+    assert_eq!(refusal(put), denied(400, "dynamodb:PutItem", TABLE));
+    assert_eq!(stored(&world, "outbox").await, 0);
+}
+
+/// A transaction of all four kinds of writes: three on `outbox`, a condition on `other`.
+async fn transact(sdk: &SdkConfig) -> Result<(), SdkError<TransactWriteItemsError>> {
+    let put = Put::builder().table_name("outbox").item("pk", key("put")).build().unwrap();
+    let update = Update::builder().table_name("outbox").key("pk", key("update"));
+    let update = update.update_expression("SET a = :a").expression_attribute_values(":a", key("x")).build().unwrap();
+    let delete = Delete::builder().table_name("outbox").key("pk", key("delete")).build().unwrap();
+    let check = ConditionCheck::builder().table_name("other").key("pk", key("check"));
+    let check = check.condition_expression("attribute_not_exists(pk)").build().unwrap();
+    let client = aws_sdk_dynamodb::Client::new(sdk);
+    let request = client
+        .transact_write_items()
+        .transact_items(TransactWriteItem::builder().put(put).build())
+        .transact_items(TransactWriteItem::builder().update(update).build())
+        .transact_items(TransactWriteItem::builder().delete(delete).build())
+        .transact_items(TransactWriteItem::builder().condition_check(check).build());
+    request.send().await.map(drop)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_transaction_needs_what_each_of_its_items_needs() {
+    let world = World::new().await;
+    world.outbox().await;
+    let mut other = outbox_properties();
+    other["TableName"] = "other".into();
+    world.aws.dynamodb().ensure_table(&other).await.unwrap();
+    let needs = [
+        ("dynamodb:PutItem", TABLE),
+        ("dynamodb:UpdateItem", TABLE),
+        ("dynamodb:DeleteItem", TABLE),
+        ("dynamodb:ConditionCheckItem", OTHER_TABLE),
+    ];
+    for (lacking, resource) in needs {
+        let others = needs.iter().filter(|(action, _)| *action != lacking);
+        let statements: Value = others.map(|(action, resource)| allowing(json!(action), json!(resource))).collect();
+        let answer = transact(&world.environment_allowed("f-1", statements)).await;
+        assert_eq!(refusal(answer), denied(400, lacking, resource));
+        assert_eq!(stored(&world, "outbox").await, 0, "without {lacking}");
+    }
+    let statements: Value = needs.iter().map(|(action, resource)| allowing(json!(action), json!(resource))).collect();
+    transact(&world.environment_allowed("f-1", statements)).await.unwrap();
+    assert_eq!(stored(&world, "outbox").await, 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_index_is_a_resource_of_its_own() {
+    let world = World::new().await;
+    world.outbox().await;
+    let index = format!("{TABLE}/index/unsent");
+    for (resource, allowed) in [
+        (TABLE.to_owned(), false),
+        (format!("{TABLE}/index/*"), true),
+        (index.clone(), true),
+        (format!("{TABLE}/index/x"), false),
+    ] {
+        let statements = json!([allowing(json!("dynamodb:Query"), json!(resource))]);
+        let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", statements));
+        let query = client.query().table_name("outbox").key_condition_expression("#hash = :value");
+        let of = |query: aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder, hash: &str| {
+            query.expression_attribute_names("#hash", hash).expression_attribute_values(":value", key("a")).send()
+        };
+        let through_index = of(query.clone().index_name("unsent"), "shard").await;
+        if allowed {
+            through_index.unwrap();
+            assert_eq!(refusal(of(query, "pk").await), denied(400, "dynamodb:Query", TABLE), "{resource}");
+        } else {
+            assert_eq!(refusal(through_index), denied(400, "dynamodb:Query", &index), "{resource}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_is_sent_only_to_a_queue_that_is_allowed() {
+    let world = World::new().await;
+    let (open, closed) = (world.queue("open", json!({})).await, world.queue("closed", json!({})).await);
+    let arn = |name: &str| world.aws.sqs().arn(name);
+    let statements = json!([allowing(json!("sqs:SendMessage"), json!(arn("open")))]);
+    let client = aws_sdk_sqs::Client::new(&world.environment_allowed("f-1", statements));
+    client.send_message().queue_url(&open).message_body("x").send().await.unwrap();
+    let entry = aws_sdk_sqs::types::SendMessageBatchRequestEntry::builder().id("1").message_body("x").build().unwrap();
+    client.send_message_batch().queue_url(&open).entries(entry.clone()).send().await.unwrap();
+    let sent = client.send_message().queue_url(&closed).message_body("x").send().await;
+    assert_eq!(refusal(sent), (403, "AccessDenied".to_owned(), denied(403, "sqs:sendmessage", &arn("closed")).2));
+    let batch = client.send_message_batch().queue_url(&closed).entries(entry).send().await;
+    assert_eq!(refusal(batch).2, denied(403, "sqs:sendmessage", &arn("closed")).2);
+    let received = client.receive_message().queue_url(&open).send().await;
+    assert_eq!(refusal(received).2, denied(403, "sqs:receivemessage", &arn("open")).2);
+    assert!(world.aws.sqs().receive_for_mapping("closed", 10).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn events_mails_and_secrets_are_refused_as_their_services_do_it() {
+    let world = World::new().await;
+    world.aws.bus().add_bus("partner");
+    let secret = world.aws.secrets().ensure("Secret", &json!({ "SecretString": "x" })).await.unwrap();
+    let sdk = world.environment_allowed(
+        "f-1",
+        json!([
+            allowing(json!("events:PutEvents"), json!("arn:aws:events:us-east-1:000000000000:event-bus/other")),
+            allowing(json!("secretsmanager:GetSecretValue"), json!("arn:aws:secretsmanager:us-east-1:000000000000:secret:Other-local1")),
+            { "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "arn:aws:ses:us-east-1:000000000000:identity/*",
+              "Condition": { "StringEquals": { "ses:FromAddress": "coach@example.com" } } },
+        ]),
+    );
+    let entry = PutEventsRequestEntry::builder().event_bus_name("partner").source("s").detail_type("d").detail("{}");
+    let put = aws_sdk_eventbridge::Client::new(&sdk).put_events().entries(entry.build()).send().await;
+    let bus = "arn:aws:events:us-east-1:000000000000:event-bus/partner";
+    assert_eq!(refusal(put), denied(400, "events:PutEvents", bus));
+    assert!(world.aws.bus().events(None, 10).await.unwrap().is_empty());
+
+    let read = aws_sdk_secretsmanager::Client::new(&sdk).get_secret_value().secret_id(&secret).send().await;
+    assert_eq!(refusal(read), denied(400, "secretsmanager:GetSecretValue", &secret));
+
+    let mailer = aws_sdk_sesv2::Client::new(&sdk);
+    let send = |from: &str| {
+        let text = Content::builder().data("Hello").build().unwrap();
+        let message = Message::builder().subject(text.clone()).body(Body::builder().text(text).build()).build();
+        let request = mailer.send_email().from_email_address(from);
+        request
+            .destination(Destination::builder().to_addresses("ada@example.com").build())
+            .content(EmailContent::builder().simple(message).build())
+            .send()
+    };
+    let identity = "arn:aws:ses:us-east-1:000000000000:identity/boss@example.com";
+    let message = format!("User `{USER}' is not authorized to perform `ses:SendEmail' on resource `{identity}'");
+    assert_eq!(refusal(send("boss@example.com").await), (403, "AccessDeniedException".to_owned(), message));
+    send("coach@example.com").await.unwrap();
+    assert_eq!(world.aws.mail().mails().await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_permission_that_is_used_is_recorded_once() {
+    let world = World::new().await;
+    world.outbox().await;
+    let file = world.dir().join("permissions");
+    std::fs::write(&file, "the mark\n").unwrap();
+    world.aws.access().record_to(&file).unwrap();
+    let statements = json!([allowing(json!("dynamodb:PutItem"), json!([TABLE, OTHER_TABLE]))]);
+    let client = aws_sdk_dynamodb::Client::new(&world.environment_allowed("f-1", statements));
+    for pk in ["a", "b"] {
+        client.put_item().table_name("outbox").item("pk", key(pk)).send().await.unwrap();
+    }
+    client.delete_item().table_name("outbox").key("pk", key("a")).send().await.unwrap_err();
+    let developer = aws_sdk_dynamodb::Client::new(&world.sdk());
+    developer.delete_item().table_name("outbox").key("pk", key("a")).send().await.unwrap();
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("the mark\nf dynamodb:PutItem {TABLE}\n"));
+}

@@ -1,0 +1,155 @@
+//! The real functions, with less than template.yaml allows them: what a deployment would be whose policy lacks an action.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
+
+use std::io::Write;
+use std::sync::{Arc, Mutex};
+
+use axum::body::{Body, to_bytes};
+use clap::Parser;
+use http::Request;
+use local_aws::Policy;
+use local_stack::linked;
+use local_stack::options::Options;
+use local_stack::stack::{Running, policies};
+use serde_json::{Value, json};
+use tower::ServiceExt;
+
+/// What the process has logged.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Takes over the log of the whole process.
+    fn begin() -> Self {
+        let log = Self::default();
+        let writer = log.clone();
+        tracing_subscriber::fmt().with_ansi(false).with_writer(move || writer.clone()).init();
+        log
+    }
+
+    /// The faults of that id.
+    fn faults(&self, event_id: &str) -> Vec<String> {
+        let bytes = self.0.lock().unwrap().clone();
+        let is_one = |line: &&str| line.contains("unhandled fault") && line.contains(event_id);
+        String::from_utf8(bytes).unwrap().lines().filter(is_one).map(str::to_owned).collect()
+    }
+}
+
+struct Local(Running);
+
+impl Local {
+    async fn start() -> Self {
+        let options = ["local-stack", "--port", "0", "--aws-port", "0", "--no-demo", "--ephemeral"];
+        Self(Running::start(&Options::parse_from(options), &linked::all()).await.unwrap())
+    }
+
+    async fn call(&self, method: &str, path: &str, bearer: &str, body: Value) -> (u16, Value) {
+        let request = Request::builder().method(method).uri(path).header("content-type", "application/json");
+        let request = request.header("authorization", format!("Bearer {bearer}")).header("idempotency-key", "once");
+        let request = request.body(Body::from(body.to_string())).unwrap();
+        let answer = self.0.router().oneshot(request).await.unwrap();
+        let status = answer.status().as_u16();
+        let body = to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        (status, serde_json::from_slice(&body).unwrap_or_default())
+    }
+
+    /// As the developer, who may do everything.
+    async fn aws(&self, target: &str, body: Value) -> Value {
+        let request = Request::post("/").header("x-amz-target", target).body(Body::from(body.to_string())).unwrap();
+        let answer = self.0.stack.timeline.aws.router().oneshot(request).await.unwrap();
+        assert!(answer.status().is_success(), "{target}");
+        serde_json::from_slice(&to_bytes(answer.into_body(), usize::MAX).await.unwrap()).unwrap()
+    }
+
+    /// A coach's key.
+    async fn partner_key(&self) -> String {
+        let workspace = json!({
+            "id": "fact-1", "occurred_at": "2026-01-01T00:00:00.000Z", "coach_id": "ada", "email": "ada@coaches.example",
+            "name": "Coach Ada", "team_id": null, "canonical_host": "https://ada.example", "time_zone": "America/New_York",
+            "country": "US", "plan": { "client_cap": null },
+            "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
+            "crm": { "pipeline_id": "pipeline-1", "initial_stage": "new" },
+        });
+        let entry = json!({
+            "EventBusName": "partner-api", "Source": "coaching.application", "DetailType": "workspace.saved",
+            "Detail": workspace.to_string(),
+        });
+        self.aws("AWSEvents.PutEvents", json!({ "Entries": [entry] })).await;
+        self.0.stack.timeline.settle().await.unwrap();
+        let session = self.0.stack.gateway.token("ada").unwrap();
+        let made = self.call("POST", "/settings/keys", &session, json!({ "name": "Key", "scope": "partner" })).await;
+        assert_eq!(made.0, 201, "{}", made.1);
+        made.1["key"].as_str().unwrap().to_owned()
+    }
+
+    /// Takes an action on a resource away from a function.
+    fn withdraw(&self, function: &str, action: &str, resource: &str) {
+        let policy = &policies().unwrap()[function];
+        let left: Vec<Value> = policy
+            .grants()
+            .filter(|grant| !grant.covers(action, resource))
+            .map(|grant| json!({ "Effect": "Allow", "Action": grant.action, "Resource": grant.resource }))
+            .collect();
+        assert!(left.len() < policy.grants().count(), "{function} had {action} on {resource}");
+        let policy = Policy::parse(&json!({ "Version": "2012-10-17", "Statement": left })).unwrap();
+        self.0.stack.timeline.aws.access().set(function, policy);
+    }
+
+    /// Gives a function what the template allows it.
+    fn restore(&self, function: &str) {
+        self.0.stack.timeline.aws.access().set(function, policies().unwrap()[function].clone());
+    }
+
+    async fn count(&self, table: &str) -> Value {
+        let table = format!("partner-api-{table}");
+        self.aws("DynamoDB_20120810.Scan", json!({ "TableName": table })).await["Count"].clone()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_creation_without_a_permission_is_a_logged_fault_that_leaves_nothing_behind() {
+    let log = Log::begin();
+    let local = Local::start().await;
+    let key = local.partner_key().await;
+    let body = json!({ "email": "grace@example.com", "send_welcome": false });
+    let table = |name: &str| format!("arn:aws:dynamodb:us-east-1:000000000000:table/partner-api-{name}");
+    for (action, resource) in [
+        ("dynamodb:PutItem", table("outbox")),
+        ("dynamodb:PutItem", table("clients")),
+        ("dynamodb:UpdateItem", table("workspaces")),
+        ("dynamodb:GetItem", table("workspaces")),
+        ("dynamodb:PutItem", table("idempotency")),
+    ] {
+        local.withdraw("clients", action, &resource);
+        let (status, answer) = local.call("POST", "/v1/clients", &key, body.clone()).await;
+        assert_eq!((status, &answer["code"]), (500, &json!("internal")), "{answer}");
+        assert!(!answer.to_string().contains("arn:"), "{answer}");
+        let logged = log.faults(answer["event_id"].as_str().unwrap());
+        assert_eq!(logged.len(), 1, "{logged:?}");
+        assert!(
+            logged[0].contains(&format!("is not authorized to perform: {action} on resource: {resource}")),
+            "{logged:?}"
+        );
+        local.0.stack.timeline.settle().await.unwrap();
+        for name in ["clients", "outbox"] {
+            assert_eq!(local.count(name).await, 0, "{name} after a creation without {action} on {resource}");
+        }
+        local.restore("clients");
+    }
+    let (status, answer) = local.call("POST", "/v1/clients", &key, body).await;
+    assert_eq!(status, 201, "the same key still stands for a creation that has not happened: {answer}");
+    let (_, ping) = local.call("GET", "/v1/ping", &key, json!({})).await;
+    assert_eq!(ping["active_clients"], 1, "one seat is taken");
+    local.0.end().await;
+}
