@@ -11,16 +11,31 @@ use crate::resource::Resource;
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Whom a guide is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Those who call the API or receive its events.
+    Integrators,
+    /// Those who deploy and run the service.
+    Operators,
+}
+
 /// A guide.
 pub(crate) struct Guide {
+    pub(crate) readers: Readers,
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) text: &'static str,
 }
 
 macro_rules! guide {
-    ($name:literal, $title:literal) => {
-        Guide { name: $name, title: $title, text: include_str!(concat!("../pages/", $name, ".md")) }
+    ($readers:ident, $name:literal, $title:literal) => {
+        Guide {
+            readers: Readers::$readers,
+            name: $name,
+            title: $title,
+            text: include_str!(concat!("../pages/", $name, ".md")),
+        }
     };
 }
 
@@ -32,15 +47,21 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// All guides, in reading order.
-pub(crate) const GUIDES: [Guide; 7] = [
-    guide!("getting-started", "Getting started"),
-    guide!("crm", "The CRM"),
-    guide!("idempotency", "Idempotency"),
-    guide!("errors", "Errors"),
-    guide!("limits", "Limits"),
-    guide!("events", "Events"),
-    guide!("verifying", "Verify webhooks"),
+/// All guides, in reading order: first those for integrators.
+pub(crate) const GUIDES: [Guide; 13] = [
+    guide!(Integrators, "getting-started", "Getting started"),
+    guide!(Integrators, "crm", "The CRM"),
+    guide!(Integrators, "idempotency", "Idempotency"),
+    guide!(Integrators, "errors", "Errors"),
+    guide!(Integrators, "limits", "Limits"),
+    guide!(Integrators, "events", "Events"),
+    guide!(Integrators, "verifying", "Verify webhooks"),
+    guide!(Operators, "runbook", "Runbook"),
+    guide!(Operators, "upgrading", "Upgrade and roll back"),
+    guide!(Operators, "restoring", "Restore"),
+    guide!(Operators, "secret-rotation", "Rotate the secrets"),
+    guide!(Operators, "capacity", "Capacity and cost"),
+    guide!(Operators, "aws-limits", "AWS limits"),
 ];
 
 impl Guide {
@@ -66,7 +87,7 @@ fn shown(file: &str) -> &str {
 pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
     let page = |(i, guide): (usize, &Guide)| {
         let mut main = format!("<article>\n{}</article>\n", rendered(&guide.whole()));
-        if let Some(next) = GUIDES.get(i + 1) {
+        if let Some(next) = GUIDES.get(i + 1).filter(|next| next.readers == guide.readers) {
             main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
         }
         let html = layout::page(guide.title, &guide.path(), "", &main);
@@ -109,6 +130,7 @@ fn slug(after: &[Event<'_>]) -> String {
 #[cfg(test)]
 mod tests {
     use domain::api_key::Permission;
+    use domain::assertion::ASSERTION_LIFE;
     use domain::availability::MAX_SLOTS;
     use domain::client::{
         MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
@@ -244,6 +266,23 @@ mod tests {
             assert_eq!(page.matches(&format!("\n```{}\n{code}```\n", fence(name))).count(), 1, "{name}");
         }
         assert!(!page.contains("<<receiver"));
+    }
+
+    #[test]
+    fn the_guides_to_operations_say_what_the_code_says() {
+        let rotation = text_of("secret-rotation");
+        for said in [
+            format!("an assertion is good for {} seconds", ASSERTION_LIFE.num_seconds()),
+            format!("| {} days, and {0} more with each retry by hand |", DELIVERY_RETENTION.num_days()),
+            format!("a password that waits for its mail | {} hours |", RETENTION.num_hours()),
+        ] {
+            assert!(rotation.contains(&said), "{said}");
+        }
+        let runbook = text_of("runbook");
+        for section in runbook.split("\n## ").skip(1) {
+            let ends = ["**Look**", "**For coaches**", "**Ends**"].iter().all(|part| section.contains(part));
+            assert!(ends, "{section}");
+        }
     }
 
     fn fence(name: &str) -> &str {

@@ -130,6 +130,17 @@ impl DeliveryOrder {
     }
 }
 
+/// What an operator puts into a queue of orders where messages may be missing, as they are after a restore: whatever waits for this endpoint
+/// is ordered anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumption {
+    pub coach_id: CoachId,
+    pub resume: EndpointId,
+    /// What comes after this delivery. Absent from what an operator sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<DeliveryId>,
+}
+
 /// What follows an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {

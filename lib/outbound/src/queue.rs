@@ -5,8 +5,9 @@ use aws_sdk_sqs::Client;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
+use serde::Deserialize;
 
-pub use domain::delivery::DeliveryOrder;
+pub use domain::delivery::{DeliveryOrder, Resumption};
 
 /// A message was not taken. It may have been all the same.
 #[derive(Debug, thiserror::Error)]
@@ -17,6 +18,14 @@ impl QueueError {
     pub(crate) fn of(error: impl std::error::Error + Send + Sync + 'static) -> Self {
         Self(Box::new(error))
     }
+}
+
+/// What a message holds.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Message {
+    Order(DeliveryOrder),
+    Resumption(Resumption),
 }
 
 /// A message is no order.
@@ -42,15 +51,24 @@ impl DeliveryQueue {
     pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
         let body = serde_json::to_string(order).expect("an order converts to JSON");
         let delay_s = queue_delay_s(order.due_at.utc() - now.utc());
-        let message = self.client.send_message().queue_url(&self.url).message_body(body);
-        let message = message.message_group_id(order.endpoint_id.as_str());
+        self.put(body, order.endpoint_id.as_str(), delay_s).await
+    }
+
+    /// Sends what asks for an endpoint's orders anew, to arrive at once.
+    pub async fn send_resumption(&self, resumption: &Resumption) -> Result<(), QueueError> {
+        let body = serde_json::to_string(resumption).expect("ids convert to JSON");
+        self.put(body, resumption.resume.as_str(), 0).await
+    }
+
+    async fn put(&self, body: String, group: &str, delay_s: u32) -> Result<(), QueueError> {
+        let message = self.client.send_message().queue_url(&self.url).message_body(body).message_group_id(group);
         let delayed = message.delay_seconds(i32::try_from(delay_s).expect("a delay is at most 900 s"));
         delayed.send().await.map(drop).map_err(QueueError::of)
     }
 }
 
-/// The order that a message's body holds.
-pub fn read_order(body: &str) -> Result<DeliveryOrder, NotAnOrder> {
+/// What a message's body holds.
+pub fn read_message(body: &str) -> Result<Message, NotAnOrder> {
     serde_json::from_str(body).map_err(NotAnOrder)
 }
 
@@ -66,7 +84,7 @@ mod tests {
         let delivery = DeliveryId::parse("dlv_1").unwrap();
         let order = DeliveryOrder::first(&coach, &endpoint, &delivery, Timestamp::from_ms(1_790_000_000_123));
         let text = serde_json::to_string(&order).unwrap();
-        assert_eq!(read_order(&text).unwrap(), order);
+        assert_eq!(read_message(&text).unwrap(), Message::Order(order));
         for bad in [
             "",
             "{}",
@@ -75,7 +93,15 @@ mod tests {
             &text.replace("coach_1", "coach 1"),
             &text.replace("\"attempt\":1", "\"attempt\":-1"),
         ] {
-            assert!(read_order(bad).is_err(), "{bad}");
+            assert!(read_message(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn an_operator_names_a_coach_and_an_endpoint_to_resume() {
+        let asked = read_message(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
+        let (coach_id, resume) = (CoachId::parse("coach_1").unwrap(), EndpointId::parse("we_1").unwrap());
+        assert_eq!(asked, Message::Resumption(Resumption { coach_id, resume, after: None }));
+        assert!(read_message(r#"{"resume": "we_1"}"#).is_err());
     }
 }

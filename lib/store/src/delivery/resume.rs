@@ -1,0 +1,68 @@
+//! Orders for what waits, where their messages may be gone: after a restore, or after dead letters that nobody moved back in time.
+//!
+//! It is safe wherever a message is not gone after all. An attempt is claimed once, whichever order leads to it; of two orders that wait for
+//! the same attempt the one that is a hop ahead goes on.
+
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+use domain::delivery::{DeliveryOrder, DeliveryStatus, Resumption};
+use domain::id::DeliveryId;
+use domain::time::Timestamp;
+use serde::Deserialize;
+
+use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
+use crate::db::{StoreError, from_item, n, read_failed, s};
+
+/// Items of the log that one page looks at.
+const PAGE_ITEMS: i32 = 500;
+
+/// What the next attempt's order says of a delivery.
+#[derive(Deserialize)]
+struct Waiting {
+    id: DeliveryId,
+    chain: u32,
+    next_attempt: u32,
+    next_attempt_at: Option<Timestamp>,
+    hop: Option<u32>,
+}
+
+impl Deliveries {
+    /// Orders for a page of the deliveries that wait for an endpoint, and what asks for the next page, if there is one.
+    pub async fn waiting(
+        &self,
+        asked: &Resumption,
+        now: Timestamp,
+    ) -> Result<(Vec<DeliveryOrder>, Option<Resumption>), StoreError> {
+        let Resumption { coach_id, resume: endpoint_id, after } = asked;
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+        let page = query
+            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+            .filter_expression("#status = :pending AND expires_at > :now_s")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":pk", s(partition(endpoint_id)))
+            .expression_attribute_values(":sk", s(SORT_PREFIX))
+            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
+            .expression_attribute_values(":now_s", n(now.unix_s()))
+            .set_exclusive_start_key(after.as_ref().map(|id| key(endpoint_id, id)))
+            .limit(PAGE_ITEMS)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        let mut orders = Vec::new();
+        for item in page.items.unwrap_or_default() {
+            let waiting: Waiting = from_item(ENTITY, item)?;
+            orders.push(DeliveryOrder {
+                coach_id: coach_id.clone(),
+                endpoint_id: endpoint_id.clone(),
+                delivery_id: waiting.id,
+                chain: waiting.chain,
+                attempt: waiting.next_attempt,
+                // The hop that is noted belongs to a message that may be gone: an order of that hop would be its copy.
+                hop: waiting.hop.map_or(0, |hop| hop + 1),
+                due_at: waiting.next_attempt_at.unwrap_or(now),
+            });
+        }
+        let last = page.last_evaluated_key.as_ref().map(super::log::id_of).transpose()?;
+        Ok((orders, last.map(|id| Resumption { after: Some(id), ..asked.clone() })))
+    }
+}
