@@ -12,6 +12,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use serde_json::Value;
 
+use super::confidential::Confidential;
 use super::members;
 
 /// Where the stack is at present.
@@ -46,14 +47,15 @@ impl Addresses {
 pub(crate) struct Caller {
     client: Client<HttpConnector, Full<Bytes>>,
     addresses: Addresses,
+    confidential: Confidential,
     headers: Vec<(String, String)>,
 }
 
 impl Caller {
-    /// A caller without a key.
-    pub(crate) fn anonymous(addresses: &Addresses) -> Self {
+    /// A caller without a key, who notes what is confidential.
+    pub(crate) fn anonymous(addresses: &Addresses, confidential: &Confidential) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
-        Self { client, addresses: addresses.clone(), headers: Vec::new() }
+        Self { client, addresses: addresses.clone(), confidential: confidential.clone(), headers: Vec::new() }
     }
 
     /// The same caller with one header more on each call.
@@ -72,6 +74,7 @@ impl Caller {
     pub(crate) fn call(&self, method: &str, path: &str) -> Call {
         Call {
             client: self.client.clone(),
+            confidential: self.confidential.clone(),
             method: Method::from_bytes(method.as_bytes()).unwrap(),
             url: format!("{}{path}", self.addresses.base()),
             headers: self.headers.clone(),
@@ -116,6 +119,7 @@ impl Caller {
 #[must_use = "a call is made when it is awaited"]
 pub(crate) struct Call {
     client: Client<HttpConnector, Full<Bytes>>,
+    confidential: Confidential,
     method: Method,
     url: String,
     headers: Vec<(String, String)>,
@@ -159,6 +163,13 @@ impl IntoFuture for Call {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
+            self.confidential.note_target(&self.url);
+            for (name, value) in &self.headers {
+                self.confidential.note_header(name, value);
+            }
+            if let Ok(body) = serde_json::from_slice(&self.body) {
+                self.confidential.note_body(&body);
+            }
             let mut request = Request::builder().method(&self.method).uri(&self.url);
             for (name, value) in &self.headers {
                 request = request.header(name, value);
@@ -173,6 +184,10 @@ impl IntoFuture for Call {
             let bytes = body.collect().await.unwrap().to_bytes();
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let body = serde_json::from_str(&text).unwrap_or_default();
+            self.confidential.note_body(&body);
+            for (name, value) in &parts.headers {
+                self.confidential.note_header(name.as_str(), value.to_str().unwrap_or_default());
+            }
             Reply { status: parts.status.as_u16(), headers: parts.headers, body, text }
         })
     }

@@ -6,6 +6,7 @@ mod application;
 mod aws;
 mod caller;
 mod coach;
+mod confidential;
 mod crm;
 mod raw;
 mod receiver;
@@ -28,12 +29,14 @@ pub(crate) use receiver::{Answer, Receiver};
 pub(crate) use rough::{Manner, OK, Rough};
 
 use caller::Addresses;
+use confidential::Confidential;
 use stack::Stack;
 
-/// A stack and all that is around it. Gone when dropped.
+/// A stack and all that is around it. Gone when dropped, and then its log is searched for what may be in no log.
 pub(crate) struct World {
     stack: Mutex<Stack>,
     addresses: Addresses,
+    confidential: Confidential,
     local: Caller,
     numbers: AtomicU64,
 }
@@ -43,8 +46,9 @@ impl World {
     pub(crate) async fn start() -> Self {
         let addresses = Addresses::default();
         let stack = Stack::start(&addresses).await;
-        let local = Caller::anonymous(&addresses);
-        Self { stack: Mutex::new(stack), addresses, local, numbers: AtomicU64::new(0) }
+        let confidential = Confidential::default();
+        let local = Caller::anonymous(&addresses, &confidential);
+        Self { stack: Mutex::new(stack), addresses, confidential, local, numbers: AtomicU64::new(0) }
     }
 
     /// Kills the stack as `kill -9` does and starts it again on what it had stored.
@@ -56,7 +60,7 @@ impl World {
 
     /// A caller without a key.
     pub(crate) fn anonymous(&self) -> Caller {
-        Caller::anonymous(&self.addresses)
+        Caller::anonymous(&self.addresses, &self.confidential)
     }
 
     /// Where the API is, which is also the origin of the settings page.
@@ -133,7 +137,7 @@ impl World {
         self.stack.lock().unwrap().peak_memory_bytes()
     }
 
-    /// Everything that the stack has written to its standard error so far.
+    /// Everything that the stack has written so far.
     pub(crate) fn log(&self) -> String {
         self.stack.lock().unwrap().log()
     }
@@ -141,6 +145,16 @@ impl World {
     /// A number that this world has not used yet.
     pub(crate) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        // A test that fails says why; it is not to say something else.
+        if !std::thread::panicking() {
+            let log = self.stack.get_mut().unwrap().end();
+            self.confidential.is_not_in(&log);
+        }
     }
 }
 

@@ -4,15 +4,22 @@ use std::pin::pin;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::delivery::{Attempt, DELETED, Next, after_attempt, off_reason};
+use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt, off_reason};
 use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
 use outbound::webhook::Webhook;
-use runtime::random_bytes;
+use runtime::{Line, Metric, Unit, random_bytes, write_line};
 use store::delivery::{Recorded, Taken};
 
 use crate::{App, DeliverError};
+
+/// Attempts, by what came of them.
+const DELIVERIES: Metric = Metric::new("deliveries", Unit::Count).by(&[&["outcome"]]);
+/// How long the receiver took.
+const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
+/// From the event's making to the receiver's 2xx.
+const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
 
 /// An endpoint that has not answered by then is slow.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
@@ -28,6 +35,7 @@ impl App {
                 let jitter = u16::from_be_bytes(random_bytes());
                 let now = self.now();
                 let next = after_attempt(&line.result, retry_after.as_deref(), taken.order.attempt, now, jitter);
+                tell(taken, &line, next, now);
                 // Of what ends the endpoint it is told first: whoever takes over after a crash finds the attempt to be made again.
                 let off = self.note_failure(taken, &endpoint, next, now).await?;
                 self.record(taken, &line, next).await?;
@@ -37,7 +45,18 @@ impl App {
                     None => Ok(()),
                 }
             }
-            Err(reason) => self.record(taken, &Attempt::unsent(self.now(), reason), Next::Exhausted).await,
+            Err(reason) => {
+                let order = &taken.order;
+                tracing::info!(
+                    coach_id = %order.coach_id,
+                    endpoint_id = %order.endpoint_id,
+                    delivery_id = %order.delivery_id,
+                    event_id = %taken.event_id,
+                    reason,
+                    "not sent"
+                );
+                self.record(taken, &Attempt::unsent(self.now(), reason), Next::Exhausted).await
+            }
         }
     }
 
@@ -57,7 +76,8 @@ impl App {
             Next::RetryAt(_) | Next::Exhausted => {
                 let noted = self.endpoints.note_failure(coach, endpoint, &taken.event_id, &self.outbox, now).await;
                 Ok(noted.unwrap_or_else(|error| {
-                    tracing::warn!(%error, "a failure of an endpoint is not noted");
+                    let (coach_id, endpoint_id) = (coach.as_str(), taken.order.endpoint_id.as_str());
+                    tracing::warn!(coach_id, endpoint_id, %error, "a failure of an endpoint is not noted");
                     None
                 }))
             }
@@ -69,7 +89,8 @@ impl App {
         if next == Next::Delivered
             && let Err(error) = self.endpoints.note_success(&taken.order.coach_id, endpoint, now).await
         {
-            tracing::warn!(%error, "a success of an endpoint is not noted");
+            let (coach_id, endpoint_id) = (taken.order.coach_id.as_str(), taken.order.endpoint_id.as_str());
+            tracing::warn!(coach_id, endpoint_id, %error, "a success of an endpoint is not noted");
         }
     }
 
@@ -104,7 +125,7 @@ impl App {
         if signed.slow_until.is_none_or(|until| until < now + SLOW_FOR / 2) {
             let (coach, id) = (&taken.order.coach_id, &taken.order.endpoint_id);
             if let Err(error) = self.endpoints.mark_slow(coach, id, now + SLOW_FOR).await {
-                tracing::warn!(%error, "an endpoint that is slow is not known to be");
+                tracing::warn!(coach_id = %coach, endpoint_id = %id, %error, "an endpoint that is slow is not known to be");
             }
         }
     }
@@ -112,13 +133,12 @@ impl App {
     /// Records first: an order that was sent and an attempt that was forgotten would be two chains.
     async fn record(&self, taken: &Taken, line: &Attempt, next: Next) -> Result<(), DeliverError> {
         let order = &taken.order;
-        let (delivery, endpoint) = (order.delivery_id.as_str(), order.endpoint_id.as_str());
-        tracing::info!(delivery, endpoint, attempt = order.attempt, result = ?line.result, duration_ms = line.duration_ms, ?next, "attempted");
         match (self.deliveries.record(taken, line, next).await?, next) {
             (Recorded::Lost, _) => {
                 tracing::warn!(
-                    delivery,
-                    endpoint,
+                    coach_id = %order.coach_id,
+                    endpoint_id = %order.endpoint_id,
+                    delivery_id = %order.delivery_id,
                     attempt = order.attempt,
                     "the attempt took longer than its lease and is not recorded"
                 );
@@ -130,6 +150,41 @@ impl App {
             }
             (Recorded::Done, Next::Delivered | Next::Exhausted | Next::Gone) => Ok(()),
         }
+    }
+}
+
+/// Writes the attempt's line: what came of it, and how long it all took. A receiver is known by its id; its address may hold a secret.
+fn tell(taken: &Taken, attempt: &Attempt, next: Next, now: Timestamp) {
+    let order = &taken.order;
+    let mut line = Line::default();
+    line.set("outcome", outcome(next));
+    line.set("coach_id", order.coach_id.as_str());
+    line.set("endpoint_id", order.endpoint_id.as_str());
+    line.set("delivery_id", order.delivery_id.as_str());
+    line.set("event_id", taken.event_id.as_str());
+    line.set("attempt", order.attempt.to_string());
+    line.set(
+        "result",
+        match &attempt.result {
+            AttemptResult::StatusCode(code) => code.to_string(),
+            AttemptResult::Error(reason) => reason.clone(),
+        },
+    );
+    line.add(DELIVERIES, 1.0);
+    line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
+    // What a coach asks for again is as late as the coach.
+    if let (Next::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
+        line.add(DELIVERY_LATENCY_MS, (now.ms() - made_at.ms()).max(0) as f64);
+    }
+    write_line(&line);
+}
+
+fn outcome(next: Next) -> &'static str {
+    match next {
+        Next::Delivered => "delivered",
+        Next::RetryAt(_) => "retrying",
+        Next::Exhausted => "failed",
+        Next::Gone => "gone",
     }
 }
 

@@ -11,8 +11,8 @@ use domain::endpoint::SignedEndpoint;
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
-use outbound::queue::{DeliveryOrder, NotAnOrder, read_order};
-use runtime::random_bytes;
+use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
+use runtime::{Metric, Unit, add, random_bytes};
 use store::StoreError;
 use store::endpoint::Flight;
 
@@ -33,6 +33,8 @@ const WAITS: [Duration; 5] = [
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
 const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
 
+const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
+
 /// What came of each message.
 type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
 
@@ -45,16 +47,29 @@ pub(crate) struct Ordered {
 /// Messages for one endpoint, or one that is no order.
 pub(crate) enum Crowd {
     Orders(Vec<Ordered>),
+    Resumption(Box<SqsMessage>, Resumption),
     Malformed(Box<SqsMessage>, NotAnOrder),
 }
 
+/// Notes how long an order lay in its queue, unless it was delayed on purpose, as all are but the first of a chain.
+fn note_wait(message: &SqsMessage, order: &DeliveryOrder, now: Timestamp) {
+    let sent_at_ms = message.attributes.get("SentTimestamp").and_then(|ms| ms.parse::<i64>().ok());
+    if let (1, 0, Some(sent_at_ms)) = (order.attempt, order.hop, sent_at_ms) {
+        add(QUEUE_WAIT_MS, (now.ms() - sent_at_ms).max(0) as f64);
+    }
+}
+
 /// A batch by its endpoints.
-pub(crate) fn crowds(messages: Vec<SqsMessage>) -> Vec<Crowd> {
+pub(crate) fn crowds(messages: Vec<SqsMessage>, now: Timestamp) -> Vec<Crowd> {
     let mut by_endpoint: BTreeMap<EndpointId, Vec<Ordered>> = BTreeMap::new();
     let mut crowds = Vec::new();
     for message in messages {
-        match read_order(message.body.as_deref().unwrap_or_default()) {
-            Ok(order) => by_endpoint.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order }),
+        match read_message(message.body.as_deref().unwrap_or_default()) {
+            Ok(Message::Order(order)) => {
+                note_wait(&message, &order, now);
+                by_endpoint.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order });
+            }
+            Ok(Message::Resumption(asked)) => crowds.push(Crowd::Resumption(Box::new(message), asked)),
             Err(error) => crowds.push(Crowd::Malformed(Box::new(message), error)),
         }
     }
@@ -67,6 +82,7 @@ impl App {
     pub(crate) async fn take(&self, crowd: Crowd) -> Outcomes {
         match crowd {
             Crowd::Malformed(message, error) => vec![(*message, Err(error.into()))],
+            Crowd::Resumption(message, asked) => vec![(*message, self.resume(&asked).await)],
             Crowd::Orders(orders) => {
                 let now = self.now();
                 let (due, early): (Vec<Ordered>, Vec<Ordered>) =
@@ -108,7 +124,7 @@ impl App {
             self.carry_out_all(due, endpoint).await
         };
         if let Err(error) = self.endpoints.land(&coach, &id, &flight).await {
-            tracing::warn!(%error, "a slot is left to run out");
+            tracing::warn!(coach_id = %coach, endpoint_id = %id, %error, "a slot is left to run out");
         }
         outcomes
     }

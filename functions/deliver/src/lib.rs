@@ -7,15 +7,17 @@
 mod attempt;
 mod crowd;
 mod order;
+mod resume;
 
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use domain::time::Timestamp;
 use futures::future::join_all;
+use lambda_runtime::LambdaEvent;
 use outbound::queue::{DeliveryQueue, NotAnOrder, QueueError};
 use outbound::webhook::WebhookClient;
-use runtime::{BoxError, Clock, Environment, error_chain};
+use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::outbox::Outbox;
@@ -50,6 +52,7 @@ pub struct App {
     outbox: Outbox,
     retries: DeliveryQueue,
     webhooks: WebhookClient,
+    observer: Observer,
 }
 
 impl App {
@@ -64,12 +67,18 @@ impl App {
             outbox: Outbox::new(env, &db, &vault)?,
             retries: DeliveryQueue::new(env, "DELIVERY_RETRIES_QUEUE_URL")?,
             webhooks: WebhookClient::new(env)?,
+            observer: env.observer(),
         })
     }
 
     /// Handles a batch; the answer names the messages that are to be brought again.
-    pub async fn handle(&self, event: SqsEvent) -> SqsBatchResponse {
-        let groups = join_all(crowds(event.records).into_iter().map(|crowd| self.take(crowd))).await;
+    pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> SqsBatchResponse {
+        let LambdaEvent { payload, context } = event;
+        self.observer.event(&context.request_id, self.take_all(payload)).await
+    }
+
+    async fn take_all(&self, event: SqsEvent) -> SqsBatchResponse {
+        let groups = join_all(crowds(event.records, self.now()).into_iter().map(|crowd| self.take(crowd))).await;
         let mut response = SqsBatchResponse::default();
         for (message, outcome) in groups.into_iter().flatten() {
             let Err(error) = outcome else { continue };

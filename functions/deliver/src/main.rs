@@ -10,6 +10,6 @@ async fn main() -> Result<(), BoxError> {
     let env = Environment::from_process()?;
     runtime::log_json(env.config());
     let app = &App::new(&env).await?;
-    let handle = move |event: LambdaEvent<SqsEvent>| async move { Ok::<_, BoxError>(app.handle(event.payload).await) };
+    let handle = move |event: LambdaEvent<SqsEvent>| async move { Ok::<_, BoxError>(app.handle(event).await) };
     lambda_runtime::run(service_fn(handle)).await
 }

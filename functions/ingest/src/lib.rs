@@ -15,7 +15,8 @@ use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent
 use domain::fact::Fact;
 use domain::id::FactId;
 use domain::time::Timestamp;
-use runtime::{BoxError, Clock, Environment, error_chain};
+use lambda_runtime::LambdaEvent;
+use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain, note_each};
 use store::Db;
 use store::booking::Bookings;
 use store::calendar::Calendars;
@@ -36,7 +37,10 @@ use store::workspace::Workspaces;
 
 use crate::envelope::Envelope;
 use crate::set_aside::Queues;
-use crate::store_fact::{Stored, store};
+use crate::store_fact::{Stored, coach_of, store};
+
+/// How long a fact lay in the queue. One that goes round again is delayed on purpose.
+const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
 
 /// The function.
 pub struct App {
@@ -56,6 +60,7 @@ pub struct App {
     deliveries: Deliveries,
     queues: Queues,
     clock: Arc<dyn Clock>,
+    observer: Observer,
 }
 
 impl App {
@@ -85,11 +90,17 @@ impl App {
             contacts,
             queues: Queues::new(env)?,
             clock: env.clock(),
+            observer: env.observer(),
         })
     }
 
     /// Stores the facts of a batch, in the order in which they came.
-    pub async fn handle(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
+    pub async fn handle(&self, event: LambdaEvent<SqsEvent>) -> Result<SqsBatchResponse, BoxError> {
+        let LambdaEvent { payload, context } = event;
+        self.observer.event(&context.request_id, self.take_all(payload)).await
+    }
+
+    async fn take_all(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
         let mut response = SqsBatchResponse::default();
         let ids = event.records.iter().filter_map(fact_id).collect();
         let mut seen = self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?;
@@ -138,10 +149,19 @@ impl App {
                 return self.queues.set_aside(&unreadable, "the message is not an EventBridge event", now).await;
             }
         };
+        if envelope.rounds == 0
+            && let Some(sent_at) = sent_at(message)
+        {
+            add(QUEUE_WAIT_MS, (now.ms() - sent_at.ms()).max(0) as f64);
+        }
         let fact = match Fact::parse(&envelope.detail_type, &envelope.detail) {
             Ok(fact) => fact,
             Err(invalid) => return self.queues.set_aside(&envelope, &invalid.message, now).await,
         };
+        note_each("event_ids", fact.id.as_str());
+        if let Some(coach) = coach_of(&fact.body) {
+            note_each("coach_ids", coach.as_str());
+        }
         if seen.contains(&fact.id) {
             return Ok(());
         }
@@ -155,14 +175,14 @@ impl App {
             Stored::Erased => self.queues.send_erasure_again(&envelope, now).await,
             Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
             Stored::Unknown(reference) | Stored::Provisional(reference) if patience::waits_on(since, now) => {
-                tracing::debug!(reference, "a fact waits");
+                tracing::debug!(fact_id = fact.id.as_str(), reference, "a fact waits");
                 self.queues.send_round(&envelope, since).await
             }
             Stored::Unknown(reference) => {
                 self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await
             }
             Stored::Provisional(reference) => {
-                tracing::info!(reference, "a fact is stored without what it refers to");
+                tracing::info!(fact_id = fact.id.as_str(), reference, "a fact is stored without what it refers to");
                 Ok(())
             }
         }

@@ -11,5 +11,5 @@ async fn main() -> Result<(), BoxError> {
     log_json(env.config());
     let app = App::new(&env).await?;
     let app = &app;
-    lambda_runtime::run(service_fn(async move |event: LambdaEvent<SqsEvent>| app.handle(event.payload).await)).await
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| app.handle(event))).await
 }

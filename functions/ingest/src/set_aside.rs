@@ -4,7 +4,7 @@ use aws_sdk_sqs::Client;
 use domain::fact::{is_known, without_judged};
 use domain::id::FactId;
 use domain::time::Timestamp;
-use runtime::{BoxError, Environment};
+use runtime::{BoxError, Environment, Metric, Unit, add};
 use serde_json::json;
 
 use crate::envelope::Envelope;
@@ -14,6 +14,9 @@ const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
 
 /// Waits before an erasure is gone over again: for attempts and claims that were under way, and for what the relay's schedule sends.
 const ERASURE_DELAYS_S: [i32; 2] = [120, 900];
+
+/// Facts that went to the dead letters.
+const FACTS_SET_ASIDE: Metric = Metric::new("facts_set_aside", Unit::Count);
 
 /// The feed queue and its dead letters.
 pub(crate) struct Queues {
@@ -66,7 +69,7 @@ impl Queues {
         let message = self.client.send_message().queue_url(&self.dead_letters_url).message_body(body.to_string());
         message.send().await?;
         tracing::warn!(fact_id, detail_type, reason, "a fact was set aside");
-        tracing::info!(target: runtime::METRIC, name = "facts_set_aside", value = 1);
+        add(FACTS_SET_ASIDE, 1.0);
         Ok(())
     }
 }

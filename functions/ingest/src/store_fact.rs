@@ -3,7 +3,7 @@
 use domain::fact::{CalendarEventSaved, ClientHappening, Fact, FactBody, Merge};
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
-use runtime::BoxError;
+use runtime::{BoxError, Metric, Unit, add};
 use store::StoreError;
 use store::booking::EventFact;
 use store::client::{FeedOutcome, Telling};
@@ -13,6 +13,9 @@ use store::record::Recorded;
 use store::workspace::Saved;
 
 use crate::App;
+
+/// Confirmed bookings over which the feed told an event.
+const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", Unit::Count);
 
 /// What came of a fact.
 pub(crate) enum Stored {
@@ -123,7 +126,7 @@ async fn calendar_event(
     let told = EventFact { id: &fact.id, saved, said_at: fact.occurred_at, backfill: fact.backfill };
     let conflicts = app.bookings.save(told, workspace.workspace.time_zone, now).await?;
     if conflicts > 0 {
-        tracing::info!(target: runtime::METRIC, name = "booking_conflicts", value = conflicts);
+        add(BOOKING_CONFLICTS, conflicts as f64);
     }
     Ok(Stored::Done)
 }
@@ -198,6 +201,24 @@ async fn erase(app: &App, client: &ClientId, now: Timestamp) -> Result<Stored, B
     }
     futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;
     Ok(Stored::Erased)
+}
+
+/// The coach whom a fact names. What happens to a client names the client alone.
+pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
+    match body {
+        FactBody::WorkspaceSaved(saved) => Some(&saved.coach_id),
+        FactBody::ClientSaved(saved) => Some(&saved.coach_id),
+        FactBody::ProgrammeSaved(saved) => Some(&saved.coach_id),
+        FactBody::ContactSaved(saved) => Some(&saved.coach_id),
+        FactBody::ContactMerged(coach, _) | FactBody::AutomationDeleted(_, coach) => Some(coach),
+        FactBody::AutomationSaved(saved) => Some(&saved.coach_id),
+        FactBody::CalendarSaved(saved) => Some(&saved.coach_id),
+        FactBody::CalendarEventSaved(saved) => Some(&saved.coach_id),
+        FactBody::PipelineSaved(saved) => Some(&saved.coach_id),
+        FactBody::OpportunitySaved(saved) => Some(&saved.coach_id),
+        FactBody::WorkflowSaved(saved) => Some(&saved.coach_id),
+        FactBody::TeamSaved(_) | FactBody::OfClient(..) => None,
+    }
 }
 
 fn telling(fact: &Fact, now: Timestamp) -> Telling {

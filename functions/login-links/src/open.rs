@@ -3,7 +3,7 @@
 use domain::login_link::{LoginGrant, LoginToken};
 use domain::time::Timestamp;
 use domain::workspace::Workspace;
-use edge::{Inbound, Page, Problem};
+use edge::{Page, Problem};
 use futures::future::try_join;
 use http::StatusCode;
 
@@ -21,6 +21,7 @@ impl App {
     pub(crate) async fn open(&self, token: &str, now: Timestamp) -> Result<Option<Opened>, Problem> {
         let Some(token) = LoginToken::parse(token) else { return Ok(None) };
         let Some(grant) = self.links.get(&token).await? else { return Ok(None) };
+        runtime::note("coach_id", grant.coach_id.as_str());
         let reads = try_join(self.clients.get(&grant.client_id), self.workspaces.get(&grant.coach_id));
         let (client, workspace) = reads.await?;
         if !client.is_some_and(|found| grant.holds(&found.client, found.login_epoch, now)) {
@@ -40,6 +41,6 @@ pub(crate) fn dead_link() -> Page {
 }
 
 /// The page for what came of a request that a person made.
-pub(crate) fn page_of(outcome: Result<Page, Problem>, inbound: &Inbound) -> Page {
-    outcome.unwrap_or_else(|problem| Page::problem(&problem, inbound))
+pub(crate) fn page_of(outcome: Result<Page, Problem>) -> Page {
+    outcome.unwrap_or_else(|problem| Page::problem(&problem))
 }

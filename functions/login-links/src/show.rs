@@ -13,7 +13,7 @@ use crate::App;
 use crate::open::{dead_link, page_of};
 
 pub(crate) async fn show(State(app): State<App>, PathParameter(token): PathParameter, inbound: Inbound) -> Response {
-    page_of(page(&app, &token).await, &inbound).into_response_for(&inbound)
+    page_of(page(&app, &token).await).into_response_for(&inbound)
 }
 
 async fn page(app: &App, token: &str) -> Result<Page, Problem> {

@@ -17,7 +17,7 @@ pub(crate) async fn verify(State(app): State<App>, PathParameter(token): PathPar
         Some(url) => see_other(&url, &inbound),
         None => Ok(dead_link().into_response_for(&inbound)),
     });
-    outcome.unwrap_or_else(|problem| Page::problem(&problem, &inbound).into_response_for(&inbound))
+    outcome.unwrap_or_else(|problem| Page::problem(&problem).into_response_for(&inbound))
 }
 
 /// Where the browser goes with its assertion. Everything that can fail comes before the link is used up.

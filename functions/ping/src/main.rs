@@ -6,5 +6,5 @@ use runtime::{BoxError, Environment, log_json};
 async fn main() -> Result<(), BoxError> {
     let env = Environment::from_process()?;
     log_json(env.config());
-    edge::lambda::run(ping::router(&env).await?).await
+    edge::lambda::run(&env, ping::router(&env).await?).await
 }

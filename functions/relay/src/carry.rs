@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use futures::future::{join_all, try_join_all};
 use futures::stream::{self, StreamExt};
 use outbound::bus::BusError;
-use runtime::{BoxError, error_chain};
+use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 use store::StoreError;
 use store::delivery::{Created, NewDelivery};
 use store::outbox::{Content, Entry};
@@ -22,6 +22,8 @@ use crate::App;
 
 /// Entries that are worked on at once.
 const CONCURRENT_ENTRIES: usize = 16;
+/// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
+const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
 /// The log's line for an event that an endpoint missed.
 const MISSED: &str = "not sent: endpoint disabled";
 
@@ -38,7 +40,7 @@ impl App {
             .iter()
             .map(|entry| {
                 let put = fact_of(&entry.content).and_then(|_| put.next());
-                self.carry_one(&entry.content, put, &endpoints)
+                self.carry_one(entry, put, &endpoints)
             })
             .collect();
         stream::iter(work).buffered(CONCURRENT_ENTRIES).collect().await
@@ -46,22 +48,28 @@ impl App {
 
     async fn carry_one(
         &self,
-        content: &Content,
+        entry: &Entry,
         put: Option<Result<(), BusError>>,
         endpoints: &EndpointsByCoach,
     ) -> Result<(), BoxError> {
+        let content = &entry.content;
+        let (id, coach) = (content.id(), content.coach_id());
+        note_each("event_ids", &id);
+        note_each("coach_ids", coach.as_str());
         let sent = async {
             match content {
-                Content::Event(event) => self.deliver(event, endpoints).await?,
+                Content::Event(event) => self.deliver(event, entry.send_after, endpoints).await?,
                 Content::Fact(_) => put.ok_or("the bus was not asked")??,
                 Content::Order(order) => self.queue.send(order, self.now()).await?,
                 Content::Notice(notice) => self.mail(notice).await?,
             }
+            add(OUTBOX_LATENCY_MS, (self.now().ms() - entry.send_after.ms()).max(0) as f64);
             self.outbox.delete(content).await.map_err(BoxError::from)
         };
         let sent = sent.await;
         if let Err(error) = &sent {
-            tracing::error!(entry = &*content.id(), error = error_chain(error.as_ref()), "an entry was not sent");
+            let error = error_chain(error.as_ref());
+            tracing::error!(entry_id = &*id, coach_id = coach.as_str(), error, "an entry was not sent");
         }
         sent
     }
@@ -72,7 +80,8 @@ impl App {
         match workspace.map(|found| Email::parse(&found.workspace.email)) {
             Some(Ok(email)) => Ok(self.mailer.send(&email, &notice.render()).await?),
             Some(Err(_)) | None => {
-                tracing::warn!(endpoint = notice.endpoint_id.as_str(), "a coach has no address to be told at");
+                let (coach_id, endpoint_id) = (notice.coach_id.as_str(), notice.endpoint_id.as_str());
+                tracing::warn!(coach_id, endpoint_id, "a coach has no address to be told at");
                 Ok(())
             }
         }
@@ -80,17 +89,22 @@ impl App {
 
     /// Makes a delivery for each endpoint that wants the event, and notes it for each that misses it. An automation's steps may name
     /// endpoints of other coaches, which are not among these.
-    async fn deliver(&self, event: &Event, endpoints: &EndpointsByCoach) -> Result<(), BoxError> {
+    async fn deliver(&self, event: &Event, made_at: Timestamp, endpoints: &EndpointsByCoach) -> Result<(), BoxError> {
         let endpoints = match endpoints.get(&event.coach_id) {
             Some(Ok(endpoints)) => endpoints,
             Some(Err(error)) => return Err(Arc::clone(error).into()),
             None => return Err("the event's endpoints were not read".into()),
         };
-        let now = self.now();
-        try_join_all(endpoints.iter().map(|endpoint| self.deliver_to(endpoint, event, now))).await.map(drop)
+        let times = (made_at, self.now());
+        try_join_all(endpoints.iter().map(|endpoint| self.deliver_to(endpoint, event, times))).await.map(drop)
     }
 
-    async fn deliver_to(&self, endpoint: &Endpoint, event: &Event, now: Timestamp) -> Result<(), BoxError> {
+    async fn deliver_to(
+        &self,
+        endpoint: &Endpoint,
+        event: &Event,
+        (made_at, now): (Timestamp, Timestamp),
+    ) -> Result<(), BoxError> {
         let (wants, misses) = (endpoint.wants(event), endpoint.misses(event));
         if !wants && !misses {
             return Ok(());
@@ -102,6 +116,7 @@ impl App {
             event_id: &event.id,
             event_type: event.event_type.as_str(),
             client_id: &event.client_id,
+            made_at,
             body: &event.render(endpoint.payload_mode),
         };
         if misses {

@@ -13,10 +13,11 @@ use std::sync::Arc;
 use aws_lambda_events::event::dynamodb::EventRecord;
 use chrono::TimeDelta;
 use domain::time::Timestamp;
+use lambda_runtime::LambdaEvent;
 use outbound::bus::Bus;
 use outbound::mail::Mailer;
 use outbound::queue::DeliveryQueue;
-use runtime::{BoxError, Clock, Environment, error_chain};
+use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::Db;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
@@ -39,6 +40,7 @@ pub struct App {
     bus: Bus,
     workspaces: Workspaces,
     mailer: Mailer,
+    observer: Observer,
 }
 
 impl App {
@@ -55,15 +57,20 @@ impl App {
             bus: Bus::new(env)?,
             workspaces: Workspaces::new(env, &db)?,
             mailer: Mailer::new(env)?,
+            observer: env.observer(),
         })
     }
 
     /// Handles what the stream brings, or the schedule's call.
-    pub async fn handle(&self, event: Event) -> Result<Response, BoxError> {
-        match event {
-            Event::Stream(stream) => self.carry_stream(stream.records).await,
-            Event::Scheduled(_) => self.carry_unsent().await.map(|()| Response::default()),
-        }
+    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<Response, BoxError> {
+        let LambdaEvent { payload, context } = event;
+        let work = async {
+            match payload {
+                Event::Stream(stream) => self.carry_stream(stream.records).await,
+                Event::Scheduled(_) => self.carry_unsent().await.map(|()| Response::default()),
+            }
+        };
+        self.observer.event(&context.request_id, work).await
     }
 
     /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it again.

@@ -1,12 +1,15 @@
 //! What the stream has not carried: found by the index of unsent entries, which the schedule goes through.
 
 use chrono::TimeDelta;
+use domain::time::Timestamp;
 use futures::future::{join_all, try_join_all};
-use runtime::{BoxError, error_chain};
+use runtime::{BoxError, Metric, Unit, add, error_chain};
 use store::outbox::{Entry, SHARDS};
 
 use crate::App;
 
+/// The age of the oldest entry that is unsent and past its hold time.
+const OUTBOX_LAG_S: Metric = Metric::new("outbox_lag_s", Unit::Seconds);
 /// The stream has had this long.
 const GRACE: TimeDelta = TimeDelta::seconds(60);
 const ROUND_ENTRIES: i32 = 100;
@@ -16,35 +19,42 @@ const MAX_ROUNDS: usize = 10;
 impl App {
     /// Carries what is overdue in all shards.
     pub(crate) async fn carry_unsent(&self) -> Result<(), BoxError> {
-        let failed: usize = try_join_all((0..SHARDS).map(|shard| self.carry_shard(shard))).await?.into_iter().sum();
+        let now = self.now();
+        let shards = try_join_all((0..SHARDS).map(|shard| self.carry_shard(shard, now))).await?;
+        let oldest = shards.iter().filter_map(|(_, oldest)| *oldest).min();
+        add(OUTBOX_LAG_S, oldest.map_or(0, |since| (now.ms() - since.ms()) / 1000) as f64);
+        let failed: usize = shards.iter().map(|(failed, _)| failed).sum();
         if failed == 0 { Ok(()) } else { Err(format!("{failed} overdue entries were not sent").into()) }
     }
 
-    /// Carries what is overdue in one shard; the number of entries that failed.
-    async fn carry_shard(&self, shard: u8) -> Result<usize, BoxError> {
-        let overdue = self.now() + -GRACE;
-        let mut start = None;
+    /// Carries what is overdue in one shard; the number of entries that failed, and since when the oldest waits, overdue or not yet.
+    async fn carry_shard(&self, shard: u8, now: Timestamp) -> Result<(usize, Option<Timestamp>), BoxError> {
+        let overdue = now + -GRACE;
+        let (mut start, mut oldest) = (None, None);
         let mut failed = 0;
         for _ in 0..MAX_ROUNDS {
             // On from where the last round ended: what fails stays in the index, and must not keep the rest waiting.
-            let (ids, next) = self.outbox.unsent(shard, overdue, ROUND_ENTRIES, start).await?;
+            let (unsent, next) = self.outbox.unsent(shard, now, ROUND_ENTRIES, start).await?;
+            oldest = oldest.or(unsent.first().map(|(_, since)| *since));
+            let found = unsent.len();
+            let ids: Vec<String> = unsent.into_iter().filter(|(_, since)| *since < overdue).map(|(id, _)| id).collect();
             let mut entries: Vec<Entry> = Vec::with_capacity(ids.len());
             for (id, got) in ids.iter().zip(join_all(ids.iter().map(|id| self.outbox.get(id))).await) {
                 match got {
                     // The index may be behind on what is held back, too.
                     Ok(entry) => entries.extend(entry.filter(|entry| entry.send_after < overdue)),
                     Err(error) => {
-                        tracing::error!(entry = id, error = error_chain(&error), "an entry cannot be read");
+                        tracing::error!(entry_id = id, error = error_chain(&error), "an entry cannot be read");
                         failed += 1;
                     }
                 }
             }
             failed += self.carry(&entries).await.iter().filter(|carried| carried.is_err()).count();
             start = next;
-            if start.is_none() {
+            if start.is_none() || ids.len() < found {
                 break;
             }
         }
-        Ok(failed)
+        Ok((failed, oldest))
     }
 }

@@ -32,6 +32,7 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
             event_id: &event_id,
             event_type: event_type.as_str(),
             client_id: &nobody,
+            made_at: session.now,
             body: &test_event::body(event_type, endpoint.payload_mode, session.now),
         };
         app.deliveries.create_ordered(&session.coach, delivery, &app.outbox, session.now).await?;

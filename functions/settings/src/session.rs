@@ -8,7 +8,7 @@ use domain::id::CoachId;
 use domain::time::Timestamp;
 use edge::inbound::arrival;
 use edge::{Inbound, Problem, Reply};
-use runtime::{BoxError, Clock, Environment};
+use runtime::{BoxError, Clock, Environment, note};
 use store::workspace::Workspaces;
 
 /// A signed-in coach.
@@ -53,6 +53,8 @@ impl Sessions {
 
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {
         let coach = inbound.claim(&self.claim).and_then(|claim| CoachId::parse(claim).ok());
-        Ok(Session { coach: coach.ok_or(Problem::NoSession)?, now: arrival(&*self.clock) })
+        let coach = coach.ok_or(Problem::NoSession)?;
+        note("coach_id", coach.as_str());
+        Ok(Session { coach, now: arrival(&*self.clock) })
     }
 }

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use domain::time::Timestamp;
 use futures::future::join_all;
+use lambda_runtime::LambdaEvent;
 use outbound::sweep::{ShardOrder, SweepQueue};
-use runtime::{BoxError, Clock, Environment, error_chain};
+use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::Db;
 use store::outbox::Outbox;
 use store::sweep::{SHARDS, Sweeper};
@@ -22,11 +23,15 @@ use store::workspace::Workspaces;
 
 pub use event::{Event, Scheduled};
 
+/// How long the one who has waited longest has been due.
+const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
+
 /// A started sweep.
 pub struct App {
     clock: Arc<dyn Clock>,
     sweeper: Sweeper,
     queue: SweepQueue,
+    observer: Observer,
 }
 
 impl App {
@@ -40,11 +45,17 @@ impl App {
             clock: env.clock(),
             sweeper: Sweeper::new(env, &db, &workspaces, &outbox)?,
             queue: SweepQueue::new(env)?,
+            observer: env.observer(),
         })
     }
 
     /// Handles the schedule's call, or goes through the shards that messages name.
-    pub async fn handle(&self, event: Event) -> Result<(), BoxError> {
+    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<(), BoxError> {
+        let LambdaEvent { payload, context } = event;
+        self.observer.event(&context.request_id, self.take(payload)).await
+    }
+
+    async fn take(&self, event: Event) -> Result<(), BoxError> {
         match event {
             Event::Scheduled(_) => self.look().await,
             Event::Shards(batch) => {
@@ -66,7 +77,7 @@ impl App {
         let looks = join_all((0..SHARDS).map(|shard| self.look_into(shard, now))).await;
         let oldest = looks.iter().flatten().flatten().min();
         let lag_s = oldest.map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
-        tracing::info!(target: runtime::METRIC, name = "sweep_lag_s", value = lag_s);
+        add(SWEEP_LAG_S, lag_s as f64);
         looks.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
     }
 

@@ -9,5 +9,5 @@ async fn main() -> Result<(), BoxError> {
     let env = Environment::from_process()?;
     runtime::log_json(env.config());
     let app = &App::new(&env).await?;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event.payload))).await
+    lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event))).await
 }

@@ -9,7 +9,7 @@ use domain::id::{ClientId, CoachId};
 use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 use outbound::sweep::ShardOrder;
-use runtime::{BoxError, error_chain};
+use runtime::{BoxError, Metric, Unit, add, error_chain};
 use store::StoreError;
 use store::sweep::{Because, Due, Judged, Rulebook};
 use tokio::sync::{Mutex, OnceCell};
@@ -23,6 +23,11 @@ const PAGE: i32 = 100;
 pub(crate) const CONCURRENT: usize = 32;
 /// How long one call goes through a shard before it leaves the rest to another: half of the function's time-out.
 const TIME: Duration = Duration::from_secs(60);
+
+/// Clients that were judged, events that were told, clients and coaches that could not be judged.
+const JUDGED: Metric = Metric::new("sweep_judged", Unit::Count);
+const TOLD: Metric = Metric::new("sweep_told", Unit::Count);
+const FAILED: Metric = Metric::new("sweep_failed", Unit::Count);
 
 /// What came of a part of a sweep.
 #[derive(Debug, Default, Clone, Copy)]
@@ -107,10 +112,8 @@ impl App {
                 break;
             }
         }
-        for (name, value) in
-            [("sweep_judged", tally.judged), ("sweep_told", tally.told), ("sweep_failed", tally.failed)]
-        {
-            tracing::info!(target: runtime::METRIC, name, value);
+        for (metric, count) in [(JUDGED, tally.judged), (TOLD, tally.told), (FAILED, tally.failed)] {
+            add(metric, count as f64);
         }
         if tally.is_cut {
             self.queue.send(ShardOrder { shard }).await?;

@@ -3,8 +3,8 @@
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use axum::Router;
 use futures::future::BoxFuture;
-use lambda_runtime::Context;
-use runtime::{BoxError, Environment};
+use lambda_runtime::{Context, LambdaEvent};
+use runtime::{BoxError, Environment, Observer};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -14,7 +14,8 @@ use crate::functions::{Functions, Handler};
 macro_rules! http_function {
     ($function:ident) => {{
         async fn start(environment: Environment) -> Result<Http, BoxError> {
-            $function::router(&environment).await.map(Http)
+            let observer = environment.observer();
+            $function::router(&environment).await.map(|router| Http(router, observer))
         }
         start
     }};
@@ -26,10 +27,10 @@ macro_rules! event_function {
         struct Started($function::App);
 
         impl Handler for Started {
-            fn handle(&self, event: Value, _context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
+            fn handle(&self, event: Value, context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
                 Box::pin(async move {
                     let event: $event = serde_json::from_value(event)?;
-                    self.0.handle(event).await.into_answer()
+                    self.0.handle(LambdaEvent::new(event, context)).await.into_answer()
                 })
             }
         }
@@ -60,11 +61,11 @@ pub fn all() -> Functions {
         .with("sweep", event_function!(sweep, sweep::Event))
 }
 
-struct Http(Router);
+struct Http(Router, Observer);
 
 impl Handler for Http {
     fn handle(&self, event: Value, context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
-        Box::pin(async move { edge::lambda::invoke(&self.0, &event.to_string(), context).await })
+        Box::pin(async move { edge::lambda::invoke(&self.0, &self.1, &event.to_string(), context).await })
     }
 }
 

@@ -1,12 +1,17 @@
 //! The process that `cargo run` starts: reads the options, starts the stack, prints where everything is, and ends it on Ctrl-C or
 //! SIGTERM.
 
+use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::{Format, Writer};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::options::Options;
 use crate::stack::{Running, StartError};
@@ -26,7 +31,7 @@ pub fn main() -> ExitCode {
         Ok(filter) => filter,
         Err(error) => return refused(&format!("--log {}: {error}", options.log)),
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().event_format(Lines).with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
@@ -37,6 +42,22 @@ pub fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => refused(&error.to_string()),
+    }
+}
+
+/// The log's lines: those of functions as they would write them in AWS, those of the stack for people.
+struct Lines;
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        match runtime::function_line(event) {
+            Some(line) => writeln!(writer, "{line}"),
+            None => Format::default().format_event(context, writer, event),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
 use domain::workspace::CrmConfiguration;
 use http::HeaderMap;
-use runtime::{BoxError, Clock, Environment};
+use runtime::{BoxError, Clock, Environment, note};
 use store::Db;
 use store::key::{KeyRecord, Keys, Presented};
 
@@ -118,6 +118,7 @@ impl Gate {
         let now = arrival(&*self.clock);
         let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quotas: Vec::new() })?;
         let (record, quotas, stale_windows) = self.key(&key, limits, now).await?;
+        note("coach_id", record.coach_id.as_str());
         let key_id = record.key_id.clone();
         match caller(record, now) {
             Ok(caller) => Ok(Admitted { caller, key_id, quotas, stale_windows }),

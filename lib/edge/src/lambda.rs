@@ -14,6 +14,7 @@ use http::{HeaderValue, Uri};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
+use runtime::{Environment, Observer, note};
 use serde_json::Value;
 use tower::{Service, ServiceExt};
 
@@ -22,25 +23,34 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, route};
 
+/// What a request's line says whose route there is not.
+const UNROUTED: &str = "unrouted";
+
 /// Serves a router's function until the runtime ends it.
-pub async fn run(router: Router) -> Result<(), Error> {
+pub async fn run(env: &Environment, router: Router) -> Result<(), Error> {
+    let observer = env.observer();
     lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
-        let router = router.clone();
-        async move { Ok::<_, Error>(handle(&router, event).await) }
+        let (router, observer) = (router.clone(), observer.clone());
+        async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
     }))
     .await
 }
 
 /// Hands one event, as API Gateway makes it, to a router and gives the answer as API Gateway takes it.
-pub async fn invoke(router: &Router, event: &str, context: Context) -> Result<Value, Error> {
+pub async fn invoke(router: &Router, observer: &Observer, event: &str, context: Context) -> Result<Value, Error> {
     let request: LambdaRequest = serde_json::from_str(event)?;
-    Ok(serde_json::to_value(handle(router, LambdaEvent::new(request, context)).await)?)
+    Ok(serde_json::to_value(handle(router, observer, LambdaEvent::new(request, context)).await)?)
 }
 
-async fn handle(router: &Router, event: LambdaEvent<LambdaRequest>) -> impl serde::Serialize + use<> {
+async fn handle(
+    router: &Router,
+    observer: &Observer,
+    event: LambdaEvent<LambdaRequest>,
+) -> impl serde::Serialize + use<> {
     let LambdaEvent { mut payload, context } = event;
     let (target, request_id) = take_target(&mut payload, &context);
     let router = router.clone();
+    let observed = request_id.clone();
     let service = tower::service_fn(move |mut request: http::Request<Body>| {
         let (router, target, request_id) = (router.clone(), target.clone(), request_id.clone());
         async move {
@@ -51,19 +61,32 @@ async fn handle(router: &Router, event: LambdaEvent<LambdaRequest>) -> impl serd
     });
     // The adapter is not Send: it is gone before the answer is awaited.
     let answer = Adapter::from(service).call(LambdaEvent::new(payload, context));
-    match answer.await {
+    match observer.request(&observed, answer).await {
         Ok(response) => response,
         Err(never) => match never {},
     }
 }
 
-/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any other.
+/// Has the request answered, and notes its route and its status for its line in the log: of the path the template alone, since a login
+/// link's path is the secret itself.
 async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
+    let routed = route(request.method(), request.uri().path());
+    match &routed {
+        Routed::Known(template) => note("route", format!("{} {template}", request.method())),
+        Routed::OtherMethods(_) | Routed::UnknownPath => note("route", UNROUTED),
+    }
+    let response = answer(router, routed, request).await;
+    note("status", response.status().as_str());
+    response
+}
+
+/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any other.
+async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
     let (parts, body) = request.into_parts();
     let bare = http::Request::from_parts(parts.clone(), axum::body::Body::empty());
     let request = http::Request::from_parts(parts, axum::body::Body::new(body));
-    let problem = match route(request.method(), request.uri().path()) {
-        Routed::Known => match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
+    let problem = match routed {
+        Routed::Known(_) => match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
             Ok(response) => return response.unwrap_or_else(|never| match never {}),
             Err(_) => Problem::internal("handle a request", "the handler panicked"),
         },
@@ -130,10 +153,16 @@ mod tests {
         .to_string()
     }
 
+    fn environment() -> Environment {
+        let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"];
+        let config = runtime::Config::from_vars(variables.map(|name| (name.to_owned(), "x".to_owned())));
+        Environment::new(config, std::sync::Arc::new(runtime::SystemClock)).unwrap()
+    }
+
     async fn call(method: &str, path: &str, query: &str, host: &str) -> Value {
         let read = |inbound: Inbound| async move { format!("{} {:?}", inbound.path, inbound.query("q")) };
         let router = Router::new().route("/v1/clients/{id}", get(read));
-        invoke(&router, &event(method, path, query, host), Context::default()).await.unwrap()
+        invoke(&router, &environment().observer(), &event(method, path, query, host), Context::default()).await.unwrap()
     }
 
     #[tokio::test]
@@ -158,7 +187,8 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_answered_as_a_fault() {
         let router = Router::new().route("/v1/ping", get(|| async { panic!("a bug") as &str }));
-        let answer = invoke(&router, &event("GET", "/v1/ping", "", "h"), Context::default()).await.unwrap();
+        let event = event("GET", "/v1/ping", "", "h");
+        let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
         let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
         assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(500), Some("internal")));
         assert!(body["event_id"].is_string() && !body.to_string().contains("bug"));

@@ -47,11 +47,11 @@ impl Page {
     }
 
     /// A problem as a page. A fault is logged here, once, under an `event_id` that the page tells.
-    pub fn problem(problem: &Problem, inbound: &Inbound) -> Self {
+    pub fn problem(problem: &Problem) -> Self {
         let status = problem.code().status();
         let (title, text) = match problem {
             Problem::Internal(fault) => {
-                let event_id = log_fault(fault, inbound);
+                let event_id = log_fault(fault);
                 let text = format!(
                     "Please try again in a moment. If it stays like this, give support this reference: <code>{event_id}</code>"
                 );
@@ -148,9 +148,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_fault_is_told_by_its_event_id_alone() {
-        let request = http::Request::new(Body::empty());
-        let inbound = Inbound::from_request(request, &()).await.unwrap();
-        let page = Page::problem(&Problem::internal("test", "a secret reason"), &inbound);
+        let page = Page::problem(&Problem::internal("test", "a secret reason"));
         assert_eq!(page.status, StatusCode::INTERNAL_SERVER_ERROR);
         let (_, html) = rendered(page).await;
         assert!(html.contains("<code>err_") && !html.contains("secret"), "{html}");

@@ -73,9 +73,9 @@ impl Reply {
         }
         match problem {
             Problem::Internal(fault) => {
-                members.insert("event_id".to_owned(), json!(log_fault(fault, inbound)));
+                members.insert("event_id".to_owned(), json!(log_fault(fault)));
             }
-            Problem::Unconfirmed(fault) => log_unconfirmed(fault, inbound),
+            Problem::Unconfirmed(fault) => log_unconfirmed(fault),
             _ => {}
         }
         let mut reply = Self { status: told.status, body: Value::Object(members), headers: Vec::new() };
@@ -141,17 +141,18 @@ fn problem_json(status: StatusCode, body: Value) -> Value {
 }
 
 /// Logs a fault of ours; the `event_id` under which it is found.
-pub(crate) fn log_fault(fault: &Fault, inbound: &Inbound) -> String {
+pub(crate) fn log_fault(fault: &Fault) -> String {
     let event_id = format!("err_{}", hex::encode(runtime::random_bytes::<12>()));
     let error = runtime::error_chain(&*fault.source);
-    tracing::error!(event_id, request_id = inbound.request_id, doing = fault.doing, error, "unhandled fault");
+    runtime::note("event_id", event_id.as_str());
+    tracing::error!(event_id, doing = fault.doing, error, "unhandled fault");
     event_id
 }
 
 /// The caller can find out and go on: no fault to hunt for, unless it stays.
-fn log_unconfirmed(fault: &Fault, inbound: &Inbound) {
+fn log_unconfirmed(fault: &Fault) {
     let error = runtime::error_chain(&*fault.source);
-    tracing::warn!(request_id = inbound.request_id, doing = fault.doing, error, "a write could not be confirmed");
+    tracing::warn!(doing = fault.doing, error, "a write could not be confirmed");
 }
 
 /// A problem before there is a request to answer: axum's own rejections.

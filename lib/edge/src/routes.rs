@@ -65,7 +65,8 @@ pub const PUBLIC: &[(&str, &str)] = &[
 /// What the table says of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Routed {
-    Known,
+    /// The path's template.
+    Known(&'static str),
     /// The methods that the path has.
     OtherMethods(Vec<&'static str>),
     UnknownPath,
@@ -76,15 +77,14 @@ pub fn route(method: &Method, path: &str) -> Routed {
     // A path that is written out goes before one with a parameter, whatever its methods.
     let written_out = ROUTES.iter().any(|(_, template)| *template == path);
     let fits = |template: &str| if written_out { template == path } else { matches(template, path) };
-    let methods: Vec<&'static str> =
-        ROUTES.iter().filter(|(_, template)| fits(template)).map(|(method, _)| *method).collect();
-    if methods.contains(&method.as_str()) {
-        Routed::Known
-    } else if methods.is_empty() {
-        Routed::UnknownPath
-    } else {
-        Routed::OtherMethods(methods)
+    let mut methods = Vec::new();
+    for (known, template) in ROUTES.iter().filter(|(_, template)| fits(template)) {
+        if *known == method.as_str() {
+            return Routed::Known(template);
+        }
+        methods.push(*known);
     }
+    if methods.is_empty() { Routed::UnknownPath } else { Routed::OtherMethods(methods) }
 }
 
 fn matches(template: &str, path: &str) -> bool {
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_request_is_known_or_told_what_there_is() {
-        assert_eq!(route(&Method::GET, "/v1/clients/c1"), Routed::Known);
+        assert_eq!(route(&Method::GET, "/v1/clients/c1"), Routed::Known("/v1/clients/{clientId}"));
         assert_eq!(route(&Method::HEAD, "/v1/clients/c1"), Routed::OtherMethods(vec!["GET", "PATCH"]));
         assert_eq!(route(&Method::PATCH, "/v1/crm/bookings/availability"), Routed::OtherMethods(vec!["POST"]));
         assert_eq!(route(&Method::DELETE, "/v1/ping"), Routed::OtherMethods(vec!["GET"]));

@@ -14,7 +14,7 @@ use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_types::SdkConfig;
 use aws_types::region::Region;
-use aws_types::sdk_config::{RetryConfig, TimeoutConfig};
+use aws_types::sdk_config::{RetryConfig, StalledStreamProtectionConfig, TimeoutConfig};
 
 use crate::config::{Config, ConfigError};
 
@@ -25,8 +25,8 @@ const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Settings from `AWS_REGION`, the credential variables of the Lambda runtime and, where AWS is somewhere else,
-/// `AWS_ENDPOINT_URL`.
+/// Settings from `AWS_REGION`, the credential variables of the Lambda runtime and, where AWS is somewhere else, `AWS_ENDPOINT_URL`, and
+/// `AWS_CA_BUNDLE` with the file of those roots (PEM) that are trusted there.
 pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
     let credentials = Credentials::new(
         config.get("AWS_ACCESS_KEY_ID")?,
@@ -35,8 +35,12 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
         None,
         "environment",
     );
+    let roots = match config.find("AWS_CA_BUNDLE") {
+        None => AMAZON_ROOTS.to_vec(),
+        Some(path) => std::fs::read(path).map_err(|error| ConfigError::new("AWS_CA_BUNDLE", error))?,
+    };
     let tls = TlsContext::builder()
-        .with_trust_store(TrustStore::empty().with_pem_certificate(AMAZON_ROOTS))
+        .with_trust_store(TrustStore::empty().with_pem_certificate(roots))
         .build()
         .expect("a context of a trust store alone is valid");
     let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls).build_https();
@@ -51,7 +55,9 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
         .http_client(http)
         .sleep_impl(TokioSleep::new())
         .timeout_config(timeouts)
-        .retry_config(RetryConfig::standard());
+        .retry_config(RetryConfig::standard())
+        // Answers are small and the time-outs above bound them: there is no stream to watch.
+        .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     builder.set_endpoint_url(config.find("AWS_ENDPOINT_URL").map(str::to_owned));
     Ok(builder.build())
 }

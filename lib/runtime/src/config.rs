@@ -15,6 +15,12 @@ pub struct ConfigError {
     reason: String,
 }
 
+impl ConfigError {
+    pub(crate) fn new(name: &str, reason: impl std::fmt::Display) -> Self {
+        Self { name: name.to_owned(), reason: reason.to_string() }
+    }
+}
+
 impl Config {
     /// What the process was started with.
     #[expect(clippy::disallowed_methods, reason = "this is the configuration")]
@@ -34,7 +40,12 @@ impl Config {
 
     /// A variable that has to be there.
     pub fn get(&self, name: &str) -> Result<&str, ConfigError> {
-        self.find(name).ok_or_else(|| ConfigError { name: name.to_owned(), reason: "is not set".to_owned() })
+        self.find(name).ok_or_else(|| ConfigError::new(name, "is not set"))
+    }
+
+    /// All variables, for a host that starts a function as a process of its own.
+    pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
     /// A variable with a type.
@@ -44,7 +55,7 @@ impl Config {
         T::Err: std::fmt::Display,
     {
         let value = self.get(name)?;
-        value.parse().map_err(|error| ConfigError { name: name.to_owned(), reason: format!("{value:?}: {error}") })
+        value.parse().map_err(|error| ConfigError::new(name, format!("{value:?}: {error}")))
     }
 }
 

@@ -3,6 +3,8 @@
 mod aws;
 mod clock;
 mod config;
+mod invocation;
+mod json;
 mod log;
 mod metric;
 mod random;
@@ -12,8 +14,9 @@ use std::sync::Arc;
 pub use aws_types::SdkConfig;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError};
-pub use log::{error_chain, log_json};
-pub use metric::TARGET as METRIC;
+pub use invocation::{Observer, add, add_call, note, note_each, write_line};
+pub use log::{OUR_CRATES, error_chain, function_line, log_json};
+pub use metric::{Line, Metric, Unit};
 pub use random::random_bytes;
 
 /// One function environment: what AWS Lambda gives a function when it starts one, as values.
@@ -44,6 +47,11 @@ impl Environment {
     /// The clock.
     pub fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock)
+    }
+
+    /// What writes a line for each event.
+    pub fn observer(&self) -> Observer {
+        Observer::new(self.config.find("AWS_LAMBDA_FUNCTION_NAME").unwrap_or("unknown"), self.clock())
     }
 
     /// The settings to build AWS clients from.

@@ -1,23 +1,52 @@
-//! Structured logs: one JSON object a line on standard output, which is where AWS Lambda collects them.
+//! The log: one JSON object a line on standard output, which is where AWS Lambda collects it.
+//!
+//! A subscriber of our own rather than a general one: it needs no registry of spans and no filter language, both of which every
+//! function would pay for at its start and in its size.
 
-use tracing_subscriber::filter::FilterFn;
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Layer};
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use chrono::SecondsFormat;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
 
 use crate::Config;
-use crate::metric::{MetricLayer, TARGET};
+use crate::clock::{Clock, SystemClock};
+use crate::invocation::{Surroundings, surroundings};
+use crate::json::push_text;
+use crate::metric;
 
-/// Starts logging for the process. `LOG_LEVEL` filters the log, `info` without one; metrics pass at any level.
+/// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and errors.
+pub const OUR_CRATES: [&str; 19] = [
+    "client_records",
+    "clients",
+    "crm_bookings",
+    "crm_contacts",
+    "crm_opportunities",
+    "crm_workflows",
+    "deliver",
+    "docs",
+    "domain",
+    "edge",
+    "ingest",
+    "login_links",
+    "outbound",
+    "ping",
+    "relay",
+    "runtime",
+    "settings",
+    "store",
+    "sweep",
+];
+
+/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of them; metrics pass at
+/// any level.
 pub fn log_json(config: &Config) {
-    let filter = EnvFilter::new(config.find("LOG_LEVEL").unwrap_or("info"));
-    let is_log = FilterFn::new(|metadata| metadata.target() != TARGET);
-    let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_target(false);
-    let function = config.find("AWS_LAMBDA_FUNCTION_NAME").unwrap_or("unknown").to_owned();
-    tracing_subscriber::registry()
-        .with(lines.with_filter(filter).with_filter(is_log))
-        .with(MetricLayer { function })
-        .init();
+    let level = config.find("LOG_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
+    // A process that logs already goes on as it does.
+    let _ = tracing::subscriber::set_global_default(Log { level });
 }
 
 /// An error with all that caused it, on one line: a log's own rendering stops at the first.
@@ -30,4 +59,225 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
         source = cause.source();
     }
     text
+}
+
+struct Log {
+    level: LevelFilter,
+}
+
+impl Subscriber for Log {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && passes(self.level, metadata)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        // Metrics are of this level.
+        Some(self.level.max(LevelFilter::INFO))
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = line_of(event, surroundings().as_ref());
+        line.push('\n');
+        // What cannot be written has nowhere to be reported.
+        let _ = std::io::stdout().lock().write_all(line.as_bytes());
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+fn passes(level: LevelFilter, metadata: &Metadata<'_>) -> bool {
+    let target = metadata.target();
+    let ours = OUR_CRATES.contains(&target.split("::").next().unwrap_or_default());
+    target == metric::TARGET || *metadata.level() <= if ours { level } else { level.min(LevelFilter::WARN) }
+}
+
+/// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that runs several
+/// functions in one process and writes their lines beside its own.
+pub fn function_line(event: &Event<'_>) -> Option<String> {
+    let surroundings = surroundings()?;
+    Some(line_of(event, Some(&surroundings)))
+}
+
+fn line_of(event: &Event<'_>, surroundings: Option<&Surroundings>) -> String {
+    if event.metadata().target() == metric::TARGET {
+        let mut line = WholeLine::default();
+        event.record(&mut line);
+        return line.0;
+    }
+    let now = surroundings.map_or_else(|| SystemClock.now(), |surroundings| surroundings.now);
+    let mut line = String::with_capacity(256);
+    line.push_str("{\"timestamp\":");
+    push_text(&mut line, &now.to_rfc3339_opts(SecondsFormat::Millis, true));
+    member(&mut line, "level", event.metadata().level().as_str());
+    event.record(&mut Fields(&mut line));
+    if let Some(Surroundings { function, request_id, coach_id, .. }) = surroundings {
+        member(&mut line, "function", function);
+        member(&mut line, "request_id", request_id);
+        // An event that names a coach itself knows better.
+        if let Some(coach_id) = coach_id.as_ref().filter(|_| event.metadata().fields().field("coach_id").is_none()) {
+            member(&mut line, "coach_id", coach_id);
+        }
+    }
+    line.push('}');
+    line
+}
+
+fn member(line: &mut String, name: &str, value: &str) {
+    line.push(',');
+    push_text(line, name);
+    line.push(':');
+    push_text(line, value);
+}
+
+/// The field `line` of an event that is nothing else.
+#[derive(Default)]
+struct WholeLine(String);
+
+impl Visit for WholeLine {
+    fn record_str(&mut self, _: &Field, value: &str) {
+        value.clone_into(&mut self.0);
+    }
+
+    fn record_debug(&mut self, _: &Field, _: &dyn std::fmt::Debug) {}
+}
+
+/// Writes an event's fields as members of an object that has members already.
+struct Fields<'a>(&'a mut String);
+
+impl Fields<'_> {
+    fn plain(&mut self, field: &Field, value: impl std::fmt::Display) {
+        self.0.push(',');
+        push_text(self.0, field.name());
+        write!(self.0, ":{value}").expect("a string takes text");
+    }
+}
+
+impl Visit for Fields<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        member(self.0, field.name(), value);
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.plain(field, value);
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.plain(field, value);
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.plain(field, value);
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        member(self.0, field.name(), &format!("{value:?}"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metric::{Line, Metric, Unit};
+    use crate::{Environment, add, add_call, note, write_line};
+    use std::sync::{Arc, Mutex};
+
+    /// Collects what a function writes at a level.
+    struct Collected(Log, Arc<Mutex<Vec<String>>>);
+
+    impl Subscriber for Collected {
+        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+            self.0.enabled(metadata)
+        }
+        fn event(&self, event: &Event<'_>) {
+            self.1.lock().unwrap().push(line_of(event, surroundings().as_ref()));
+        }
+        fn new_span(&self, _: &Attributes<'_>) -> Id {
+            Id::from_u64(1)
+        }
+        fn record(&self, _: &Id, _: &Record<'_>) {}
+        fn record_follows_from(&self, _: &Id, _: &Id) {}
+        fn enter(&self, _: &Id) {}
+        fn exit(&self, _: &Id) {}
+    }
+
+    async fn collected<T>(level: LevelFilter, work: impl Future<Output = T>) -> Vec<String> {
+        let lines = Arc::default();
+        let guard = tracing::subscriber::set_default(Collected(Log { level }, Arc::clone(&lines)));
+        work.await;
+        drop(guard);
+        lines.lock().unwrap().clone()
+    }
+
+    fn environment() -> Environment {
+        let variables = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION", "AWS_LAMBDA_FUNCTION_NAME"];
+        let config = Config::from_vars(variables.map(|name| (name.to_owned(), "ping".to_owned())));
+        Environment::new(config, Arc::new(SystemClock)).unwrap()
+    }
+
+    fn logs() {
+        tracing::error!(target: "hyper", "from below");
+        tracing::info!(target: "aws_smithy_runtime::client", "from below");
+        tracing::info!(target: "store::db", count = 3, yes = true, %LINE, "from us: {}", 1);
+        tracing::debug!(target: "edge", "from us");
+    }
+
+    const LINE: &str = "a \"b\"";
+
+    #[tokio::test]
+    async fn the_level_is_about_our_own_crates_and_others_are_heard_when_they_warn() {
+        for (level, heard) in
+            [(LevelFilter::ERROR, 1), (LevelFilter::WARN, 1), (LevelFilter::INFO, 2), (LevelFilter::DEBUG, 3)]
+        {
+            assert_eq!(collected(level, async { logs() }).await.len(), heard, "{level}");
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_within_an_event_say_whose_it_is_and_its_own_comes_last_at_any_level() {
+        let env = environment();
+        let observer = env.observer();
+        let work = observer.request("req-1", async {
+            tracing::error!(target: "store", code = 7, "nobody is known yet");
+            note("coach_id", "ada");
+            tracing::error!(target: "store", code = 7, said = ?"x", "somebody is");
+            tracing::error!(target: "store", coach_id = "bob", "somebody else is meant");
+            add_call(0.5, 0.0);
+            add_call(0.0, 2.0);
+            let mut line = Line::default();
+            line.add(Metric::new("part", Unit::Seconds), 1.5);
+            write_line(&line);
+            add(Metric::new("lag_s", Unit::Seconds), 4.0);
+            note("route", "GET /v1/ping");
+            note("status", "200");
+        });
+        let lines = collected(LevelFilter::ERROR, work).await;
+        let after_time = |line: &str| line.split_once("Z\",").map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+        assert_eq!(
+            lines[..3].iter().map(|line| after_time(line)).collect::<Vec<_>>(),
+            [
+                r#""level":"ERROR","message":"nobody is known yet","code":7,"function":"ping","request_id":"req-1"}"#,
+                r#""level":"ERROR","message":"somebody is","code":7,"said":"\"x\"","function":"ping","request_id":"req-1","coach_id":"ada"}"#,
+                r#""level":"ERROR","message":"somebody else is meant","coach_id":"bob","function":"ping","request_id":"req-1"}"#,
+            ]
+        );
+        assert!(lines[3].ends_with(r#""function":"ping","request_id":"req-1","part":1.5}"#), "{}", lines[3]);
+        let own = &lines[4];
+        assert!(
+            own.contains(r#""coach_id":"ada","route":"GET /v1/ping","status":"200","lag_s":4,"requests":1,"#),
+            "{own}"
+        );
+        assert!(own.ends_with(r#""calls":2,"read_units":0.5,"write_units":2}"#), "{own}");
+        assert_eq!(lines.len(), 5);
+        assert!(collected(LevelFilter::DEBUG, async { note("coach_id", "nobody's") }).await.is_empty());
+    }
 }

@@ -27,6 +27,9 @@ use crate::db::{Db, Index, Item, StoreError, Written, b, from_item, n, s, to_ite
 use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 
+/// Claims whose lease ran out under work that died, and that somebody took over.
+const TAKEOVERS: runtime::Metric = runtime::Metric::new("claim_takeovers", runtime::Unit::Count);
+
 /// A lease on an idempotency key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claim {
@@ -209,6 +212,10 @@ impl Claims {
             Written::Refused(_) => return Ok(Begun::InProgress { same_payload: true }),
         };
         let taken: Record = from_item("claim", taken)?;
+        // One that was given back is no sign of work that died.
+        if lapsed.lease_until > 0 {
+            runtime::add(TAKEOVERS, 1.0);
+        }
         match taken.stage {
             None => Ok(Begun::Fresh(claim)),
             Some(stage) => {

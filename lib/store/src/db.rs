@@ -22,6 +22,8 @@ use runtime::{Environment, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::metering::Metering;
+
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
@@ -101,7 +103,8 @@ pub struct Db {
 impl Db {
     /// A client with the environment's settings.
     pub fn new(env: &Environment) -> Self {
-        Self { client: Client::new(env.sdk()) }
+        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk()).interceptor(Metering).build();
+        Self { client: Client::from_conf(config) }
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -10,7 +10,8 @@
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
 //! 7. `restart`, `failed_since` GetItem or Query, then a transaction with the order: in the module `restart`.
-//! 8. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
+//! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
+//! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
 //!
 //! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
 
@@ -19,6 +20,7 @@ mod end;
 mod erase;
 mod log;
 mod restart;
+mod resume;
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{
@@ -48,6 +50,8 @@ pub struct NewDelivery<'a> {
     pub event_type: &'a str,
     /// Whom the event is about.
     pub client_id: &'a ClientId,
+    /// When the event was made.
+    pub made_at: Timestamp,
     pub body: &'a [u8],
 }
 
@@ -81,6 +85,8 @@ pub struct Taken {
     pub order: DeliveryOrder,
     pub event_id: EventId,
     pub event_type: String,
+    /// When the event was made. Unknown of deliveries that were stored before this was kept.
+    pub made_at: Option<Timestamp>,
     pub body: Vec<u8>,
     owner: String,
 }
@@ -112,6 +118,8 @@ struct Record {
     webhook_id: EventId,
     event_type: String,
     client_id: ClientId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    made_at: Option<Timestamp>,
     status: DeliveryStatus,
     attempts: Vec<StoredAttempt>,
     chain: u32,
@@ -257,7 +265,7 @@ impl Deliveries {
     }
 
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
-        let NewDelivery { endpoint_id, id, event_id, event_type, client_id, body } = delivery;
+        let NewDelivery { endpoint_id, id, event_id, event_type, client_id, made_at, body } = delivery;
         Record {
             pk: partition(endpoint_id),
             sk: sort_key(id),
@@ -265,6 +273,7 @@ impl Deliveries {
             webhook_id: event_id.clone(),
             event_type: event_type.to_owned(),
             client_id: client_id.clone(),
+            made_at: Some(made_at),
             status: DeliveryStatus::Pending,
             attempts: Vec::new(),
             chain: 1,
@@ -322,8 +331,8 @@ impl Deliveries {
     fn taken(&self, order: &DeliveryOrder, record: Record, owner: String) -> Result<Claim, StoreError> {
         let context = body_context(&order.endpoint_id, &order.delivery_id);
         let body = self.vault.unseal(ENTITY, &context, &record.sealed)?;
-        let (event_id, event_type) = (record.webhook_id, record.event_type);
-        Ok(Claim::Taken(Box::new(Taken { order: order.clone(), event_id, event_type, body, owner })))
+        let (event_id, event_type, made_at) = (record.webhook_id, record.event_type, record.made_at);
+        Ok(Claim::Taken(Box::new(Taken { order: order.clone(), event_id, event_type, made_at, body, owner })))
     }
 }
 

@@ -18,6 +18,7 @@ pub mod fact;
 pub mod held_by;
 pub mod key;
 pub mod login_link;
+mod metering;
 pub mod opportunity;
 pub mod outbox;
 pub mod page;

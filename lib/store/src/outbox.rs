@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::delivery::DeliveryOrder;
 use domain::event::Event;
+use domain::id::CoachId;
 use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
@@ -50,6 +51,16 @@ impl Content {
             Self::Fact(fact) => fact.id.as_str().into(),
             Self::Notice(notice) => notice.id().into(),
             Self::Order(order) => format!("order_{}_{}", order.delivery_id, order.chain).into(),
+        }
+    }
+
+    /// The coach whom it is about.
+    pub fn coach_id(&self) -> &CoachId {
+        match self {
+            Self::Event(event) => &event.coach_id,
+            Self::Fact(fact) => &fact.coach_id,
+            Self::Notice(notice) => &notice.coach_id,
+            Self::Order(order) => &order.coach_id,
         }
     }
 }
@@ -134,15 +145,15 @@ impl Outbox {
         self.entry(record)
     }
 
-    /// Ids of one shard's entries that should have been sent before `before`, oldest first, at most `limit`, from where an earlier page
-    /// ended.
+    /// Ids of one shard's entries that were to be sent before `before`, each with when it was to be, oldest first, at most `limit`, from
+    /// where an earlier page ended.
     pub async fn unsent(
         &self,
         shard: u8,
         before: Timestamp,
         limit: i32,
         start: Option<UnsentStart>,
-    ) -> Result<(Vec<String>, Option<UnsentStart>), StoreError> {
+    ) -> Result<(Vec<(String, Timestamp)>, Option<UnsentStart>), StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name("unsent");
         let found = query
             .key_condition_expression("unsent_shard = :shard AND send_after < :before")
@@ -154,9 +165,12 @@ impl Outbox {
             .send()
             .await
             .map_err(|error| read_failed("Query", error))?;
-        let ids = found.items.unwrap_or_default().into_iter().filter_map(|mut item| match item.remove("pk") {
-            Some(AttributeValue::S(id)) => Some(id),
-            _ => None,
+        let ids = found.items.unwrap_or_default().into_iter().filter_map(|mut item| {
+            let send_after = item.get("send_after")?.as_n().ok()?.parse().ok()?;
+            match item.remove("pk") {
+                Some(AttributeValue::S(id)) => Some((id, Timestamp::from_ms(send_after))),
+                _ => None,
+            }
         });
         Ok((ids.collect(), found.last_evaluated_key.map(UnsentStart)))
     }

@@ -111,7 +111,7 @@ impl Deliveries {
     }
 }
 
-fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {
+pub(super) fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {
     let sort = key.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.strip_prefix(SORT_PREFIX));
     sort.and_then(|id| DeliveryId::parse(id).ok())
         .ok_or_else(|| StoreError::corrupt(ENTITY, "its key has another form"))

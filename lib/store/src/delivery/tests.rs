@@ -31,6 +31,7 @@ fn record() -> Record {
         recorded_by: None,
         sealed: vec![1, 2, 3],
         expires_at: 100,
+        made_at: None,
     }
 }
 

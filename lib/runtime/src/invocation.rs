@@ -1,0 +1,160 @@
+//! The event that a function is at work on: its line in the log, and what all other lines of that time say of it.
+//!
+//! Work on an event is a future within [`Observer::request`] or [`Observer::event`]. Whatever code it comes to adds to the event's line
+//! without being handed anything, as it does to any log. A function environment handles one event at a time, and none of our functions
+//! leaves work to tasks of their own: what a future within does belongs to its event.
+
+use std::cell::{Cell, RefCell};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use chrono::{DateTime, Utc};
+
+use crate::clock::Clock;
+use crate::metric::{Line, Metric, TARGET, Unit};
+
+/// Of HTTP requests; `route` and `status` are texts of the line.
+const REQUESTS: Metric = Metric::new("requests", Unit::Count).by(BY_ROUTE);
+const REQUEST_MS: Metric = Metric::new("duration_ms", Unit::Milliseconds).by(BY_ROUTE);
+const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];
+/// Of all other events.
+const INVOCATIONS: Metric = Metric::new("invocations", Unit::Count);
+const DURATION_MS: Metric = Metric::new("duration_ms", Unit::Milliseconds);
+/// What the event's calls to DynamoDB consumed.
+const CALLS: Metric = Metric::new("calls", Unit::Count);
+const READ_UNITS: Metric = Metric::new("read_units", Unit::None);
+const WRITE_UNITS: Metric = Metric::new("write_units", Unit::None);
+
+tokio::task_local! {
+    static CURRENT: Invocation;
+}
+
+/// Writes a line for each event that a function handles.
+#[derive(Clone)]
+pub struct Observer {
+    function: Arc<str>,
+    clock: Arc<dyn Clock>,
+}
+
+struct Invocation {
+    observer: Observer,
+    request_id: String,
+    line: RefCell<Line>,
+    calls: Cell<u32>,
+    read_units: Cell<f64>,
+    write_units: Cell<f64>,
+}
+
+impl Observer {
+    pub(crate) fn new(function: &str, clock: Arc<dyn Clock>) -> Self {
+        Self { function: function.into(), clock }
+    }
+
+    /// Handles an HTTP request. The work sets the line's `route` and `status`.
+    pub fn request<T>(&self, request_id: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        self.observe(request_id, [REQUESTS, REQUEST_MS], Box::pin(work))
+    }
+
+    /// Handles any other event.
+    pub fn event<T>(&self, request_id: &str, work: impl Future<Output = T>) -> impl Future<Output = T> {
+        self.observe(request_id, [INVOCATIONS, DURATION_MS], Box::pin(work))
+    }
+
+    /// The work is pinned already: it is large, and would be copied into each of the futures around it.
+    async fn observe<T>(
+        &self,
+        request_id: &str,
+        [count, duration_ms]: [Metric; 2],
+        work: Pin<Box<impl Future<Output = T>>>,
+    ) -> T {
+        let began = Instant::now();
+        let invocation = Invocation {
+            observer: self.clone(),
+            request_id: request_id.to_owned(),
+            line: RefCell::default(),
+            calls: Cell::default(),
+            read_units: Cell::default(),
+            write_units: Cell::default(),
+        };
+        let observed = async {
+            let done = work.await;
+            let elapsed_us = u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX);
+            add(count, 1.0);
+            add(duration_ms, f64::from(elapsed_us) / 1000.0);
+            CURRENT.with(Invocation::finish);
+            done
+        };
+        CURRENT.scope(invocation, observed).await
+    }
+}
+
+impl Invocation {
+    fn finish(&self) {
+        let mut line = self.line.take();
+        line.add(CALLS, f64::from(self.calls.get()));
+        line.add(READ_UNITS, self.read_units.get());
+        line.add(WRITE_UNITS, self.write_units.get());
+        self.write(&line);
+    }
+
+    fn write(&self, line: &Line) {
+        let at_ms = self.observer.clock.now().timestamp_millis();
+        for line in line.render(&self.observer.function, &self.request_id, at_ms) {
+            tracing::info!(target: TARGET, line = line.as_str());
+        }
+    }
+}
+
+/// Sets a text of the current event's line. Where no event is handled, there is no line.
+pub fn note(name: &'static str, text: impl Into<String>) {
+    with_line(|line| line.set(name, text));
+}
+
+/// Adds a text to a list in the current event's line.
+pub fn note_each(name: &'static str, text: &str) {
+    with_line(|line| line.list(name, text));
+}
+
+/// Adds a value of a metric to the current event's line.
+pub fn add(metric: Metric, value: f64) {
+    with_line(|line| line.add(metric, value));
+}
+
+/// Adds a call to DynamoDB, and the capacity units that it consumed.
+pub fn add_call(read_units: f64, write_units: f64) {
+    let _ = CURRENT.try_with(|current| {
+        current.calls.set(current.calls.get() + 1);
+        current.read_units.set(current.read_units.get() + read_units);
+        current.write_units.set(current.write_units.get() + write_units);
+    });
+}
+
+/// Writes a line beside the event's own, about a part of it that has dimensions to itself.
+pub fn write_line(line: &Line) {
+    let _ = CURRENT.try_with(|current| current.write(line));
+}
+
+fn with_line(change: impl FnOnce(&mut Line)) {
+    let _ = CURRENT.try_with(|current| change(&mut current.line.borrow_mut()));
+}
+
+/// What a line of the log says of the event in whose handling it was written.
+pub(crate) struct Surroundings {
+    pub(crate) now: DateTime<Utc>,
+    pub(crate) function: Arc<str>,
+    pub(crate) request_id: String,
+    pub(crate) coach_id: Option<String>,
+}
+
+/// The event that is being handled, if one is.
+pub(crate) fn surroundings() -> Option<Surroundings> {
+    let read = CURRENT.try_with(|current| Surroundings {
+        now: current.observer.clock.now(),
+        function: Arc::clone(&current.observer.function),
+        request_id: current.request_id.clone(),
+        // Somebody who is changing the line logs nothing meanwhile.
+        coach_id: current.line.try_borrow().ok().and_then(|line| line.text("coach_id").map(str::to_owned)),
+    });
+    read.ok()
+}

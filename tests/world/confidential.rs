@@ -1,0 +1,149 @@
+//! What nobody may find in the log: everything that a world sends or is given which names a person or opens something. It is noted where
+//! it passes, and looked for in all that the stack has written when the world ends.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use aho_corasick::AhoCorasick;
+use serde_json::Value;
+
+/// Members of bodies whose text is about a person, or is a secret.
+const FIELDS: [&str; 26] = [
+    "credential",
+    "description",
+    "email",
+    "first_name",
+    "full_name",
+    "fullName",
+    "goals",
+    "health_notes",
+    "html",
+    "intake_url",
+    "key",
+    "last_name",
+    "login_url",
+    "name",
+    "notes",
+    "password",
+    "phc",
+    "phone",
+    "secret",
+    "subject",
+    "temp_password",
+    "text",
+    "title",
+    "to",
+    "token",
+    "url",
+];
+/// Headers that open something, or that the caller chose.
+const HEADERS: [&str; 4] = ["authorization", "x-api-key", "idempotency-key", "location"];
+/// Words that tests give to automations and keys as names, and that the log has for other things.
+const OUR_WORDS: [&str; 3] = ["automation", "calls", "settings"];
+/// What is shorter is in many words.
+const SHORTEST: usize = 5;
+/// Idempotency keys, parts of links and words of mails count from this length on: those that tests choose may be plain words.
+const SHORTEST_SECRET: usize = 16;
+/// So much of a long text is looked for.
+const LONGEST_CHARS: usize = 64;
+/// How much of the log around a find is shown.
+const EXCERPT: usize = 300;
+
+/// What is confidential in a world, each text with what it is.
+#[derive(Clone, Default)]
+pub(crate) struct Confidential(Arc<Mutex<BTreeMap<String, String>>>);
+
+impl Confidential {
+    /// Notes what a body holds, be it sent or received.
+    pub(crate) fn note_body(&self, body: &Value) {
+        match body {
+            // The description of the API is nobody's.
+            Value::Object(members) if members.contains_key("openapi") => {}
+            Value::Object(members) => {
+                for (name, value) in members {
+                    match value {
+                        Value::String(text) if FIELDS.contains(&name.as_str()) => self.note_text(name, text),
+                        other => self.note_body(other),
+                    }
+                }
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.note_body(item)),
+            // A fact lies in its envelope as text.
+            Value::String(text) if text.starts_with('{') => {
+                if let Ok(inner) = serde_json::from_str(text) {
+                    self.note_body(&inner);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what a header holds.
+    pub(crate) fn note_header(&self, name: &str, value: &str) {
+        if HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
+            self.note_words(name, value);
+        }
+    }
+
+    /// Notes what an address holds: a link's token, and a query's values.
+    pub(crate) fn note_target(&self, target: &str) {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        if path.contains("/login/") || path.contains("/intake/") {
+            self.note_words("path", path);
+        }
+        for pair in query.split('&') {
+            if let Some((name, value)) = pair.split_once('=')
+                && FIELDS.contains(&name)
+            {
+                self.note_text(name, value);
+            }
+        }
+    }
+
+    fn note_text(&self, name: &str, text: &str) {
+        if name != "url" && text.contains("://") || matches!(name, "text" | "html" | "subject") {
+            self.note_words(name, text);
+        } else if text.len() >= SHORTEST && !OUR_WORDS.contains(&text.to_lowercase().as_str()) {
+            self.note(name, text);
+            if text.contains('@') {
+                self.note(name, &text.to_lowercase());
+            }
+        }
+    }
+
+    /// Notes the parts of a longer text that look like secrets.
+    fn note_words(&self, name: &str, text: &str) {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '+');
+        for word in text.split(|c| !is_part(c)) {
+            let is_secret = word.len() >= SHORTEST_SECRET && word.contains(|c: char| c.is_ascii_digit());
+            if is_secret {
+                self.note(name, word);
+            }
+        }
+    }
+
+    fn note(&self, name: &str, text: &str) {
+        let looked_for: String = text.chars().take(LONGEST_CHARS).collect();
+        self.0.lock().unwrap().entry(looked_for).or_insert_with(|| name.to_owned());
+    }
+
+    /// Nothing of it is in the log.
+    pub(crate) fn is_not_in(&self, log: &str) {
+        let noted = self.0.lock().unwrap();
+        let texts: Vec<(&String, &String)> = noted.iter().collect();
+        let search = AhoCorasick::new(texts.iter().map(|(text, _)| text)).unwrap();
+        // A name may be part of a word of ours, as Second is of Seconds.
+        let is_word = |at: &aho_corasick::Match| {
+            let is_letter = |c: char| c.is_alphanumeric();
+            !log[..at.start()].ends_with(is_letter) && !log[at.end()..].starts_with(is_letter)
+        };
+        let found = search.find_overlapping_iter(log).find(is_word).map(|found| {
+            let line = log[..found.start()].rfind('\n').map_or(0, |at| at + 1);
+            let shown: String = log[line..].lines().next().unwrap_or_default().chars().take(EXCERPT).collect();
+            (texts[found.pattern().as_usize()], shown)
+        });
+        if let Some(((text, name), line)) = found {
+            panic!("the log holds what nobody may find in it, from {name}: {text}, in the line\n{line}");
+        }
+    }
+}
