@@ -1,0 +1,198 @@
+//! Measures the release builds of the functions: what a start takes, what each kind of request, delivery and sweep costs, how big they are,
+//! and what the same work takes in Node and Python.
+//!
+//! The functions run as processes of their own below a small Lambda Runtime API; the stack that plays AWS is in this process. So the CPU time
+//! of a function is its own. Counts (calls, capacity units, instructions) do not depend on the machine; times do.
+
+mod baseline;
+mod delivery;
+mod error;
+mod fleet;
+mod prices;
+mod process;
+mod report;
+mod routes;
+mod runtime_api;
+mod seed;
+mod size;
+mod stand;
+mod startup;
+mod sweep;
+mod tls;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use clap::Parser;
+use local_stack::linked;
+use tempfile::TempDir;
+
+use crate::error::{BenchError, because};
+use crate::fleet::Fleet;
+use crate::report::Report;
+use crate::stand::{Call, Stand};
+
+/// Measures the functions.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "bench", version, about)]
+struct Options {
+    /// The folder with the functions' binaries. Without it they are built.
+    #[arg(long)]
+    binaries: Option<PathBuf>,
+
+    /// What to measure.
+    #[arg(long, value_delimiter = ',', default_value = "sizes,startup,routes,delivery,sweep")]
+    only: Vec<Part>,
+
+    /// How many clients the sweeps are among, in ascending order.
+    #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
+    rosters: Vec<usize>,
+
+    /// Where callgrind's files are kept, for callgrind_annotate.
+    #[arg(long)]
+    counts: Option<PathBuf>,
+
+    /// Only routes, and starts of functions, whose name has this in it.
+    #[arg(long, default_value = "")]
+    route: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    Sizes,
+    Startup,
+    Routes,
+    Delivery,
+    Sweep,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let options = Options::parse();
+    let quiet = tracing_subscriber::EnvFilter::new("dynoxide=error,warn");
+    tracing_subscriber::fmt().with_env_filter(quiet).with_writer(std::io::stderr).init();
+    match run(&options).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(options: &Options) -> Result<(), BenchError> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root.canonicalize().map_err(because(&root))?;
+    let binaries = match &options.binaries {
+        Some(binaries) => binaries.canonicalize().map_err(because(binaries))?,
+        None => build(&root)?,
+    };
+    let dir = tempfile::tempdir().map_err(because("make a directory"))?;
+    let report = Report::new(&root);
+    report.machine();
+    let wanted = |part| options.only.contains(&part);
+    if wanted(Part::Sizes) {
+        sizes(&binaries, &dir, &report)?;
+    }
+    if [Part::Startup, Part::Routes, Part::Delivery].iter().any(|part| wanted(*part)) {
+        on_a_stand(options, &root, &binaries, &dir, &report).await?;
+    }
+    if wanted(Part::Sweep) {
+        let figures = sweep::measure(&options.rosters, &dir.path().join("sweep"), &binaries).await?;
+        report.sweeps(&figures);
+    }
+    Ok(())
+}
+
+/// Builds all functions as they are deployed, but for this machine.
+fn build(root: &Path) -> Result<PathBuf, BenchError> {
+    let mut command = Command::new(env!("CARGO"));
+    command.current_dir(root).args(["build", "--release", "--locked"]);
+    for name in linked::all().names() {
+        command.args(["--package", name]);
+    }
+    let built = command.status().map_err(because("build"))?;
+    if built.success() { Ok(root.join("target/release")) } else { Err(BenchError::new("the functions do not build")) }
+}
+
+fn sizes(binaries: &Path, dir: &TempDir, report: &Report) -> Result<(), BenchError> {
+    let mut sizes = Vec::new();
+    for name in linked::all().names() {
+        sizes.push((name, size::measure(&binaries.join(name), dir.path())?));
+    }
+    report.sizes(&sizes);
+    Ok(())
+}
+
+async fn on_a_stand(
+    options: &Options,
+    root: &Path,
+    binaries: &Path,
+    dir: &TempDir,
+    report: &Report,
+) -> Result<(), BenchError> {
+    let fleet = Fleet::new(binaries);
+    let stand = Stand::start(&dir.path().join("stand"), &fleet.functions()).await?;
+    let result = measure(options, root, dir.path(), (&stand, &fleet), report).await;
+    stand.end().await;
+    result
+}
+
+async fn measure(
+    options: &Options,
+    root: &Path,
+    dir: &Path,
+    (stand, fleet): (&Stand, &Fleet),
+    report: &Report,
+) -> Result<(), BenchError> {
+    let wanted = |part| options.only.contains(&part);
+    let by = seed::seed(stand).await?;
+    let counts = has_valgrind().then_some(options.counts.as_deref().unwrap_or(dir));
+    if wanted(Part::Startup) {
+        let tls = tls::serve(stand.aws_port(), dir).await?;
+        let mut starts = Vec::new();
+        for (function, path, key) in [
+            ("ping", "/v1/ping".to_owned(), by.partner(0)),
+            ("crm-workflows", "/v1/crm/workflows".to_owned(), by.crm(0)),
+            ("client-records", format!("/v1/clients/{}/compliance", seed::CLIENT), by.partner(1)),
+            ("clients", format!("/v1/clients/{}", seed::CLIENT), by.partner(2)),
+            ("crm-bookings", "/v1/crm/calendars".to_owned(), by.crm(1)),
+            ("settings", "/settings/keys".to_owned(), by.session.as_str()),
+        ] {
+            if !function.contains(&options.route) && !options.route.is_empty() {
+                continue;
+            }
+            let call = |_| Call::get(&path).by(key);
+            starts.push((function, startup::measure(function, call, stand, fleet, (&tls, counts)).await?));
+        }
+        report.starts(&starts);
+        let sources = root.join("infra/bench/baseline");
+        let baselines = baseline::measure(stand, (&root.join("target/bench"), &sources), &tls).await?;
+        let ping = routes::ROUTES.iter().find(|route| route.function == "ping");
+        if let (Some(ping), Some((_, start))) = (ping, starts.first()) {
+            let figures = routes::measure(ping, stand, fleet, &by, None).await?;
+            report.baselines(start, figures.cpu, &baselines);
+        }
+    }
+    if wanted(Part::Routes) {
+        let mut figures = Vec::new();
+        for route in routes::ROUTES.iter().filter(|route| route.name.contains(&options.route)) {
+            figures.push((route, routes::measure(route, stand, fleet, &by, counts).await?));
+        }
+        report.routes(&figures);
+        report.memory(fleet).await;
+    }
+    if wanted(Part::Delivery) {
+        let figures = [delivery::measure(1, stand, fleet).await?, delivery::measure(10, stand, fleet).await?];
+        report.deliveries(&figures);
+    }
+    Ok(())
+}
+
+fn has_valgrind() -> bool {
+    let found = Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("there is no valgrind here: instructions are not counted");
+    }
+    found
+}

@@ -1,0 +1,36 @@
+//! What AWS charges, in dollars: us-east-1, on demand, as of November 2025. Free tiers are left out.
+
+use std::time::Duration;
+
+use crate::stand::Cost;
+
+/// For a million of each.
+pub(crate) const API_REQUEST: f64 = 1.00;
+pub(crate) const LAMBDA_REQUEST: f64 = 0.20;
+pub(crate) const WRITE_UNIT: f64 = 0.625;
+pub(crate) const READ_UNIT: f64 = 0.125;
+pub(crate) const SQS_REQUEST: f64 = 0.40;
+/// For a second of 1 GB on arm64.
+pub(crate) const LAMBDA_GB_SECOND: f64 = 0.000_013_333_4;
+/// For a gigabyte of log.
+pub(crate) const LOG_GB: f64 = 0.50;
+
+/// A log line of a request.
+const LOG_LINE_BYTES: f64 = 600.0;
+/// What a call to DynamoDB takes within a region; the stand's emulator takes longer and is not counted.
+const CALL_WAIT: Duration = Duration::from_millis(4);
+
+/// A million requests through the API: gateway, function, store, log. Calls are taken to wait for one another, which some do not.
+pub(crate) fn million_requests(cost: Cost, cpu: Duration, memory_mb: f64) -> f64 {
+    let seconds = cpu.as_secs_f64() + cost.calls * CALL_WAIT.as_secs_f64();
+    API_REQUEST
+        + LAMBDA_REQUEST
+        + store(cost)
+        + 1e6 * seconds * memory_mb / 1024.0 * LAMBDA_GB_SECOND
+        + LOG_LINE_BYTES * 1e6 / 1e9 * LOG_GB
+}
+
+/// The store's share of a million.
+pub(crate) fn store(cost: Cost) -> f64 {
+    cost.read_units * READ_UNIT + cost.write_units * WRITE_UNIT
+}

@@ -1,0 +1,211 @@
+//! The figures as tables in Markdown, each beside what it is to be at most.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use local_stack::linked;
+
+use crate::fleet::Fleet;
+use crate::size::Size;
+use crate::{baseline, delivery, prices, routes, startup, sweep};
+
+/// At most these, where a table says so.
+const BINARY_BYTES: u64 = 6_000_000;
+const ZIP_BYTES: u64 = 2_700_000;
+const MEMORY_BYTES: u64 = 16_000_000;
+const START_INSTRUCTIONS: u64 = 6_000_000;
+const START_CPU: Duration = Duration::from_micros(2_500);
+const READ_INSTRUCTIONS: u64 = 1_250_000;
+/// CPU seconds for a thousand deliveries, with one endpoint an event and with ten.
+const DELIVERY_CPU_S: [f64; 2] = [0.35, 0.20];
+
+/// Prints the tables.
+pub(crate) struct Report {
+    commit: String,
+}
+
+impl Report {
+    pub(crate) fn new(root: &Path) -> Self {
+        let output = Command::new("git").current_dir(root).args(["rev-parse", "--short", "HEAD"]).output();
+        let commit = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        Self { commit: commit.unwrap_or_default() }
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the table says when it was made")]
+    pub(crate) fn machine(&self) {
+        let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("an unknown CPU");
+        let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+        let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let kb = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap_or_default();
+        let kb: f64 = kb.trim().trim_end_matches(" kB").parse().unwrap_or_default();
+        println!(
+            "{}, commit {}: {} ({cores} cores, {:.0} GiB, {})\n",
+            chrono::Utc::now().format("%Y-%m-%d"),
+            self.commit,
+            model.trim_start_matches(['\t', ' ', ':']),
+            kb / 1_048_576.0,
+            std::env::consts::ARCH,
+        );
+    }
+
+    pub(crate) fn sizes(&self, sizes: &[(&str, Size)]) {
+        println!("| Function | Binary, MB (≤ 6.0) | Zip, MB (≤ 2.7) |\n|---|---|---|");
+        for (name, Size { binary, zip }) in sizes {
+            let (binary, zip) = (within(*binary, BINARY_BYTES, mb), within(*zip, ZIP_BYTES, mb));
+            println!("| {name} | {binary} | {zip} |");
+        }
+        println!();
+    }
+
+    pub(crate) fn starts(&self, starts: &[(&str, startup::Start)]) {
+        println!(
+            "| Start and first request over TLS | Init, ms | Init, CPU ms | First, ms | First, CPU ms | CPU ms (≤ 2.5) | \
+             Instructions, M (≤ 6) | Memory, MB (≤ 16) |\n|---|---|---|---|---|---|---|---|"
+        );
+        for (name, start) in starts {
+            let both = start.init.cpu + start.first.cpu;
+            println!(
+                "| {name} | {} | {} | {} | {} | {} | {} | {} |",
+                ms(start.init.wall),
+                ms(start.init.cpu),
+                ms(start.first.wall),
+                ms(start.first.cpu),
+                within(both, START_CPU, ms),
+                start.instructions.map_or("-".to_owned(), |count| within(count, START_INSTRUCTIONS, millions)),
+                within(start.peak_memory_bytes, MEMORY_BYTES, mb),
+            );
+        }
+        println!();
+    }
+
+    pub(crate) fn baselines(&self, start: &startup::Start, cpu: Duration, others: &[baseline::Figures]) {
+        println!(
+            "| `GET /v1/ping` | Start and first request, CPU ms | Start and first request, ms | Request, CPU ms | Memory, MB |\n\
+             |---|---|---|---|---|"
+        );
+        let (start_cpu, wall) = (start.init.cpu + start.first.cpu, start.init.wall + start.first.wall);
+        println!("| this | {} | {} | {} | {} |", ms(start_cpu), ms(wall), ms(cpu), mb(start.peak_memory_bytes));
+        for other in others {
+            let (their_cpu, their_wall) = (other.init.cpu + other.first.cpu, other.init.wall + other.first.wall);
+            println!(
+                "| {} | {} ({}) | {} ({}) | {} ({}) | {} ({}) |",
+                other.name,
+                ms(their_cpu),
+                times(their_cpu.as_secs_f64() / start_cpu.as_secs_f64()),
+                ms(their_wall),
+                times(their_wall.as_secs_f64() / wall.as_secs_f64()),
+                ms(other.cpu),
+                times(other.cpu.as_secs_f64() / cpu.as_secs_f64()),
+                mb(other.peak_memory_bytes),
+                times(other.peak_memory_bytes as f64 / start.peak_memory_bytes as f64),
+            );
+        }
+        println!();
+    }
+
+    pub(crate) fn routes(&self, figures: &[(&routes::Route, routes::Figures)]) {
+        println!(
+            "| Route | Calls | Read units | Write units | CPU, ms | Instructions, M (reads ≤ 1.25) | Of ping | Dollars a million |\n\
+             |---|---|---|---|---|---|---|---|"
+        );
+        let ping = figures.first().and_then(|(_, figures)| figures.instructions);
+        for (route, routes::Figures { cost, cpu, instructions }) in figures {
+            let is_read = route.name.starts_with("GET /v1");
+            let most = if is_read { READ_INSTRUCTIONS } else { u64::MAX };
+            let memory_mb = if route.function == "clients" { 1024.0 } else { 256.0 };
+            println!(
+                "| `{}` | {:.1} | {:.1} | {:.1} | {} | {} | {} | {:.2} |",
+                route.name,
+                cost.calls,
+                cost.read_units,
+                cost.write_units,
+                ms(*cpu),
+                instructions.map_or("-".to_owned(), |count| within(count, most, millions)),
+                ping.zip(*instructions).map_or("-".to_owned(), |(ping, count)| times(count as f64 / ping as f64)),
+                prices::million_requests(*cost, *cpu, memory_mb),
+            );
+        }
+        println!();
+    }
+
+    pub(crate) async fn memory(&self, fleet: &Fleet) {
+        println!("| Function | Peak memory, MB (≤ 16) |\n|---|---|");
+        for name in linked::all().names() {
+            let used = fleet.used(name).await;
+            if used.starts > 0 {
+                println!("| {name} | {} |", within(used.peak_memory_bytes, MEMORY_BYTES, mb));
+            }
+        }
+        println!();
+    }
+
+    pub(crate) fn deliveries(&self, figures: &[delivery::Figures]) {
+        println!(
+            "| Endpoints an event | Deliveries/s | deliver: CPU s per 1,000 (≤ 0.35, ≤ 0.20) | relay: CPU s per 1,000 | Units of deliver | \
+             Units of relay | Memory, MB | Dollars a million |\n|---|---|---|---|---|---|---|---|"
+        );
+        for (figures, most) in figures.iter().zip(DELIVERY_CPU_S) {
+            let per_1000 = |cpu: Duration| cpu.as_secs_f64() * 1000.0 / figures.deliveries as f64;
+            let units = |cost: crate::stand::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
+            println!(
+                "| {} | {:.0} | {} | {:.3} | {} | {} | {} | {:.2} |",
+                figures.endpoints,
+                figures.deliveries as f64 / figures.wall.as_secs_f64(),
+                within(per_1000(figures.deliver), most, |s| format!("{s:.3}")),
+                per_1000(figures.relay),
+                units(figures.deliver_cost),
+                units(figures.relay_cost),
+                mb(figures.peak_memory_bytes),
+                prices::store(figures.deliver_cost)
+                    + prices::store(figures.relay_cost)
+                    + 3.0 * prices::SQS_REQUEST / 10.0,
+            );
+        }
+        println!();
+    }
+
+    pub(crate) fn sweeps(&self, figures: &[sweep::Figures]) {
+        println!(
+            "| Clients | Due | CPU, ms | CPU ms each | Read units | Write units | Nobody due: CPU, ms | Read units | Memory, MB |\n\
+             |---|---|---|---|---|---|---|---|---|"
+        );
+        for figures in figures {
+            println!(
+                "| {} | {} | {} | {} | {:.1} | {:.1} | {} | {:.1} | {} |",
+                figures.roster,
+                figures.due,
+                ms(figures.cpu),
+                ms(figures.cpu / u32::try_from(figures.due).unwrap_or(1)),
+                figures.cost.read_units,
+                figures.cost.write_units,
+                ms(figures.idle_cpu),
+                figures.idle_cost.read_units,
+                mb(figures.peak_memory_bytes),
+            );
+        }
+        println!();
+    }
+}
+
+/// A figure, with a mark where it is more than it is to be.
+fn within<T: PartialOrd + Copy>(figure: T, most: T, render: impl Fn(T) -> String) -> String {
+    if figure <= most { render(figure) } else { format!("**{}**", render(figure)) }
+}
+
+fn mb(bytes: u64) -> String {
+    format!("{:.2}", bytes as f64 / 1e6)
+}
+
+fn ms(duration: Duration) -> String {
+    format!("{:.2}", duration.as_secs_f64() * 1e3)
+}
+
+fn millions(count: u64) -> String {
+    format!("{:.2}", count as f64 / 1e6)
+}
+
+fn times(ratio: f64) -> String {
+    format!("{ratio:.1} x")
+}
