@@ -91,6 +91,13 @@ impl Fleet {
         }
     }
 
+    /// Ends all processes.
+    pub(crate) async fn close(&self) {
+        for name in linked::all().names() {
+            self.end(name).await;
+        }
+    }
+
     /// Ends a function's processes and starts one. Says what the start took.
     pub(crate) async fn restart(&self, name: &str) -> Result<Spent, BenchError> {
         self.end(name).await;

@@ -135,6 +135,7 @@ async fn on_a_stand(
     let stand = Stand::start(&dir.path().join("stand"), &fleet.functions()).await?;
     let result = measure(options, root, dir.path(), (&stand, &fleet), report).await;
     stand.end().await;
+    fleet.close().await;
     result
 }
 

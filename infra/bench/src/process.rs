@@ -142,5 +142,8 @@ impl Drop for Process {
 pub(crate) fn instructions(file: &Path) -> Result<u64, BenchError> {
     let text = std::fs::read_to_string(file).map_err(because(file))?;
     let mut counts = text.lines().filter_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
-    counts.next_back().and_then(|count| count.trim().parse().ok()).ok_or_else(|| BenchError::new("callgrind wrote no total"))
+    counts
+        .next_back()
+        .and_then(|count| count.trim().parse().ok())
+        .ok_or_else(|| BenchError::new("callgrind wrote no total"))
 }

@@ -124,11 +124,10 @@ pub(crate) async fn measure(
     };
     send(WARM_UP).await?;
     stand.settle().await?;
-    let before = fleet.used(route.function).await.cpu;
+    let (before, calls) = (fleet.used(route.function).await.cpu, stand.totals(route.function));
     send(route.repeats).await?;
     let cpu = (fleet.used(route.function).await.cpu - before) / u32::try_from(route.repeats).unwrap_or(1);
-    let calls = stand.calls(route.function, route.repeats);
-    let cost = Cost::of(&calls);
+    let cost = Cost::between(calls, stand.totals(route.function), route.repeats);
     stand.settle().await?;
 
     let mut counted = Vec::new();

@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use http::{Method, Request};
-use local_stack::call_history::Finished;
+use local_stack::call_history::Totals;
 use local_stack::functions::Functions;
 use local_stack::options::Options;
 use local_stack::stack::Running;
@@ -183,9 +183,9 @@ impl Stand {
         self.running.stack.timeline.clock.now()
     }
 
-    /// The latest invocations of a function, newest first.
-    pub(crate) fn calls(&self, function: &str, limit: usize) -> Vec<Finished> {
-        self.running.stack.history.latest(Some(function), limit)
+    /// What a function has called so far.
+    pub(crate) fn totals(&self, function: &str) -> Totals {
+        self.running.stack.history.totals(function)
     }
 
     /// The port of the AWS endpoint.
@@ -211,7 +211,7 @@ pub(crate) fn rendered(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Calls and units of some invocations, on the average.
+/// Calls and units of a piece of work.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     pub(crate) calls: f64,
@@ -220,24 +220,13 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The average of invocations. Calls of one invocation to one operation count each.
-    pub(crate) fn of(invocations: &[Finished]) -> Self {
-        let calls = || invocations.iter().flat_map(|invocation| &invocation.calls);
-        let count = invocations.len().max(1) as f64;
+    /// What came between two totals, for each of so many pieces of work.
+    pub(crate) fn between(before: Totals, after: Totals, pieces: usize) -> Self {
+        let pieces = pieces.max(1) as f64;
         Self {
-            calls: calls().count() as f64 / count,
-            read_units: calls().map(|call| call.read_units).sum::<f64>() / count,
-            write_units: calls().map(|call| call.write_units).sum::<f64>() / count,
-        }
-    }
-
-    /// What all of some invocations came to.
-    pub(crate) fn total(invocations: &[Finished]) -> Self {
-        let (average, count) = (Self::of(invocations), invocations.len() as f64);
-        Self {
-            calls: average.calls * count,
-            read_units: average.read_units * count,
-            write_units: average.write_units * count,
+            calls: (after.calls - before.calls) as f64 / pieces,
+            read_units: (after.read_units - before.read_units) / pieces,
+            write_units: (after.write_units - before.write_units) / pieces,
         }
     }
 }
