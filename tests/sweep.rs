@@ -230,7 +230,9 @@ async fn a_client_that_the_api_takes_off_the_roster_between_two_sweeps_is_told_o
     let world = &place.world;
     let key = world.coach("ada").with("time_zone", "UTC").await.partner_key().await;
     inactive(&place, &[("goes", 0), ("was", -30)]).await;
-    world.facts([place.automation("r", no_check_in())]).await;
+    // The other rule asks for the doses, of which there are none.
+    let drop = json!({ "event": "compliance_drop", "threshold": 10, "window_days": 7 });
+    world.facts([place.automation("r", no_check_in()), place.automation("drop", drop)]).await;
     // Due at ten past, by a schedule that comes each quarter of an hour.
     let noon = noon_of(world.now().await);
     world.travel(noon + TimeDelta::minutes(12)).await;

@@ -62,6 +62,8 @@ impl Confidential {
             Value::Object(members) => {
                 for (name, value) in members {
                     match value {
+                        // Ids stand in the log. Some tests call a thing as they identify it.
+                        Value::String(text) if members.iter().any(|(other, id)| is_id(other) && id == text) => {}
                         Value::String(text) if FIELDS.contains(&name.as_str()) => self.note_text(name, text),
                         other => self.note_body(other),
                     }
@@ -146,4 +148,8 @@ impl Confidential {
             panic!("the log holds what nobody may find in it, from {name}: {text}, in the line\n{line}");
         }
     }
+}
+
+fn is_id(name: &str) -> bool {
+    name == "id" || name.ends_with("_id")
 }

@@ -15,8 +15,10 @@ use crate::work::Work;
 
 /// Batches of a queue at once where the template does not say how many.
 const DEFAULT_CONCURRENCY: usize = 10;
-/// Most batches of a queue at once, whatever the template says.
-const MAX_CONCURRENCY: usize = 100;
+/// A machine that runs all functions at once has a fraction of what the template asks of Lambda: so much of its limits counts here.
+const SHARE: usize = 5;
+/// A limit of no more than this counts in full.
+const SMALL_CONCURRENCY: usize = 10;
 /// After an error of the store.
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -32,11 +34,16 @@ pub struct SqsMapping {
     pub work: Work,
 }
 
+/// How many batches of a queue are handled at once, by what the template says.
+fn concurrency(limit: Option<usize>) -> usize {
+    let limit = limit.unwrap_or(DEFAULT_CONCURRENCY);
+    (limit / SHARE).max(limit.min(SMALL_CONCURRENCY)).max(1)
+}
+
 impl SqsMapping {
     /// Carries messages until the stack ends.
     pub async fn run(self: Arc<Self>) {
-        let concurrency = self.source.maximum_concurrency().unwrap_or(DEFAULT_CONCURRENCY).clamp(1, MAX_CONCURRENCY);
-        let slots = Arc::new(Semaphore::new(concurrency));
+        let slots = Arc::new(Semaphore::new(concurrency(self.source.maximum_concurrency())));
         let queue = self.source.queue_name();
         let mut changes = self.aws.changes();
         loop {
