@@ -26,6 +26,8 @@ pub(crate) async fn serve(aws_port: u16, dir: &Path) -> Result<Variables, BenchE
     let acceptor = TlsAcceptor::from(Arc::new(config));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
+            // What AWS answers does not wait for more to send. A socket that cannot be told so is only slower.
+            let _ = stream.set_nodelay(true);
             tokio::spawn(carry(acceptor.clone(), stream, aws_port));
         }
     });
@@ -44,6 +46,7 @@ async fn carry(acceptor: TlsAcceptor, stream: TcpStream, aws_port: u16) {
     else {
         return;
     };
+    let _ = inner.set_nodelay(true);
     let _ = tokio::io::copy_bidirectional(&mut outer, &mut inner).await;
 }
 
