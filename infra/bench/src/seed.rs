@@ -1,6 +1,7 @@
 //! A coach with what there is to read and to write: a client with 90 days of records, a CRM, keys.
 
 use chrono::{DateTime, TimeDelta, Utc};
+use local_stack::demo::PERMISSIONS;
 use serde_json::{Value, json};
 
 use crate::error::BenchError;
@@ -15,15 +16,6 @@ const PIPELINE: &str = "pipeline_bench";
 const DAYS: i64 = 90;
 /// A key may be used 300 times a minute; the bench is faster.
 const KEYS: usize = 24;
-const PERMISSIONS: [&str; 7] = [
-    "contacts.read",
-    "contacts.write",
-    "opportunities.read",
-    "opportunities.write",
-    "bookings.read",
-    "bookings.write",
-    "workflows.read",
-];
 
 /// What callers need.
 pub(crate) struct Seeded {

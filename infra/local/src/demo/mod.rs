@@ -11,6 +11,7 @@ mod seed;
 use serde::{Deserialize, Serialize};
 
 pub use print::{print_bare, print_ready, seed_and_print};
+pub use seed::PERMISSIONS;
 
 /// The coach of the demo.
 const COACH_ID: &str = "coach_demo";

@@ -24,7 +24,8 @@ const EVENTS: [&str; 6] = [
     "phase_advanced",
     "message_received",
 ];
-const PERMISSIONS: [&str; 7] = [
+/// All that a CRM key may do.
+pub const PERMISSIONS: [&str; 7] = [
     "contacts.read",
     "contacts.write",
     "opportunities.read",
