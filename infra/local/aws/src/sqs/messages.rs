@@ -138,9 +138,10 @@ pub(crate) fn insert(transaction: &Transaction<'_>, messages: &[NewMessage]) -> 
     Ok(())
 }
 
-/// Hands out visible messages, the longest visible first. Those received too often go to the dead letters instead.
-pub(super) fn receive(connection: &mut Connection, receive: &Receive) -> rusqlite::Result<Vec<Received>> {
+/// Hands out visible messages, the longest visible first. Those received too often go to the dead letters instead; how many.
+pub(super) fn receive(connection: &mut Connection, receive: &Receive) -> rusqlite::Result<(Vec<Received>, usize)> {
     let transaction = connection.transaction()?;
+    let mut buried = 0;
     let received = loop {
         let page: Vec<Received> = transaction
             .prepare_cached(
@@ -155,6 +156,7 @@ pub(super) fn receive(connection: &mut Connection, receive: &Receive) -> rusqlit
             match &receive.dead_letters {
                 Some(dead) if message.receive_count >= dead.max_receives => {
                     bury(&transaction, &message, dead, receive)?;
+                    buried += 1;
                 }
                 _ => alive.push(message),
             }
@@ -168,7 +170,7 @@ pub(super) fn receive(connection: &mut Connection, receive: &Receive) -> rusqlit
         .map(|message| hand_out(&transaction, message, receive))
         .collect::<rusqlite::Result<Vec<_>>>()?;
     transaction.commit()?;
-    Ok(received)
+    Ok((received, buried))
 }
 
 /// A copy that was made on demand dies alone: one message makes one dead letter.

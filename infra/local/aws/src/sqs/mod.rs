@@ -247,7 +247,12 @@ impl Sqs {
             for_mapping,
             duplicate: for_mapping && self.0.faults.duplicates_messages(),
         };
-        self.0.sqlite.run(move |connection| messages::receive(connection, &receive)).await
+        let (received, buried) = self.0.sqlite.run(move |connection| messages::receive(connection, &receive)).await?;
+        // A mapping tells itself when it is done with what it got. Nobody tells of what went away any other way.
+        if buried > 0 || !(for_mapping || received.is_empty()) {
+            self.0.changes.bump();
+        }
+        Ok(received)
     }
 
     async fn store_queue(&self, name: &str, settings: Settings, in_template: bool) -> Result<(), StoreError> {

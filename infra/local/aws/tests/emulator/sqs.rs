@@ -94,7 +94,9 @@ async fn a_message_that_is_received_too_often_goes_to_the_dead_letters() {
         assert!(world.aws.sqs().next_due().await.unwrap().is_some());
         world.advance_s(10);
     }
+    let changes = world.aws.changes();
     assert!(world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap().is_empty());
+    assert!(changes.has_changed().unwrap(), "whoever waits for the queue to be quiet is told");
     assert!(!world.aws.sqs().busy().await.unwrap(), "dead letters are nobody's work");
     assert_eq!(bodies(&sqs, &dead_letters).await, ["poison"]);
 }
