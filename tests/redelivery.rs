@@ -75,6 +75,26 @@ async fn an_event_is_sent_again_at_once_with_its_id_and_a_chain_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_delivery_can_be_sent_again_for_ever_and_its_log_keeps_what_was_last() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.event("c1").await;
+    let sent = ada.deliveries(&endpoint).await.remove(0);
+    for _ in 0..60 {
+        settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
+        place.world.settle().await;
+    }
+    assert_eq!(place.receiver.hooks().len(), 61);
+    place.receiver.otherwise(Answer::status(418));
+    settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
+    place.world.settle().await;
+    let attempts = ada.deliveries(&endpoint).await[0]["attempts"].as_array().unwrap().clone();
+    assert_eq!(attempts.len(), 50 + 1);
+    assert!(attempts.windows(2).all(|pair| pair[0]["at"].as_str() <= pair[1]["at"].as_str()));
+    assert_eq!(attempts[50]["status_code"], 418);
+}
+
+#[tokio::test]
 async fn there_are_never_two_chains_for_a_delivery() {
     let place = Place::new().await;
     let (ada, endpoint, settings) = place.coach().await;

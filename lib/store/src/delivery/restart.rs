@@ -1,18 +1,20 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
 
-use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{Deliveries, ENTITY, NewDelivery, Record, SORT_PREFIX, key, partition};
-use crate::db::{Item, StoreError, Transacted, from_item, n, putting, read_failed, s, to_item, updating};
+use crate::db::{Item, StoreError, Transacted, from_item, n, putting, read_failed, s, to_attribute, to_item, updating};
 use crate::outbox::{Content, Outbox};
 
 /// Most deliveries that one call starts anew. What failed besides, the next call finds.
 pub const MAX_RECOVERED: usize = 1_000;
+/// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
+const KEPT_ATTEMPTS: usize = 50;
 /// Transactions at once.
 const CONCURRENT_RESTARTS: usize = 16;
 
@@ -89,20 +91,25 @@ impl Deliveries {
             return Ok(Restarted::Erased);
         }
         let chain = record.chain + 1;
+        let kept: Vec<AttributeValue> =
+            record.attempts.iter().rev().take(KEPT_ATTEMPTS).rev().map(to_attribute).collect();
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(endpoint, &record.id)))
             .update_expression(
-                "SET #status = :pending, chain = :chain, next_attempt = :first, next_attempt_at = :at, expires_at = :expires \
-                 REMOVE hop, hop_owner, lease_owner, lease_until",
+                "SET #status = :pending, chain = :chain, next_attempt = :first, next_attempt_at = :at, expires_at = :expires, \
+                 attempts = :kept REMOVE hop, hop_owner, lease_owner, lease_until",
             )
             .condition_expression(
-                "chain = :seen AND size(sealed) > :nothing AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
+                "chain = :seen AND size(attempts) = :made AND size(sealed) > :nothing \
+                 AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
             )
             .expression_attribute_names("#status", "status")
             .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
             .expression_attribute_values(":chain", n(chain))
             .expression_attribute_values(":seen", n(record.chain))
+            .expression_attribute_values(":made", n(record.attempts.len()))
+            .expression_attribute_values(":kept", AttributeValue::L(kept))
             .expression_attribute_values(":first", n(1))
             .expression_attribute_values(":nothing", n(0))
             .expression_attribute_values(":at", s(now.to_string()))
