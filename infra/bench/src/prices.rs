@@ -34,3 +34,33 @@ pub(crate) fn million_requests(cost: Cost, cpu: Duration, memory_mb: f64) -> f64
 pub(crate) fn store(cost: Cost) -> f64 {
     cost.read_units * READ_UNIT + cost.write_units * WRITE_UNIT
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GUIDE: &str = include_str!("../../../functions/docs/pages/capacity.md");
+
+    /// The price in the guide's row of this name.
+    fn row(name: &str) -> f64 {
+        let row = GUIDE.lines().find_map(|line| line.strip_prefix(&format!("| {name} | $"))).unwrap();
+        row.trim_end_matches(" |").parse().unwrap()
+    }
+
+    #[test]
+    fn the_capacity_guide_counts_with_the_same_prices() {
+        for (name, price) in [
+            ("DynamoDB, a million write units", WRITE_UNIT),
+            ("DynamoDB, a million read units", READ_UNIT),
+            ("Lambda on arm64, a GB-second", LAMBDA_GB_SECOND),
+            ("Lambda, a million invocations", LAMBDA_REQUEST),
+            ("API Gateway (HTTP), a million requests", API_REQUEST),
+            ("SQS, a million requests", SQS_REQUEST),
+            ("CloudWatch Logs, a GB", LOG_GB),
+        ] {
+            assert_eq!(row(name), price, "{name}");
+        }
+        let as_of = include_str!("prices.rs").lines().next().unwrap().split("as of ").nth(1).unwrap();
+        assert!(GUIDE.contains(as_of.split('.').next().unwrap()), "{as_of}");
+    }
+}
