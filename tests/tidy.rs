@@ -165,7 +165,8 @@ fn dependencies_point_one_way() {
             "store" => &["domain", "runtime"],
             "outbound" => &["domain", "runtime", "store"],
             "edge" => &["domain", "runtime", "store"],
-            function if functions.contains(function) => &["domain", "runtime", "store", "outbound", "edge"],
+            "webhook" => &["domain", "runtime"],
+            function if functions.contains(function) => &["domain", "runtime", "store", "outbound", "webhook", "edge"],
             other => panic!("{other} has no place among the layers yet"),
         }
     };

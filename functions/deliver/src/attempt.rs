@@ -8,9 +8,9 @@ use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt, off
 use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
-use outbound::webhook::Webhook;
 use runtime::{Line, Metric, Unit, random_bytes, write_line};
 use store::delivery::{Recorded, Taken};
+use webhook::Webhook;
 
 use crate::{App, DeliverError};
 

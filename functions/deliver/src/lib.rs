@@ -16,13 +16,13 @@ use domain::time::Timestamp;
 use futures::future::join_all;
 use lambda_runtime::LambdaEvent;
 use outbound::queue::{DeliveryQueue, NotAnOrder, QueueError};
-use outbound::webhook::WebhookClient;
 use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::outbox::Outbox;
 use store::vault::Vault;
 use store::{Db, StoreError};
+use webhook::WebhookClient;
 
 use crate::crowd::crowds;
 

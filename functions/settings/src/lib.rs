@@ -11,7 +11,6 @@ mod webhooks;
 use axum::Router;
 use axum::routing::{get, post};
 use domain::receiver_url::Reach;
-use outbound::webhook::reach;
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::delivery::Deliveries;
@@ -46,7 +45,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         deliveries: Deliveries::new(env, &db, &vault)?,
         outbox: Outbox::new(env, &db, &vault)?,
         workspaces,
-        reach: reach(env.config()),
+        reach: Reach::by_setting(env.config().find(Reach::SETTING)),
     };
     let router = Router::new()
         .route("/settings/keys", get(keys::list).post(keys::create))

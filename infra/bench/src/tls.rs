@@ -12,15 +12,13 @@ use tokio_rustls::TlsAcceptor;
 use crate::error::{BenchError, because};
 use crate::stand::Variables;
 
-const AMAZON_ROOTS: &str = include_str!("../../../lib/runtime/src/amazon_roots.pem");
 const HOST: &str = "localhost";
 
 /// Serves the endpoint with TLS until the bench ends. Gives the variables with which functions find and trust it.
 pub(crate) async fn serve(aws_port: u16, dir: &Path) -> Result<Variables, BenchError> {
     let (config, authority) = certificate().map_err(because("make a certificate"))?;
-    // As many roots as production has, and one more: reading them is part of a start.
     let bundle = dir.join("roots.pem");
-    std::fs::write(&bundle, format!("{AMAZON_ROOTS}\n{authority}")).map_err(because(&bundle))?;
+    std::fs::write(&bundle, authority).map_err(because(&bundle))?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(because("listen"))?;
     let port = listener.local_addr().map_err(because("listen"))?.port();
     let acceptor = TlsAcceptor::from(Arc::new(config));

@@ -43,6 +43,14 @@ pub enum Reach {
 }
 
 impl Reach {
+    /// The environment variable that says it. Local runs alone set it.
+    pub const SETTING: &str = "ALLOW_LOOPBACK_RECEIVERS";
+
+    /// What the variable's value allows: `true` adds loopback and http, everything else nothing.
+    pub fn by_setting(value: Option<&str>) -> Self {
+        if value == Some("true") { Self::PublicAndLoopback } else { Self::Public }
+    }
+
     /// Whether a webhook may be sent to the address.
     pub fn allows(self, address: IpAddr) -> bool {
         is_public(address) || (self == Self::PublicAndLoopback && address.to_canonical().is_loopback())

@@ -1,24 +1,22 @@
 //! The settings that all AWS SDK clients share.
 //!
 //! The SDK's own loader is left out: a function's credentials and region are environment variables, and looking for them
-//! elsewhere costs start-up time. The TLS client trusts Amazon's roots alone (`amazon_roots.pem`, from
-//! <https://www.amazontrust.com/repository/>): parsing the operating system's whole set is most of a cold start's CPU.
+//! elsewhere costs start-up time.
 
 use std::time::Duration;
 
 use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_async::rt::sleep::TokioSleep;
-use aws_smithy_http_client::Builder;
-use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
-use aws_smithy_http_client::tls::{Provider, TlsContext, TrustStore};
 use aws_types::SdkConfig;
 use aws_types::region::Region;
 use aws_types::sdk_config::{RetryConfig, StalledStreamProtectionConfig, TimeoutConfig};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 
 use crate::config::{Config, ConfigError};
-
-const AMAZON_ROOTS: &[u8] = include_bytes!("amazon_roots.pem");
+use crate::http::{Http, amazon_roots, roots};
 
 /// A call to AWS is given up after this long, retries included: well inside the API's own 29 s.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,24 +33,15 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
         None,
         "environment",
     );
-    let roots = match config.find("AWS_CA_BUNDLE") {
-        None => AMAZON_ROOTS.to_vec(),
-        Some(path) => std::fs::read(path).map_err(|error| ConfigError::new("AWS_CA_BUNDLE", error))?,
-    };
-    let tls = TlsContext::builder()
-        .with_trust_store(TrustStore::empty().with_pem_certificate(roots))
-        .build()
-        .expect("a context of a trust store alone is valid");
-    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).tls_context(tls).build_https();
+    let roots = config.find("AWS_CA_BUNDLE").map_or_else(|| Ok(amazon_roots()), bundle)?;
     let timeouts = TimeoutConfig::builder()
-        .connect_timeout(CONNECT_TIMEOUT)
         .operation_attempt_timeout(ATTEMPT_TIMEOUT)
         .operation_timeout(OPERATION_TIMEOUT)
         .build();
     let mut builder = SdkConfig::builder()
         .region(Region::new(config.get("AWS_REGION")?.to_owned()))
         .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .http_client(http)
+        .http_client(Http::new(roots, CONNECT_TIMEOUT))
         .sleep_impl(TokioSleep::new())
         .timeout_config(timeouts)
         .retry_config(RetryConfig::standard())
@@ -60,4 +49,44 @@ pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
         .stalled_stream_protection(StalledStreamProtectionConfig::disabled());
     builder.set_endpoint_url(config.find("AWS_ENDPOINT_URL").map(str::to_owned));
     Ok(builder.build())
+}
+
+fn bundle(path: &str) -> Result<RootCertStore, ConfigError> {
+    let invalid = |reason: String| ConfigError::new("AWS_CA_BUNDLE", reason);
+    let certificates = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+    let certificates = certificates.map_err(|error| invalid(error.to_string()))?;
+    if certificates.is_empty() {
+        return Err(invalid("holds no certificate".to_owned()));
+    }
+    roots(certificates).map_err(|error| invalid(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with_bundle(path: &str) -> Result<SdkConfig, ConfigError> {
+        let variables = [
+            ("AWS_ACCESS_KEY_ID", "key"),
+            ("AWS_SECRET_ACCESS_KEY", "secret"),
+            ("AWS_REGION", "us-east-1"),
+            ("AWS_CA_BUNDLE", path),
+        ];
+        sdk_config(&Config::from_vars(variables.map(|(name, value)| (name.to_owned(), value.to_owned()))))
+    }
+
+    #[test]
+    fn a_bundle_that_vouches_for_nobody_is_refused_by_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path.to_str().unwrap().to_owned()
+        };
+        let no_certificate = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for path in [file("empty.pem", ""), file("bad.pem", no_certificate), "/no/such/file".to_owned()] {
+            let error = with_bundle(&path).unwrap_err().to_string();
+            assert!(error.starts_with("environment variable AWS_CA_BUNDLE: "), "{error}");
+        }
+    }
 }

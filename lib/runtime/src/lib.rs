@@ -3,6 +3,7 @@
 mod aws;
 mod clock;
 mod config;
+mod http;
 mod invocation;
 mod json;
 mod log;

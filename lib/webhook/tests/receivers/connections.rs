@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::rough::{Manner, OK, Rough};
 use crate::world::{Book, DEADLINE, client, client_with, post, said};
 use domain::receiver_url::{Reach, ReceiverUrl};
-use outbound::webhook::WebhookClient;
 use rustls::RootCertStore;
+use webhook::WebhookClient;
 
 #[tokio::test]
 async fn twenty_posts_go_over_one_connection() {
@@ -125,8 +125,8 @@ async fn production_reaches_loopback_neither_by_address_nor_by_name() {
 #[tokio::test]
 async fn a_closed_port_is_told_apart_and_a_slow_resolver_is_within_the_deadline() {
     struct Slow;
-    impl outbound::resolve::Names for Slow {
-        fn lookup(&self, _name: &str) -> outbound::resolve::Lookup {
+    impl webhook::resolve::Names for Slow {
+        fn lookup(&self, _name: &str) -> webhook::resolve::Lookup {
             Box::pin(std::future::pending())
         }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 use domain::delivery::AttemptResult;
 use domain::id::EventId;
 use domain::receiver_url::{Reach, ReceiverUrl};
-use outbound::resolve::{Lookup, Names};
-use outbound::webhook::{Answer, Webhook, WebhookClient};
 use rustls::RootCertStore;
+use webhook::resolve::{Lookup, Names};
+use webhook::{Answer, Webhook, WebhookClient};
 
 /// Far more than anything on this machine takes that is not slow on purpose.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(2);

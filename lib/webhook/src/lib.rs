@@ -6,7 +6,9 @@
 //! An attempt sends its request once at most. The status counts when it came in time and the body after it ended in time: complete, cut
 //! off at 64 KiB, or broken off. A body that is still dripping at the deadline is a failure, whatever the status.
 
+mod error;
 mod excerpt;
+pub mod resolve;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +19,12 @@ use domain::receiver_url::{Reach, ReceiverUrl};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, retry};
-use runtime::{BoxError, Config, Environment};
+use runtime::{BoxError, Environment};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::error::{ADDRESS_NOT_ALLOWED, reason};
 use crate::resolve::{CheckedResolver, Names, SystemNames};
-use crate::webhook_error::{ADDRESS_NOT_ALLOWED, reason};
 
 use excerpt::Excerpt;
 
@@ -64,11 +66,6 @@ pub struct Answer {
     pub retry_after: Option<String>,
 }
 
-/// Where webhooks may be sent: the variable `ALLOW_LOOPBACK_RECEIVERS`, which local runs alone set, adds loopback and http.
-pub fn reach(config: &Config) -> Reach {
-    if config.find("ALLOW_LOOPBACK_RECEIVERS") == Some("true") { Reach::PublicAndLoopback } else { Reach::Public }
-}
-
 /// Sends webhooks.
 #[derive(Clone)]
 pub struct WebhookClient {
@@ -80,8 +77,9 @@ pub struct WebhookClient {
 impl WebhookClient {
     /// A client that reaches what the environment allows, and trusts Mozilla's list of certificate authorities.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
+        let reach = Reach::by_setting(env.config().find(Reach::SETTING));
         let authorities = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        Self::with(reach(env.config()), DEADLINE, Arc::new(SystemNames), authorities)
+        Self::with(reach, DEADLINE, Arc::new(SystemNames), authorities)
     }
 
     /// A client that goes by these names and trusts these authorities.

@@ -7,11 +7,11 @@ use bytes::Bytes;
 use h2::server::{Connection, SendResponse};
 use h2::{Reason, SendStream};
 use http::{Response, Version};
-use outbound::webhook::WebhookClient;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
+use webhook::WebhookClient;
 
 use crate::certificates::{Authority, NAME};
 use crate::world::{Book, DEADLINE, client_with, post, said};

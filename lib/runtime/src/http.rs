@@ -1,0 +1,109 @@
+//! The HTTP client of the AWS SDK: HTTP/1.1 over TLS that trusts Amazon's roots alone.
+//!
+//! The SDK's own one always brings HTTP/2 along, which no service here speaks, and the operating system's roots: a tenth of a
+//! function's size and of its start-up. This is hyper's client behind the SDK's interface.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::http::{
+    HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
+};
+use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::result::ConnectorError;
+use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
+use aws_smithy_types::body::SdkBody;
+use aws_smithy_types::retry::ErrorKind;
+use hyper_rustls::HttpsConnector;
+use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::TokioExecutor;
+use rustls::pki_types::CertificateDer;
+use rustls::{ClientConfig, RootCertStore};
+
+/// Amazon's roots, from <https://www.amazontrust.com/repository/>.
+const AMAZON_ROOTS: [&[u8]; 5] = [
+    include_bytes!("amazon_roots/amazon-root-ca-1.der"),
+    include_bytes!("amazon_roots/amazon-root-ca-2.der"),
+    include_bytes!("amazon_roots/amazon-root-ca-3.der"),
+    include_bytes!("amazon_roots/amazon-root-ca-4.der"),
+    include_bytes!("amazon_roots/starfield-services-root-ca-g2.der"),
+];
+
+/// The roots that AWS's endpoints are signed by.
+pub(crate) fn amazon_roots() -> RootCertStore {
+    roots(AMAZON_ROOTS.map(CertificateDer::from)).expect("Amazon's roots are certificates")
+}
+
+/// The roots of these certificates.
+pub(crate) fn roots<'a>(
+    certificates: impl IntoIterator<Item = CertificateDer<'a>>,
+) -> Result<RootCertStore, rustls::Error> {
+    let mut roots = RootCertStore::empty();
+    certificates.into_iter().try_for_each(|certificate| roots.add(certificate))?;
+    Ok(roots)
+}
+
+/// A pool of connections, shared by all clients of a function.
+#[derive(Debug, Clone)]
+pub(crate) struct Http(Client<HttpsConnector<TcpConnector>, SdkBody>);
+
+impl Http {
+    /// Connections to what these roots vouch for. TCP has this long for each; the rest is the attempt's time.
+    pub(crate) fn new(roots: RootCertStore, connect_timeout: Duration) -> Self {
+        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .expect("ring speaks TLS 1.2 and 1.3")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let mut tcp = TcpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_nodelay(true);
+        tcp.set_connect_timeout(Some(connect_timeout));
+        let https = hyper_rustls::HttpsConnectorBuilder::new()
+            .with_tls_config(config)
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(tcp);
+        Self(Client::builder(TokioExecutor::new()).build(https))
+    }
+}
+
+impl HttpClient for Http {
+    fn http_connector(
+        &self,
+        _settings: &HttpConnectorSettings,
+        _components: &RuntimeComponents,
+    ) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
+    }
+}
+
+impl HttpConnector for Http {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let client = self.0.clone();
+        HttpConnectorFuture::new(async move {
+            let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+            let response = client.request(request).await.map_err(connector_error)?;
+            HttpResponse::try_from(response.map(SdkBody::from_body_1_x))
+                .map_err(|error| ConnectorError::other(error.into(), None))
+        })
+    }
+}
+
+/// Tells the SDK whether to try again: what is wrong with a connection may be right with the next.
+fn connector_error(error: ClientError) -> ConnectorError {
+    let hyper = error.source().and_then(<dyn Error>::downcast_ref::<hyper::Error>);
+    if hyper.is_some_and(hyper::Error::is_user) {
+        return ConnectorError::user(error.into());
+    }
+    if hyper.is_some_and(hyper::Error::is_incomplete_message) {
+        return ConnectorError::other(error.into(), Some(ErrorKind::TransientError));
+    }
+    ConnectorError::io(BoxError::from(error))
+}
+
+#[cfg(test)]
+mod tests;
