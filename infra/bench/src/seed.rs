@@ -1,6 +1,6 @@
 //! A coach with what there is to read and to write: a client with 90 days of records, a CRM, keys.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use local_stack::demo::PERMISSIONS;
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ pub(crate) async fn seed(stand: &Stand) -> Result<Seeded, BenchError> {
 pub(crate) fn workspace(coach: &str) -> Value {
     json!({
         "coach_id": coach, "email": format!("{coach}@bench.example"), "name": "Bench Coaching", "team_id": null,
-        "canonical_host": "https://bench.example", "time_zone": "America/New_York", "country": "US",
+        "canonical_host": "https://bench.example", "time_zone": "America/Phoenix", "country": "US",
         "plan": { "client_cap": null }, "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
         "crm": { "pipeline_id": PIPELINE, "initial_stage": "new" },
     })
@@ -117,7 +117,7 @@ fn crm(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
         })),
         ("calendar.saved", json!({
             "calendar_id": CALENDAR, "name": "Call", "time_zone": "America/New_York", "price_cents": 0, "currency": "USD",
-            "booking_url": null, "active": true, "slot_minutes": 30, "slot_interval_minutes": 30,
+            "booking_url": "https://bench.example/call", "active": true, "slot_minutes": 30, "slot_interval_minutes": 30,
             "buffer_before_minutes": 0, "buffer_after_minutes": 0, "min_notice_minutes": 60, "horizon_days": 60, "overrides": {},
             "weekly": {
                 "mon": all_day, "tue": all_day, "wed": all_day, "thu": all_day, "fri": all_day, "sat": all_day, "sun": all_day,
@@ -140,9 +140,10 @@ fn life(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
             "pipeline_id": PIPELINE, "stage": "new", "lost_reason": null,
         }),
     ))];
-    // Two events a day.
+    // Two events a day, at midnight and noon in the calendar's zone: bookings are made at other times.
+    let midnight = now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::hours(7);
     for n in 0..120 {
-        let starts_at = now + TimeDelta::hours(12 * n + 3);
+        let starts_at = midnight + TimeDelta::hours(12 * n);
         facts.push(of_coach(("calendar_event.saved", json!({
             "event_id": format!("0199de00-eeee-7000-8000-{n:012}"), "calendar_id": null, "lead_id": null,
             "starts_at": rendered(starts_at), "ends_at": rendered(starts_at + TimeDelta::minutes(45)), "status": "confirmed",
