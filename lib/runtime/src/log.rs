@@ -19,7 +19,7 @@ use crate::json::push_text;
 use crate::metric;
 
 /// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and errors.
-pub const OUR_CRATES: [&str; 19] = [
+pub const OUR_CRATES: [&str; 20] = [
     "client_records",
     "clients",
     "crm_bookings",
@@ -39,6 +39,7 @@ pub const OUR_CRATES: [&str; 19] = [
     "settings",
     "store",
     "sweep",
+    "webhook",
 ];
 
 /// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of them; metrics pass at
