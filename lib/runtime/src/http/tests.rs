@@ -1,3 +1,5 @@
+//! The client against services on loopback: connections, trust, errors.
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
