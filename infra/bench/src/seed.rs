@@ -60,7 +60,7 @@ pub(crate) async fn seed(stand: &Stand) -> Result<Seeded, BenchError> {
 pub(crate) fn workspace(coach: &str) -> Value {
     json!({
         "coach_id": coach, "email": format!("{coach}@bench.example"), "name": "Bench Coaching", "team_id": null,
-        "canonical_host": "https://bench.example", "time_zone": "America/Phoenix", "country": "US",
+        "canonical_host": "https://bench.example", "time_zone": "America/New_York", "country": "US",
         "plan": { "client_cap": null }, "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
         "crm": { "pipeline_id": PIPELINE, "initial_stage": "new" },
     })
@@ -116,7 +116,7 @@ fn crm(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
             "marketing": { "email": true, "sms": false },
         })),
         ("calendar.saved", json!({
-            "calendar_id": CALENDAR, "name": "Call", "time_zone": "America/New_York", "price_cents": 0, "currency": "USD",
+            "calendar_id": CALENDAR, "name": "Call", "time_zone": "America/Phoenix", "price_cents": 0, "currency": "USD",
             "booking_url": "https://bench.example/call", "active": true, "slot_minutes": 30, "slot_interval_minutes": 30,
             "buffer_before_minutes": 0, "buffer_after_minutes": 0, "min_notice_minutes": 60, "horizon_days": 60, "overrides": {},
             "weekly": {
