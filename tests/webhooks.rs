@@ -29,6 +29,22 @@ fn attempts(delivery: &Value) -> Vec<Value> {
 }
 
 #[tokio::test]
+async fn an_event_for_twelve_endpoints_reaches_each_once_with_two_requests_to_the_queue() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let ada = world.coach("ada").await;
+    for _ in 0..12 {
+        ada.endpoint(&receiver.url(), "identifiers").await;
+    }
+    create(&ada.partner_key().await, "grace@example.com").await;
+    world.settle().await;
+    assert_eq!(receiver.hooks().len(), 12);
+    let sent: Vec<Value> =
+        world.calls("relay").await.into_iter().flat_map(|call| list(call["calls"].clone())).collect();
+    let to_queue = |name: &str| sent.iter().filter(|call| call["operation"] == name).count();
+    assert_eq!((to_queue("SendMessageBatch"), to_queue("SendMessage")), (2, 0), "ten orders fit into one");
+}
+
+#[tokio::test]
 async fn a_new_client_arrives_signed_in_both_payload_modes() {
     let world = World::start().await;
     let (bare, full) = (Receiver::start().await, Receiver::start().await);

@@ -1,20 +1,15 @@
 //! An operator's request to order anew whatever waits for an endpoint, a page to a message.
 
-use futures::stream::{self, StreamExt, TryStreamExt};
 use outbound::queue::Resumption;
 
 use crate::{App, DeliverError};
-
-/// Messages that are sent at once.
-const CONCURRENT_ORDERS: usize = 16;
 
 impl App {
     /// Orders a page, and asks for the next. What dies in between is done again: orders that are sent twice count once.
     pub(crate) async fn resume(&self, asked: &Resumption) -> Result<(), DeliverError> {
         let now = self.now();
         let (orders, next) = self.deliveries.waiting(asked, now).await?;
-        let sending: Vec<_> = orders.iter().map(|order| self.retries.send(order, now)).collect();
-        stream::iter(sending).buffer_unordered(CONCURRENT_ORDERS).try_collect::<Vec<()>>().await?;
+        self.retries.send_all(&orders, now).await?;
         if let Some(next) = &next {
             self.retries.send_resumption(next).await?;
         }

@@ -10,7 +10,7 @@ use domain::event::Event;
 use domain::id::{CoachId, DeliveryId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use outbound::bus::BusError;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
@@ -96,18 +96,29 @@ impl App {
             None => return Err("the event's endpoints were not read".into()),
         };
         let times = (made_at, self.now());
-        try_join_all(endpoints.iter().map(|endpoint| self.deliver_to(endpoint, event, times))).await.map(drop)
+        let mut orders: Vec<DeliveryOrder> = Vec::new();
+        let mut outcome = Ok(());
+        for made in join_all(endpoints.iter().map(|endpoint| self.delivery_to(endpoint, event, times))).await {
+            match made {
+                Ok(order) => orders.extend(order),
+                Err(error) => outcome = Err(error.into()),
+            }
+        }
+        // What is stored is ordered, also where another endpoint's is not: the event comes again for that one.
+        self.queue.send_all(&orders, self.now()).await?;
+        outcome
     }
 
-    async fn deliver_to(
+    /// Stores the delivery to an endpoint, if it is to have the event; its first order, unless that is known to have been sent.
+    async fn delivery_to(
         &self,
         endpoint: &Endpoint,
         event: &Event,
         (made_at, now): (Timestamp, Timestamp),
-    ) -> Result<(), BoxError> {
+    ) -> Result<Option<DeliveryOrder>, StoreError> {
         let (wants, misses) = (endpoint.wants(event), endpoint.misses(event));
         if !wants && !misses {
-            return Ok(());
+            return Ok(None);
         }
         let id = DeliveryId::derive(event.occurred_at.ms(), &event.id, &endpoint.id);
         let delivery = NewDelivery {
@@ -121,16 +132,12 @@ impl App {
         };
         if misses {
             self.deliveries.create_unsent(delivery, MISSED, now).await?;
-            return Ok(());
+            return Ok(None);
         }
         match self.deliveries.create(delivery, now).await? {
-            Created::New | Created::Waiting => {
-                let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &id, now);
-                self.queue.send(&order, now).await?;
-            }
-            Created::Known => {}
+            Created::New | Created::Waiting => Ok(Some(DeliveryOrder::first(&event.coach_id, &endpoint.id, &id, now))),
+            Created::Known => Ok(None),
         }
-        Ok(())
     }
 
     async fn endpoints_of(&self, entries: &[Entry]) -> EndpointsByCoach {

@@ -2,12 +2,19 @@
 //! with the longest delay and put back when it comes round.
 
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
 pub use domain::delivery::{DeliveryOrder, Resumption};
+
+/// Messages that one SendMessageBatch request takes.
+const MAX_BATCH: usize = 10;
+/// Requests at once.
+const CONCURRENT_BATCHES: usize = 8;
 
 /// A message was not taken. It may have been all the same.
 #[derive(Debug, thiserror::Error)]
@@ -49,9 +56,35 @@ impl DeliveryQueue {
     /// Sends an order, to arrive when it is due or as late as the queue can. Orders of one endpoint are one group: where an endpoint's
     /// orders pile up, SQS lets others go first.
     pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
-        let body = serde_json::to_string(order).expect("an order converts to JSON");
-        let delay_s = queue_delay_s(order.due_at.utc() - now.utc());
-        self.put(body, order.endpoint_id.as_str(), delay_s).await
+        self.put(text(order), order.endpoint_id.as_str(), delay_s(order, now)).await
+    }
+
+    /// Sends orders, ten to a request. On an error any of them may have been sent all the same.
+    pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Result<(), QueueError> {
+        match orders {
+            // Without the ids and the list of a batch.
+            [order] => self.send(order, now).await,
+            orders => {
+                let batches: Vec<_> = orders.chunks(MAX_BATCH).map(|batch| self.send_batch(batch, now)).collect();
+                stream::iter(batches).buffer_unordered(CONCURRENT_BATCHES).try_collect().await
+            }
+        }
+    }
+
+    async fn send_batch(&self, orders: &[DeliveryOrder], now: Timestamp) -> Result<(), QueueError> {
+        let entry = |(index, order): (usize, &DeliveryOrder)| {
+            let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(text(order));
+            let entry = entry.message_group_id(order.endpoint_id.as_str()).delay_seconds(delay_s(order, now));
+            entry.build().expect("an id and a body are given")
+        };
+        let entries = orders.iter().enumerate().map(entry).collect();
+        let sending = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
+        match sending.send().await.map_err(QueueError::of)?.failed.first() {
+            Some(failed) => {
+                Err(QueueError(format!("{}: {}", failed.code, failed.message().unwrap_or_default()).into()))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Sends what asks for an endpoint's orders anew, to arrive at once.
@@ -60,11 +93,18 @@ impl DeliveryQueue {
         self.put(body, resumption.resume.as_str(), 0).await
     }
 
-    async fn put(&self, body: String, group: &str, delay_s: u32) -> Result<(), QueueError> {
+    async fn put(&self, body: String, group: &str, delay_s: i32) -> Result<(), QueueError> {
         let message = self.client.send_message().queue_url(&self.url).message_body(body).message_group_id(group);
-        let delayed = message.delay_seconds(i32::try_from(delay_s).expect("a delay is at most 900 s"));
-        delayed.send().await.map(drop).map_err(QueueError::of)
+        message.delay_seconds(delay_s).send().await.map(drop).map_err(QueueError::of)
     }
+}
+
+fn text(order: &DeliveryOrder) -> String {
+    serde_json::to_string(order).expect("an order converts to JSON")
+}
+
+fn delay_s(order: &DeliveryOrder, now: Timestamp) -> i32 {
+    i32::try_from(queue_delay_s(order.due_at.utc() - now.utc())).expect("a delay is at most 900 s")
 }
 
 /// What a message's body holds.
