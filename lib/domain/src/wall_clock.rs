@@ -1,7 +1,7 @@
 //! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps over do not
 //! exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an overlap).
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone, Timelike, Utc};
 use chrono_tz::{GapInfo, Tz};
 
 use crate::time::Timestamp;
@@ -24,7 +24,8 @@ pub fn parse_time(text: &str) -> Option<NaiveTime> {
 
 /// A time of day as `HH:MM`.
 pub fn show_time(time: NaiveTime) -> String {
-    time.format("%H:%M").to_string()
+    // Not by `NaiveTime::format`, which reads its pattern anew each time: an answer may hold thousands of these.
+    format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
 /// The date that the zone's calendars show at an instant.

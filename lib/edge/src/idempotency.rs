@@ -104,7 +104,7 @@ where
             return Err(Problem::IdempotencyPayloadMismatch);
         }
         Begun::Answered { answer, same_payload } => {
-            let reply = Reply::recorded(answer.status, &answer.body)?.header("idempotent-replay", true);
+            let reply = Reply::recorded(answer)?.header("idempotent-replay", true);
             return Ok(if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) });
         }
     };
@@ -124,7 +124,7 @@ where
         Err(problem) => Reply::problem(&problem, inbound),
     };
     let answer = reply.to_answer();
-    match key.retention(answer.status, reply.body.get("temp_password").is_some()) {
+    match key.retention(answer.status, reply.has("temp_password")) {
         Some(keep) => match claims.finish(&claim, &answer, None, keep, now).await {
             Ok(true) => Ok(reply),
             // Overtaken: the other's answer is the one that counts.

@@ -15,7 +15,8 @@ use crate::problem::{Fault, Problem};
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub status: StatusCode,
-    pub body: Value,
+    /// JSON, rendered once.
+    body: Vec<u8>,
     headers: Vec<(HeaderName, String)>,
 }
 
@@ -36,20 +37,26 @@ impl Reply {
     }
 
     fn with(status: StatusCode, record: &impl Serialize) -> Result<Self, Problem> {
-        let body = serde_json::to_value(record).map_err(|error| Problem::internal("render the answer", error))?;
+        let body = serde_json::to_vec(record).map_err(|error| Problem::internal("render the answer", error))?;
         Ok(Self { status, body, headers: Vec::new() })
     }
 
     /// An answer from its recorded parts.
-    pub fn recorded(status: u16, body: &[u8]) -> Result<Self, Problem> {
-        let status = StatusCode::from_u16(status).map_err(|error| Problem::internal("replay an answer", error))?;
-        let body = serde_json::from_slice(body).map_err(|error| Problem::internal("replay an answer", error))?;
-        Ok(Self { status, body, headers: Vec::new() })
+    pub fn recorded(answer: Answer) -> Result<Self, Problem> {
+        let status = StatusCode::from_u16(answer.status);
+        let status = status.map_err(|error| Problem::internal("replay an answer", error))?;
+        Ok(Self { status, body: answer.body, headers: Vec::new() })
+    }
+
+    /// Whether the answer is an object with that member.
+    pub fn has(&self, member: &str) -> bool {
+        let members: Result<Map<String, Value>, _> = serde_json::from_slice(&self.body);
+        members.is_ok_and(|members| members.contains_key(member))
     }
 
     /// The answer's recorded parts.
     pub fn to_answer(&self) -> Answer {
-        Answer { status: self.status.as_u16(), body: self.body.to_string().into_bytes() }
+        Answer { status: self.status.as_u16(), body: self.body.clone() }
     }
 
     /// Adds a header.
@@ -78,7 +85,8 @@ impl Reply {
             Problem::Unconfirmed(fault) => log_unconfirmed(fault),
             _ => {}
         }
-        let mut reply = Self { status: told.status, body: Value::Object(members), headers: Vec::new() };
+        let body = Value::Object(members).to_string().into_bytes();
+        let mut reply = Self { status: told.status, body, headers: Vec::new() };
         if let Some(seconds) = told.retry_after_s {
             reply = reply.header("retry-after", seconds);
         }
@@ -107,11 +115,11 @@ impl Reply {
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
         let is_error = self.status.is_client_error() || self.status.is_server_error();
         let (kind, body) = if is_error && inbound.wants_problem_json() {
-            ("application/problem+json", problem_json(self.status, self.body))
+            ("application/problem+json", problem_json(self.status, &self.body))
         } else {
             ("application/json", self.body)
         };
-        let mut response = (self.status, Body::from(body.to_string())).into_response();
+        let mut response = (self.status, Body::from(body)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -128,16 +136,15 @@ impl Reply {
 }
 
 /// RFC 9457: its own members before ours.
-fn problem_json(status: StatusCode, body: Value) -> Value {
+fn problem_json(status: StatusCode, body: &[u8]) -> Vec<u8> {
+    let own: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
     let mut members = Map::new();
     members.insert("type".to_owned(), json!("about:blank"));
     members.insert("title".to_owned(), json!(status.canonical_reason()));
     members.insert("status".to_owned(), json!(status.as_u16()));
-    members.insert("detail".to_owned(), body.get("error").cloned().unwrap_or_default());
-    if let Value::Object(own) = body {
-        members.extend(own);
-    }
-    Value::Object(members)
+    members.insert("detail".to_owned(), own.get("error").cloned().unwrap_or_default());
+    members.extend(own);
+    Value::Object(members).to_string().into_bytes()
 }
 
 /// Logs a fault of ours; the `event_id` under which it is found.
