@@ -36,6 +36,9 @@ pub(crate) struct Figures {
     /// For each delivery.
     pub(crate) deliver_cost: Cost,
     pub(crate) relay_cost: Cost,
+    /// Invocations for each delivery.
+    pub(crate) deliver_invocations: f64,
+    pub(crate) relay_invocations: f64,
     pub(crate) peak_memory_bytes: u64,
 }
 
@@ -122,14 +125,18 @@ pub(crate) async fn measure(endpoints: usize, stand: &Stand, fleet: &Fleet) -> R
     stand.settle().await?;
     let (after, relay_after) = (fleet.used("deliver").await, fleet.used("relay").await);
     let deliveries = receiver.received() - WARM_UP;
+    let (calls_after, relay_calls_after) = (stand.totals("deliver"), stand.totals("relay"));
+    let each = |before: u64, after: u64| (after - before) as f64 / deliveries as f64;
     Ok(Figures {
         endpoints,
         deliveries,
         wall,
         deliver: after.cpu.saturating_sub(before.cpu),
         relay: relay_after.cpu.saturating_sub(relay_before.cpu),
-        deliver_cost: Cost::between(calls, stand.totals("deliver"), deliveries),
-        relay_cost: Cost::between(relay_calls, stand.totals("relay"), deliveries),
+        deliver_cost: Cost::between(calls, calls_after, deliveries),
+        relay_cost: Cost::between(relay_calls, relay_calls_after, deliveries),
+        deliver_invocations: each(calls.invocations, calls_after.invocations),
+        relay_invocations: each(relay_calls.invocations, relay_calls_after.invocations),
         peak_memory_bytes: after.peak_memory_bytes,
     })
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::delivery::Figures;
 use crate::stand::Cost;
 
 /// For a million of each.
@@ -28,6 +29,16 @@ pub(crate) fn million_requests(cost: Cost, cpu: Duration, memory_mb: f64) -> f64
         + store(cost)
         + 1e6 * seconds * memory_mb / 1024.0 * LAMBDA_GB_SECOND
         + LOG_LINE_BYTES * 1e6 / 1e9 * LOG_GB
+}
+
+/// A million deliveries: queue, functions by their number, store. What receivers take to answer comes on top.
+pub(crate) fn million_deliveries(figures: &Figures) -> f64 {
+    // The orders of an event are sent together; a batch is received and deleted.
+    let queue_requests = 1.0 / figures.endpoints as f64 + 2.0 * figures.deliver_invocations;
+    queue_requests * SQS_REQUEST
+        + (figures.deliver_invocations + figures.relay_invocations) * LAMBDA_REQUEST
+        + store(figures.deliver_cost)
+        + store(figures.relay_cost)
 }
 
 /// The store's share of a million.

@@ -143,24 +143,23 @@ impl Report {
 
     pub(crate) fn deliveries(&self, figures: &[delivery::Figures]) {
         println!(
-            "| Endpoints an event | Deliveries/s | deliver: CPU s per 1,000 (≤ 0.35, ≤ 0.20) | relay: CPU s per 1,000 | Units of deliver | \
-             Units of relay | Memory, MB | Dollars a million |\n|---|---|---|---|---|---|---|---|"
+            "| Endpoints an event | Deliveries/s | A batch | deliver: CPU s per 1,000 (≤ 0.35, ≤ 0.20) | relay: CPU s per 1,000 | Units of deliver | \
+             Units of relay | Memory, MB | Dollars a million |\n|---|---|---|---|---|---|---|---|---|"
         );
         for (figures, most) in figures.iter().zip(DELIVERY_CPU_S) {
             let per_1000 = |cpu: Duration| cpu.as_secs_f64() * 1000.0 / figures.deliveries as f64;
             let units = |cost: crate::stand::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
             println!(
-                "| {} | {:.0} | {} | {:.3} | {} | {} | {} | {:.2} |",
+                "| {} | {:.0} | {:.1} | {} | {:.3} | {} | {} | {} | {:.2} |",
                 figures.endpoints,
                 figures.deliveries as f64 / figures.wall.as_secs_f64(),
+                1.0 / figures.deliver_invocations,
                 within(per_1000(figures.deliver), most, |s| format!("{s:.3}")),
                 per_1000(figures.relay),
                 units(figures.deliver_cost),
                 units(figures.relay_cost),
                 mb(figures.peak_memory_bytes),
-                prices::store(figures.deliver_cost)
-                    + prices::store(figures.relay_cost)
-                    + 3.0 * prices::SQS_REQUEST / 10.0,
+                prices::million_deliveries(figures),
             );
         }
         println!();

@@ -18,6 +18,8 @@ use tower::ServiceExt;
 use crate::error::{BenchError, because};
 
 const BUS: &str = "partner-api";
+/// Batches of a queue that Lambda handles at once when messages begin to come (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>).
+const BATCHES_AT_ONCE: usize = 5;
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Most entries of a PutEvents request.
 const PUT_ENTRIES: usize = 10;
@@ -77,6 +79,7 @@ impl Stand {
             ephemeral: false,
             no_demo: true,
             record_permissions: None,
+            batches_at_once: Some(BATCHES_AT_ONCE),
             log: "warn".to_owned(),
         };
         let running = Running::start(&options, functions).await.map_err(because("start the stack"))?;

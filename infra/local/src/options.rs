@@ -32,6 +32,10 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub record_permissions: Option<PathBuf>,
 
+    /// Batches of a queue that are handled at once at most. Without it, a share of what the template says.
+    #[arg(skip)]
+    pub batches_at_once: Option<usize>,
+
     /// What is logged to stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
     #[arg(long, default_value = "warn")]
     pub log: String,

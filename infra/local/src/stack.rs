@@ -144,7 +144,9 @@ impl Running {
         // The endpoint serves before functions start: they may call it while they do.
         let (ending, aws_ending) = (watch::Sender::new(false), watch::Sender::new(false));
         let aws_server = serve(aws_listener, aws.router(), &aws_ending);
-        let (stack, pollers) = assemble(&template, functions, Parts { aws, clock, state, base_url, aws_url, port })?;
+        let batches_at_once = options.batches_at_once;
+        let parts = Parts { aws, clock, state, base_url, aws_url, port, batches_at_once };
+        let (stack, pollers) = assemble(&template, functions, parts)?;
         let router = router(Arc::clone(&stack));
         let server = serve(listener, router.clone(), &ending);
         Ok(Self { stack, port, aws_port, router, ending, server, aws_ending, aws_server, pollers })
@@ -268,6 +270,7 @@ struct Parts {
     base_url: String,
     aws_url: String,
     port: u16,
+    batches_at_once: Option<usize>,
 }
 
 /// Puts functions, routes, mappings and schedules together.
@@ -276,7 +279,7 @@ fn assemble(
     functions: &Functions,
     parts: Parts,
 ) -> Result<(Arc<Stack>, Vec<JoinHandle<()>>), StartError> {
-    let Parts { aws, clock, state, base_url, aws_url, port } = parts;
+    let Parts { aws, clock, state, base_url, aws_url, port, batches_at_once } = parts;
     let stack_clock = Arc::clone(&clock) as Arc<dyn Clock>;
     let history = Arc::new(CallHistory::default());
     let surroundings = Surroundings {
@@ -306,7 +309,9 @@ fn assemble(
             let (pool, aws, work) = (Arc::clone(&pool), aws.clone(), work.clone());
             match trigger {
                 Trigger::Http(route) => gateway.add(&route, pool)?,
-                Trigger::Sqs(source) => queues.push(Arc::new(SqsMapping { source, pool, aws, work })),
+                Trigger::Sqs(source) => {
+                    queues.push(Arc::new(SqsMapping { source, pool, batches_at_once, aws, work }));
+                }
                 Trigger::Stream(source) => streams.push(Arc::new(StreamMapping::new(&name, source, pool, aws, work)?)),
                 Trigger::Schedule(source) => schedules.add(&name, &source, pool, clock.now())?,
             }

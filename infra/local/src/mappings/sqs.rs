@@ -28,6 +28,8 @@ pub struct SqsMapping {
     pub source: SqsSource,
     /// The function.
     pub pool: Arc<Pool>,
+    /// Batches at once; by what the template says where it is not given.
+    pub batches_at_once: Option<usize>,
     /// Where the queue is.
     pub aws: Aws,
     /// What counts the invocations.
@@ -43,7 +45,8 @@ fn concurrency(limit: Option<usize>) -> usize {
 impl SqsMapping {
     /// Carries messages until the stack ends.
     pub async fn run(self: Arc<Self>) {
-        let slots = Arc::new(Semaphore::new(concurrency(self.source.maximum_concurrency())));
+        let at_once = self.batches_at_once.unwrap_or_else(|| concurrency(self.source.maximum_concurrency()));
+        let slots = Arc::new(Semaphore::new(at_once));
         let queue = self.source.queue_name();
         let mut changes = self.aws.changes();
         loop {
