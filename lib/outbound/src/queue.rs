@@ -2,6 +2,7 @@
 //! with the longest delay and put back when it comes round.
 
 use aws_sdk_sqs::Client;
+use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
@@ -79,12 +80,7 @@ impl DeliveryQueue {
         };
         let entries = orders.iter().enumerate().map(entry).collect();
         let sending = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
-        match sending.send().await.map_err(QueueError::of)?.failed.first() {
-            Some(failed) => {
-                Err(QueueError(format!("{}: {}", failed.code, failed.message().unwrap_or_default()).into()))
-            }
-            None => Ok(()),
-        }
+        all_taken(&sending.send().await.map_err(QueueError::of)?)
     }
 
     /// Sends what asks for an endpoint's orders anew, to arrive at once.
@@ -96,6 +92,14 @@ impl DeliveryQueue {
     async fn put(&self, body: String, group: &str, delay_s: i32) -> Result<(), QueueError> {
         let message = self.client.send_message().queue_url(&self.url).message_body(body).message_group_id(group);
         message.delay_seconds(delay_s).send().await.map(drop).map_err(QueueError::of)
+    }
+}
+
+/// The answer to a batch is 200 also where the queue has not taken all of its messages.
+fn all_taken(answer: &SendMessageBatchOutput) -> Result<(), QueueError> {
+    match answer.failed.first() {
+        Some(failed) => Err(QueueError(format!("{}: {}", failed.code, failed.message().unwrap_or_default()).into())),
+        None => Ok(()),
     }
 }
 
@@ -115,6 +119,7 @@ pub fn read_message(body: &str) -> Result<Message, NotAnOrder> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
     use domain::id::{CoachId, DeliveryId, EndpointId};
 
     #[test]
@@ -135,6 +140,18 @@ mod tests {
         ] {
             assert!(read_message(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_batch_counts_as_sent_when_the_queue_has_taken_all_of_it() {
+        let taken = SendMessageBatchResultEntry::builder().id("0").message_id("m").md5_of_message_body("d").build();
+        let refused = BatchResultErrorEntry::builder().id("1").code("InternalError").sender_fault(false).build();
+        let answer = SendMessageBatchOutput::builder().successful(taken.unwrap());
+        let all = answer.clone().set_failed(Some(Vec::new())).build().unwrap();
+        let some = answer.failed(refused.unwrap()).build().unwrap();
+        assert!(all_taken(&all).is_ok());
+        let error = runtime::error_chain(&all_taken(&some).unwrap_err());
+        assert_eq!(error, "the queue did not take an order: InternalError: ");
     }
 
     #[test]
