@@ -25,6 +25,7 @@ mod create_client;
 mod crm_crashes;
 mod crm_idempotency;
 mod crm_keys;
+mod delivery_batches;
 mod docs;
 mod endpoint_states;
 mod endpoints;

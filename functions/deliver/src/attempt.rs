@@ -9,9 +9,11 @@ use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
 use runtime::{Line, Metric, Unit, random_bytes, write_line};
-use store::delivery::{Recorded, Taken};
+use store::delivery::{Entry, Recorded, Taken};
 use webhook::Webhook;
 
+use crate::crowd::Together;
+use crate::gather::Place;
 use crate::{App, DeliverError};
 
 /// Attempts, by what came of them.
@@ -28,7 +30,12 @@ const SLOW_FOR: TimeDelta = TimeDelta::seconds(60);
 
 impl App {
     /// Makes the attempt, or ends the delivery where its endpoint takes none any more.
-    pub(crate) async fn attempt(&self, taken: &Taken, endpoint: Option<SignedEndpoint>) -> Result<(), DeliverError> {
+    pub(crate) async fn attempt(
+        &self,
+        taken: &Taken,
+        endpoint: Option<SignedEndpoint>,
+        writing: (Place<'_>, &Together),
+    ) -> Result<(), DeliverError> {
         match sendable(endpoint) {
             Ok(endpoint) => {
                 let (line, retry_after) = self.send(taken, &endpoint).await;
@@ -38,7 +45,7 @@ impl App {
                 tell(taken, &line, next, now);
                 // Of what ends the endpoint it is told first: whoever takes over after a crash finds the attempt to be made again.
                 let off = self.note_failure(taken, &endpoint, next, now).await?;
-                self.record(taken, &line, next).await?;
+                self.record(taken, &line, next, writing).await?;
                 self.note_success(taken, &endpoint, next, now).await;
                 match off {
                     Some(off) => Ok(self.deliveries.end_waiting(&off.id, off_reason(off.status), now).await?),
@@ -55,7 +62,7 @@ impl App {
                     reason,
                     "not sent"
                 );
-                self.record(taken, &Attempt::unsent(self.now(), reason), Next::Exhausted).await
+                self.record(taken, &Attempt::unsent(self.now(), reason), Next::Exhausted, writing).await
             }
         }
     }
@@ -131,9 +138,17 @@ impl App {
     }
 
     /// Records first: an order that was sent and an attempt that was forgotten would be two chains.
-    async fn record(&self, taken: &Taken, line: &Attempt, next: Next) -> Result<(), DeliverError> {
+    async fn record(
+        &self,
+        taken: &Taken,
+        line: &Attempt,
+        next: Next,
+        (place, together): (Place<'_>, &Together),
+    ) -> Result<(), DeliverError> {
         let order = &taken.order;
-        match (self.deliveries.record(taken, line, next).await?, next) {
+        let record = async |entries: Vec<Entry>| self.deliveries.record(&entries).await;
+        let recorded = together.entries.write(place, self.deliveries.entry(taken, line, next), record).await;
+        match (recorded.ok_or(DeliverError::Unrecorded)??, next) {
             (Recorded::Lost, _) => {
                 tracing::warn!(
                     coach_id = %order.coach_id,

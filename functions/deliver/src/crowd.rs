@@ -1,5 +1,8 @@
 //! Messages of a batch by their endpoint. Those of an endpoint take one of its few slots, or are put off: whatever is queued for a receiver
 //! that hangs, it holds up few functions.
+//!
+//! What a batch asks the store for, it asks for together: its endpoints, its slots, its attempts, its lines in the log. One that has to wait
+//! for its slot, or whose receiver is slow, goes on by itself, and nobody waits for it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,10 +15,12 @@ use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
-use runtime::{Metric, Unit, add, random_bytes};
+use runtime::{Metric, Unit, add, error_chain, random_bytes};
 use store::StoreError;
+use store::delivery::{Claim, Entry, Recorded};
 use store::endpoint::Flight;
 
+use crate::gather::{Gathering, Place};
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
 
@@ -36,19 +41,47 @@ const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
 
 /// What came of each message.
-type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
+pub(crate) type Outcomes = Vec<(SqsMessage, Result<(), DeliverError>)>;
 
 /// A message and its order.
-pub(crate) struct Ordered {
+struct Ordered {
     message: SqsMessage,
     order: DeliveryOrder,
 }
 
-/// Messages for one endpoint, or one that is no order.
-pub(crate) enum Crowd {
-    Orders(Vec<Ordered>),
-    Resumption(Box<SqsMessage>, Resumption),
-    Malformed(Box<SqsMessage>, NotAnOrder),
+/// What a batch asks for, read.
+#[derive(Default)]
+struct Sorted {
+    crowds: BTreeMap<EndpointId, Vec<Ordered>>,
+    early: Vec<Ordered>,
+    resumptions: Vec<(SqsMessage, Resumption)>,
+    malformed: Vec<(SqsMessage, NotAnOrder)>,
+}
+
+/// What the attempts of a batch write together.
+pub(crate) struct Together {
+    pub(crate) entries: Gathering<Entry, Result<Recorded, StoreError>>,
+    landings: Gathering<Flight, Result<(), StoreError>>,
+}
+
+/// Due orders for one endpoint that have a slot, and what became of each attempt.
+struct Cleared<'a> {
+    flight: Flight,
+    landing: Place<'a>,
+    endpoint: Option<SignedEndpoint>,
+    claimed: Vec<(Ordered, Result<Claim, StoreError>, Place<'a>)>,
+}
+
+/// Due orders for one endpoint.
+struct Crowd {
+    endpoint: Option<SignedEndpoint>,
+    due: Vec<Ordered>,
+}
+
+impl Crowd {
+    fn is_slow(&self, now: Timestamp) -> bool {
+        self.endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now)
+    }
 }
 
 /// Notes how long an order lay in its queue, unless it was delayed on purpose, as all are but the first of a chain.
@@ -59,96 +92,157 @@ fn note_wait(message: &SqsMessage, order: &DeliveryOrder, now: Timestamp) {
     }
 }
 
-/// A batch by its endpoints.
-pub(crate) fn crowds(messages: Vec<SqsMessage>, now: Timestamp) -> Vec<Crowd> {
-    let mut by_endpoint: BTreeMap<EndpointId, Vec<Ordered>> = BTreeMap::new();
-    let mut crowds = Vec::new();
-    for message in messages {
-        match read_message(message.body.as_deref().unwrap_or_default()) {
-            Ok(Message::Order(order)) => {
-                note_wait(&message, &order, now);
-                by_endpoint.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order });
+impl Sorted {
+    fn read(messages: Vec<SqsMessage>, now: Timestamp) -> Self {
+        let mut sorted = Self::default();
+        for message in messages {
+            match read_message(message.body.as_deref().unwrap_or_default()) {
+                Ok(Message::Order(order)) => {
+                    note_wait(&message, &order, now);
+                    if order.due_at <= now {
+                        sorted.crowds.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order });
+                    } else {
+                        sorted.early.push(Ordered { message, order });
+                    }
+                }
+                Ok(Message::Resumption(asked)) => sorted.resumptions.push((message, asked)),
+                Err(error) => sorted.malformed.push((message, error)),
             }
-            Ok(Message::Resumption(asked)) => crowds.push(Crowd::Resumption(Box::new(message), asked)),
-            Err(error) => crowds.push(Crowd::Malformed(Box::new(message), error)),
         }
+        sorted
     }
-    crowds.extend(by_endpoint.into_values().map(Crowd::Orders));
-    crowds
 }
 
 impl App {
-    /// Does what the orders say.
-    pub(crate) async fn take(&self, crowd: Crowd) -> Outcomes {
-        match crowd {
-            Crowd::Malformed(message, error) => vec![(*message, Err(error.into()))],
-            Crowd::Resumption(message, asked) => vec![(*message, self.resume(&asked).await)],
-            Crowd::Orders(orders) => {
-                let now = self.now();
-                let (due, early): (Vec<Ordered>, Vec<Ordered>) =
-                    orders.into_iter().partition(|ordered| ordered.order.due_at <= now);
-                let put_back = async |ordered: Ordered| {
-                    let outcome = self.put_back(&ordered.order, is_redelivered(&ordered.message)).await;
-                    (ordered.message, outcome)
-                };
-                let (mut outcomes, put_back) =
-                    tokio::join!(self.deliver_all(due, now), join_all(early.into_iter().map(put_back)));
-                outcomes.extend(put_back);
-                outcomes
-            }
-        }
-    }
-
-    async fn deliver_all(&self, due: Vec<Ordered>, now: Timestamp) -> Outcomes {
-        let Some(Ordered { order, .. }) = due.first() else { return Vec::new() };
-        let (coach, id) = (order.coach_id.clone(), order.endpoint_id.clone());
-        let read = self.endpoints.get(&coach, &id, now);
-        let (endpoint, flight) = tokio::join!(read, self.endpoints.take_flight(&coach, &id, SLOTS, now));
-        let (endpoint, flight) = match (endpoint, flight) {
-            (Ok(endpoint), Ok(flight)) => (endpoint, flight),
-            (Err(error), _) | (_, Err(error)) => return failed(due, error),
+    /// Does what the messages of a batch say.
+    pub(crate) async fn carry_out_all(&self, messages: Vec<SqsMessage>) -> Outcomes {
+        let now = self.now();
+        let Sorted { crowds, early, resumptions, malformed } = Sorted::read(messages, now);
+        let put_back = async |ordered: Ordered| {
+            let outcome = self.put_back(&ordered.order, is_redelivered(&ordered.message)).await;
+            (ordered.message, outcome)
         };
-        let slow = endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now);
-        let flight = match flight {
-            Some(flight) => Some(flight),
-            None if slow => None,
-            None => match self.wait_for_flight(&coach, &id).await {
-                Ok(flight) => flight,
-                Err(error) => return failed(due, error),
-            },
+        let resume = async |(message, asked): (SqsMessage, Resumption)| {
+            let outcome = self.resume(&asked).await;
+            (message, outcome)
         };
-        let Some(flight) = flight else { return self.put_off_all(due, self.now() + put_off(slow)).await };
-        let outcomes = if slow && !flight.is_first() {
-            self.put_off_all(due, now + put_off(slow)).await
-        } else {
-            self.carry_out_all(due, endpoint).await
-        };
-        if let Err(error) = self.endpoints.land(&coach, &id, &flight).await {
-            tracing::warn!(coach_id = %coach, endpoint_id = %id, %error, "a slot is left to run out");
-        }
+        let (mut outcomes, put_back, resumed) = tokio::join!(
+            self.deliver_all(crowds.into_values().collect(), now),
+            join_all(early.into_iter().map(put_back)),
+            join_all(resumptions.into_iter().map(resume)),
+        );
+        outcomes.extend(put_back);
+        outcomes.extend(resumed);
+        outcomes.extend(malformed.into_iter().map(|(message, error)| (message, Err(error.into()))));
         outcomes
     }
 
-    async fn wait_for_flight(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Flight>, StoreError> {
+    async fn deliver_all(&self, crowds: Vec<Vec<Ordered>>, now: Timestamp) -> Outcomes {
+        let named = |due: &Vec<Ordered>| due.first().map(|first| whose(&first.order));
+        let keys: Vec<(CoachId, EndpointId)> = crowds.iter().filter_map(named).collect();
+        let (endpoints, flights) =
+            tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.take_flights(&keys, SLOTS, now));
+        let together = Together { entries: Gathering::new(), landings: Gathering::new() };
+        let (mut cleared, mut waiting, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
+        for ((due, endpoint), flight) in crowds.into_iter().zip(endpoints).zip(flights) {
+            match (endpoint, flight) {
+                (Ok(endpoint), Ok(flight)) => {
+                    let crowd = Crowd { endpoint, due };
+                    match flight {
+                        Some(flight) if flight.is_first() || !crowd.is_slow(now) => cleared.push((crowd, flight)),
+                        flight => waiting.push((crowd, flight)),
+                    }
+                }
+                // Its slot runs out by itself.
+                (Err(error), _) | (_, Err(error)) => outcomes.extend(failed(due, error)),
+            }
+        }
+        let (cleared, waited) = tokio::join!(
+            self.fly_all(cleared, &together),
+            join_all(waiting.into_iter().map(|(crowd, flight)| self.wait(crowd, flight, now, &together))),
+        );
+        outcomes.extend(cleared);
+        outcomes.extend(waited.into_iter().flatten());
+        outcomes
+    }
+
+    /// Waits for a slot, unless the endpoint is slow; of one that is, no slot but the first counts.
+    async fn wait(&self, crowd: Crowd, flight: Option<Flight>, now: Timestamp, together: &Together) -> Outcomes {
+        let slow = crowd.is_slow(now);
+        if let Some(flight) = flight {
+            let landing = together.landings.place();
+            let outcomes = self.put_off_all(crowd.due, self.now() + put_off(slow)).await;
+            self.land(flight, landing, together).await;
+            return outcomes;
+        }
+        let flight = match crowd.due.first() {
+            Some(first) if !slow => self.wait_for_flight(whose(&first.order)).await,
+            _ => Ok(None),
+        };
+        match flight {
+            Ok(Some(flight)) => self.fly_all(vec![(crowd, flight)], together).await,
+            Ok(None) => self.put_off_all(crowd.due, self.now() + put_off(slow)).await,
+            Err(error) => failed(crowd.due, error),
+        }
+    }
+
+    async fn wait_for_flight(&self, whose: (CoachId, EndpointId)) -> Result<Option<Flight>, StoreError> {
         for wait in WAITS {
             tokio::time::sleep(wait).await;
-            if let Some(flight) = self.endpoints.take_flight(coach, id, SLOTS, self.now()).await? {
+            let taken = self.endpoints.take_flights(std::slice::from_ref(&whose), SLOTS, self.now()).await;
+            if let Some(flight) = taken.into_iter().next().transpose()?.flatten() {
                 return Ok(Some(flight));
             }
         }
         Ok(None)
     }
 
-    async fn carry_out_all(&self, due: Vec<Ordered>, endpoint: Option<SignedEndpoint>) -> Outcomes {
-        let carry_out = |ordered: Ordered| {
+    /// Takes the attempts of these crowds on and makes them.
+    async fn fly_all(&self, crowds: Vec<(Crowd, Flight)>, together: &Together) -> Outcomes {
+        let orders: Vec<&DeliveryOrder> =
+            crowds.iter().flat_map(|(crowd, _)| &crowd.due).map(|ordered| &ordered.order).collect();
+        let mut claims = self.deliveries.claim(&orders, self.now()).await.into_iter();
+        let cleared: Vec<Cleared<'_>> = crowds
+            .into_iter()
+            .map(|(Crowd { endpoint, due }, flight)| {
+                let claimed = due.into_iter().zip(claims.by_ref());
+                Cleared {
+                    flight,
+                    landing: together.landings.place(),
+                    endpoint,
+                    claimed: claimed.map(|(ordered, claim)| (ordered, claim, together.entries.place())).collect(),
+                }
+            })
+            .collect();
+        let flown = join_all(cleared.into_iter().map(|cleared| self.fly(cleared, together))).await;
+        flown.into_iter().flatten().collect()
+    }
+
+    async fn fly(&self, cleared: Cleared<'_>, together: &Together) -> Outcomes {
+        let Cleared { flight, landing, endpoint, claimed } = cleared;
+        let attempts = claimed.into_iter().map(|(ordered, claim, place)| {
             let endpoint = endpoint.clone();
             async move {
-                let redelivered = is_redelivered(&ordered.message);
-                let outcome = self.carry_out(&ordered.order, endpoint, redelivered).await;
+                let outcome = match claim {
+                    Ok(claim) => {
+                        let redelivered = is_redelivered(&ordered.message);
+                        self.carry_out(claim, endpoint, redelivered, (place, together)).await
+                    }
+                    Err(error) => Err(error.into()),
+                };
                 (ordered.message, outcome)
             }
-        };
-        join_all(due.into_iter().map(carry_out)).await
+        });
+        let outcomes = join_all(attempts).await;
+        self.land(flight, landing, together).await;
+        outcomes
+    }
+
+    async fn land(&self, flight: Flight, landing: Place<'_>, together: &Together) {
+        let land = async |flights: Vec<Flight>| self.endpoints.land(&flights).await;
+        if let Some(Err(error)) = together.landings.write(landing, flight, land).await {
+            tracing::warn!(error = error_chain(&error), "a slot is left to run out");
+        }
     }
 
     async fn put_off_all(&self, due: Vec<Ordered>, until: Timestamp) -> Outcomes {
@@ -158,6 +252,10 @@ impl App {
         };
         join_all(due.into_iter().map(put_off)).await
     }
+}
+
+fn whose(order: &DeliveryOrder) -> (CoachId, EndpointId) {
+    (order.coach_id.clone(), order.endpoint_id.clone())
 }
 
 /// Spread, so that those who were put off do not come back as one.

@@ -3,9 +3,12 @@
 //! Messages of a batch are worked on at once and fail one by one. Each holds an order for one attempt. The delivery's item decides
 //! whether the order still counts: messages arrive twice, late, and after a function died half-way. Those for one endpoint are a
 //! crowd, which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
+//!
+//! A batch costs few requests to the store, however many endpoints it is for; nothing in it depends on another's success or time.
 
 mod attempt;
 mod crowd;
+mod gather;
 mod order;
 mod resume;
 
@@ -13,7 +16,6 @@ use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use domain::time::Timestamp;
-use futures::future::join_all;
 use lambda_runtime::LambdaEvent;
 use outbound::queue::{DeliveryQueue, NotAnOrder, QueueError};
 use runtime::{BoxError, Clock, Environment, Observer, error_chain};
@@ -23,8 +25,6 @@ use store::outbox::Outbox;
 use store::vault::Vault;
 use store::{Db, StoreError};
 use webhook::WebhookClient;
-
-use crate::crowd::crowds;
 
 /// Why a message is to be brought again.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +39,9 @@ enum DeliverError {
     /// The endpoint of several orders could not be read, or its slots.
     #[error(transparent)]
     Crowd(Arc<StoreError>),
+    /// It may have been recorded, or not.
+    #[error("the attempt may not be recorded")]
+    Unrecorded,
     /// Whoever is at it may die: the message has to be there then.
     #[error("the attempt is under way elsewhere")]
     Held,
@@ -78,9 +81,8 @@ impl App {
     }
 
     async fn take_all(&self, event: SqsEvent) -> SqsBatchResponse {
-        let groups = join_all(crowds(event.records, self.now()).into_iter().map(|crowd| self.take(crowd))).await;
         let mut response = SqsBatchResponse::default();
-        for (message, outcome) in groups.into_iter().flatten() {
+        for (message, outcome) in self.carry_out_all(event.records).await {
             let Err(error) = outcome else { continue };
             let message_id = message.message_id.unwrap_or_default();
             match &error {

@@ -6,6 +6,8 @@ use domain::time::Timestamp;
 use outbound::queue::DeliveryOrder;
 use store::delivery::{Claim, PuttingBack};
 
+use crate::crowd::Together;
+use crate::gather::Place;
 use crate::{App, DeliverError};
 
 impl App {
@@ -34,14 +36,18 @@ impl App {
     /// Makes the attempt, if it is still to be made.
     pub(crate) async fn carry_out(
         &self,
-        order: &DeliveryOrder,
+        claim: Claim,
         endpoint: Option<SignedEndpoint>,
         redelivered: bool,
+        (place, together): (Place<'_>, &Together),
     ) -> Result<(), DeliverError> {
-        match self.deliveries.claim(order, self.now()).await? {
-            Claim::Taken(taken) => self.attempt(&taken, endpoint).await,
+        match claim {
+            Claim::Taken(taken) => self.attempt(&taken, endpoint, (place, together)).await,
             // Recorded, and perhaps no more than that: whoever recorded it may have died before sending the next order.
-            Claim::Stale(Some(next)) if redelivered => Ok(self.retries.send(&next, self.now()).await?),
+            Claim::Stale(Some(next)) if redelivered => {
+                drop(place);
+                Ok(self.retries.send(&next, self.now()).await?)
+            }
             Claim::Stale(_) | Claim::Ended | Claim::Unknown => Ok(()),
             Claim::Held => Err(DeliverError::Held),
         }

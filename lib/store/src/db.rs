@@ -116,8 +116,16 @@ impl Db {
         let mut found = Vec::new();
         for chunk in keys.chunks(MAX_BATCH_KEYS) {
             let mut wanted = chunk.to_vec();
-            // What DynamoDB had no room for is asked for again.
-            while !wanted.is_empty() {
+            // What DynamoDB had no room for, or no capacity, is asked for again.
+            for round in 0.. {
+                if wanted.is_empty() {
+                    break;
+                }
+                if round == MAX_ROUNDS {
+                    let source = format!("{} items are left unread", wanted.len()).into();
+                    return Err(StoreError::Unavailable { operation: "BatchGetItem", source });
+                }
+                stand_back(round).await;
                 let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
                 let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
                 let got = request.request_items(table, keys.expect("keys are given")).send().await;

@@ -4,9 +4,10 @@
 //! `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
 //!
 //! 1. `create`, `create_unsent` PutItem, unless it exists.
-//! 2. `claim`    UpdateItem: takes the lease if this attempt is next and nobody is at it.
+//! 2. `claim`    UpdateItem, those of a batch as statements of one request: takes the lease if this attempt is next and nobody is at it.
+//!    In the module `claim`.
 //! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
-//! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows.
+//! 4. `record`   UpdateItem on the lease, or statements as above: the attempt's line, and what follows. In the module `entry`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
 //! 7. `restart`, `failed_since` GetItem or Query, then a transaction with the order: in the module `restart`.
@@ -16,26 +17,28 @@
 //! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
 
 mod attempt;
+mod claim;
 mod end;
+mod entry;
 mod erase;
 mod log;
 mod restart;
 mod resume;
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure,
-};
-use domain::delivery::{ATTEMPT_LEASE, Attempt, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, Next};
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{ClientId, DeliveryId, EndpointId, EventId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_attribute, to_item, write};
+use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_item, write};
 use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 
+pub use claim::{Claim, Taken};
+pub use entry::{Entry, Recorded};
 pub use log::Page;
 pub use restart::{MAX_RECOVERED, Restarted};
 
@@ -65,32 +68,6 @@ pub enum Created {
     Known,
 }
 
-/// What came of taking on an attempt.
-#[derive(Debug)]
-pub enum Claim {
-    Taken(Box<Taken>),
-    /// The attempt has been made. The next attempt's order, unless it is known to have been sent.
-    Stale(Option<Box<DeliveryOrder>>),
-    /// Somebody is at it.
-    Held,
-    /// The delivery, or the order's chain, has ended.
-    Ended,
-    /// There is no such delivery, or no longer.
-    Unknown,
-}
-
-/// An attempt that is ours to make.
-#[derive(Debug)]
-pub struct Taken {
-    pub order: DeliveryOrder,
-    pub event_id: EventId,
-    pub event_type: String,
-    /// When the event was made. Unknown of deliveries that were stored before this was kept.
-    pub made_at: Option<Timestamp>,
-    pub body: Vec<u8>,
-    owner: String,
-}
-
 /// What came of noting that an order goes back to the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PuttingBack {
@@ -100,14 +77,6 @@ pub enum PuttingBack {
     Noted,
     /// The order counts no more, or has been further already.
     Past,
-}
-
-/// What came of recording an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
-    Done,
-    /// The lease ran out and somebody else took over: nothing was changed.
-    Lost,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -173,32 +142,6 @@ impl Deliveries {
         self.put(Record { status: DeliveryStatus::Failed, attempts, next_attempt_at: None, ..pending }).await
     }
 
-    /// Takes an attempt on, for as long as [`ATTEMPT_LEASE`].
-    pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<Claim, StoreError> {
-        let owner = new_owner();
-        let written = write("UpdateItem", || {
-            self.update_of_next(order, now, "(attribute_not_exists(lease_until) OR lease_until <= :now)")
-                .update_expression("SET lease_owner = :owner, lease_until = :until")
-                .expression_attribute_values(":owner", s(&owner))
-                .expression_attribute_values(":now", n(now.ms()))
-                .expression_attribute_values(":until", n((now + ATTEMPT_LEASE).ms()))
-                .return_values(ReturnValue::AllNew)
-                .send()
-        });
-        match written.await? {
-            Written::Done(updated) => self.taken(order, read(updated.attributes)?, owner),
-            Written::Refused(None) => Ok(Claim::Unknown),
-            Written::Refused(Some(item)) => {
-                let record: Record = from_item(ENTITY, item)?;
-                if record.lease_owner.as_ref() == Some(&owner) {
-                    self.taken(order, record, owner)
-                } else {
-                    refused(order, &record, now)
-                }
-            }
-        }
-    }
-
     /// Notes that the order has come round before it is due and goes back to the queue.
     pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PuttingBack, StoreError> {
         let owner = new_owner();
@@ -220,46 +163,6 @@ impl Deliveries {
                     () if record.hop == Some(order.hop) => PuttingBack::Noted,
                     () => PuttingBack::Past,
                 })
-            }
-        }
-    }
-
-    /// Adds the attempt's line to the log and sets what follows.
-    pub async fn record(&self, taken: &Taken, line: &Attempt, next: Next) -> Result<Recorded, StoreError> {
-        const LINE: &str = "attempts = list_append(attempts, :line), recorded_by = :owner";
-        const LEASE: &str = "lease_owner, lease_until, hop, hop_owner";
-        let order = &taken.order;
-        let line = self.seal_attempt(&order.endpoint_id, &order.delivery_id, line);
-        let written = write("UpdateItem", || {
-            let update = self
-                .update(&order.endpoint_id, &order.delivery_id)
-                .condition_expression("lease_owner = :owner")
-                .expression_attribute_values(":owner", s(&taken.owner))
-                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]));
-            let ended = |update: UpdateItemFluentBuilder, status: DeliveryStatus| {
-                update
-                    .update_expression(format!("SET {LINE}, #status = :status REMOVE {LEASE}, next_attempt_at"))
-                    .expression_attribute_names("#status", "status")
-                    .expression_attribute_values(":status", s(status.as_str()))
-            };
-            match next {
-                Next::Delivered => ended(update, DeliveryStatus::Delivered),
-                Next::Exhausted | Next::Gone => ended(update, DeliveryStatus::Failed),
-                Next::RetryAt(at) => update
-                    .update_expression(format!(
-                        "SET {LINE}, next_attempt = :next, next_attempt_at = :at REMOVE {LEASE}"
-                    ))
-                    .expression_attribute_values(":next", n(order.attempt + 1))
-                    .expression_attribute_values(":at", s(at.to_string())),
-            }
-            .send()
-        });
-        match written.await? {
-            Written::Done(_) => Ok(Recorded::Done),
-            Written::Refused(None) => Ok(Recorded::Lost),
-            Written::Refused(Some(item)) => {
-                let record: Record = from_item(ENTITY, item)?;
-                Ok(if record.recorded_by.as_ref() == Some(&taken.owner) { Recorded::Done } else { Recorded::Lost })
             }
         }
     }
@@ -327,32 +230,6 @@ impl Deliveries {
             .expression_attribute_values(":attempt", n(order.attempt))
             .expression_attribute_values(":now_s", n(now.unix_s()))
     }
-
-    fn taken(&self, order: &DeliveryOrder, record: Record, owner: String) -> Result<Claim, StoreError> {
-        let context = body_context(&order.endpoint_id, &order.delivery_id);
-        let body = self.vault.unseal(ENTITY, &context, &record.sealed)?;
-        let (event_id, event_type, made_at) = (record.webhook_id, record.event_type, record.made_at);
-        Ok(Claim::Taken(Box::new(Taken { order: order.clone(), event_id, event_type, made_at, body, owner })))
-    }
-}
-
-/// Why an attempt could not be taken on.
-fn refused(order: &DeliveryOrder, record: &Record, now: Timestamp) -> Result<Claim, StoreError> {
-    if record.expires_at <= now.unix_s() {
-        return Ok(Claim::Unknown);
-    }
-    if record.status != DeliveryStatus::Pending || record.chain != order.chain {
-        return Ok(Claim::Ended);
-    }
-    match record.next_attempt.cmp(&order.attempt) {
-        std::cmp::Ordering::Equal => Ok(Claim::Held),
-        std::cmp::Ordering::Greater => {
-            let reached_us = record.hop.is_some() || record.lease_owner.is_some();
-            let due_at = record.next_attempt_at.filter(|_| !reached_us);
-            Ok(Claim::Stale(due_at.map(|at| Box::new(order.for_attempt(record.next_attempt, at)))))
-        }
-        std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of it")),
-    }
 }
 
 impl Record {
@@ -367,10 +244,6 @@ impl Record {
 
 const ENTITY: &str = "delivery";
 const SORT_PREFIX: &str = "DELIVERY#";
-
-fn read(item: Option<Item>) -> Result<Record, StoreError> {
-    from_item(ENTITY, item.ok_or_else(|| StoreError::corrupt(ENTITY, "an update returned no item"))?)
-}
 
 fn new_owner() -> String {
     hex::encode(random_bytes::<8>())

@@ -3,17 +3,19 @@
 //! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
 //!
 //! 1. `list`   Query of the partition, consistent.
-//! 2. `get`    GetItem, consistent, with the secrets.
+//! 2. `get`, `get_all` GetItem or BatchGetItem, consistent, with the secrets.
 //! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
-//! 7. `take_flight`, `land`, `mark_slow` UpdateItem: module `flights`.
+//! 7. `take_flights`, `land`, `mark_slow` UpdateItem, or statements of one request: module `flights`.
 //! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
 
 mod flights;
 mod health;
 mod secret;
+
+use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::endpoint::{
@@ -25,12 +27,13 @@ use domain::id::{CoachId, EndpointId};
 use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use runtime::{BoxError, Environment};
+use futures::future::join_all;
+use runtime::{BoxError, Environment, error_chain};
 use serde::{Deserialize, Serialize};
 
 use crate::audit;
 use crate::db::{
-    Db, Item, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at, s,
+    Db, Item, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at, s, sk_of,
     stand_back, to_item, updating,
 };
 use crate::outbox::serde_bytes_attribute;
@@ -140,11 +143,39 @@ impl Endpoints {
         id: &EndpointId,
         now: Timestamp,
     ) -> Result<Option<SignedEndpoint>, StoreError> {
-        let Some(record) = self.read(coach, id).await? else { return Ok(None) };
+        self.read(coach, id).await?.map(|record| self.signed(record, now)).transpose()
+    }
+
+    /// The same of several endpoints, in their order.
+    pub async fn get_all(
+        &self,
+        endpoints: &[(CoachId, EndpointId)],
+        now: Timestamp,
+    ) -> Vec<Result<Option<SignedEndpoint>, StoreError>> {
+        if endpoints.len() > 1 {
+            let keys = endpoints.iter().map(|(coach, id)| key(coach, id)).collect();
+            match self.db.read(&self.table, keys).await {
+                Ok(items) => {
+                    let mut items: HashMap<String, Item> =
+                        items.into_iter().map(|item| (sk_of(&item).to_owned(), item)).collect();
+                    let read = |(_, id): &(CoachId, EndpointId)| {
+                        let Some(item) = items.remove(&sort_key(id)) else { return Ok(None) };
+                        self.signed(from_item("endpoint", item)?, now).map(Some)
+                    };
+                    return endpoints.iter().map(read).collect();
+                }
+                // One that cannot be read is no reason to leave the others.
+                Err(error) => tracing::warn!(error = error_chain(&error), "endpoints are read one by one"),
+            }
+        }
+        join_all(endpoints.iter().map(|(coach, id)| self.get(coach, id, now))).await
+    }
+
+    fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
-        let secrets = secrets.map(|secret| self.open(id, secret)).collect::<Result<_, _>>()?;
+        let secrets = secrets.map(|secret| self.open(&record.id, secret)).collect::<Result<_, _>>()?;
         let slow_until = record.slow_until.map(Timestamp::from_ms);
-        Ok(Some(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until }))
+        Ok(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until })
     }
 
     /// Registers an endpoint.

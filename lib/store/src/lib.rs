@@ -26,6 +26,7 @@ pub mod pipeline;
 mod programme;
 pub mod record;
 pub mod rules;
+mod statement;
 pub mod sweep;
 pub mod vault;
 mod watch;

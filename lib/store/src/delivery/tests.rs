@@ -3,7 +3,11 @@
 use domain::delivery::AttemptResult;
 use domain::id::CoachId;
 
+use aws_sdk_dynamodb::types::AttributeValue;
+
+use super::claim::refused;
 use super::*;
+use crate::db::to_attribute;
 
 fn order() -> DeliveryOrder {
     let coach = CoachId::parse("coach_1").unwrap();

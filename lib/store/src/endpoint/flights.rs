@@ -3,46 +3,81 @@
 //!
 //! Every batch needs a slot of each endpoint that it delivers to: one that hangs holds up few functions, whatever is queued for it.
 
+use std::collections::VecDeque;
+
 use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use domain::delivery::ATTEMPT_LEASE;
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
+use futures::future::join_all;
 
 use super::{Endpoints, key, partition};
 use crate::db::{Item, StoreError, Written, n, s, write};
+use crate::statement::Statement;
 
 /// A slot that is ours.
 #[derive(Debug)]
 pub struct Flight {
-    slot: String,
+    coach: CoachId,
+    endpoint: EndpointId,
+    slot: usize,
     until: i64,
 }
 
 impl Flight {
     /// Whether it is the slot that is taken before all others.
     pub fn is_first(&self) -> bool {
-        self.slot == "s0"
+        self.slot == 0
     }
 }
 
 impl Endpoints {
-    /// Takes one of `slots` slots; `None` when all are taken.
-    pub async fn take_flight(
+    /// Takes one of `slots` slots of each endpoint; `None` where all are taken.
+    pub async fn take_flights(
+        &self,
+        endpoints: &[(CoachId, EndpointId)],
+        slots: usize,
+        now: Timestamp,
+    ) -> Vec<Result<Option<Flight>, StoreError>> {
+        let until = (now + ATTEMPT_LEASE).ms();
+        let taking = endpoints.iter().map(|(coach, id)| self.taking(coach, id, until, now)).collect();
+        let tried = self.db.try_all(taking).await;
+        let flights = endpoints.iter().zip(tried).map(async |((coach, id), tried)| match tried {
+            Some(Written::Done(_)) => Ok(Some(flight(coach, id, 0, until))),
+            Some(Written::Refused(Some(item))) => {
+                let free = (1..slots).filter(|slot| !is_taken(Some(&item), *slot, now)).collect();
+                self.take_one_of(coach, id, free, now).await
+            }
+            // There has been no batch yet, or it is not known what came of it.
+            Some(Written::Refused(None)) | None => self.take_one_of(coach, id, (0..slots).collect(), now).await,
+        });
+        join_all(flights).await
+    }
+
+    /// Takes the first slot, where the item is there: a statement makes none.
+    fn taking(&self, coach: &CoachId, id: &EndpointId, until: i64, now: Timestamp) -> Statement {
+        Statement::update(
+            (&self.table, partition(coach), sort_key(id)),
+            ("SET s0 = ?", vec![n(until)]),
+            ("(s0 IS MISSING OR s0 <= ?)", vec![n(now.ms())]),
+        )
+    }
+
+    async fn take_one_of(
         &self,
         coach: &CoachId,
         id: &EndpointId,
-        slots: usize,
+        mut free: VecDeque<usize>,
         now: Timestamp,
     ) -> Result<Option<Flight>, StoreError> {
         let until = (now + ATTEMPT_LEASE).ms();
-        let mut free: Vec<String> = (0..slots).rev().map(|slot| format!("s{slot}")).collect();
-        while let Some(slot) = free.pop() {
+        while let Some(slot) = free.pop_front() {
             let written = write("UpdateItem", || {
                 let update = self.db.client().update_item().table_name(&self.table).set_key(Some(flights(coach, id)));
                 update
                     .update_expression("SET #slot = :until")
                     .condition_expression("attribute_not_exists(#slot) OR #slot <= :now")
-                    .expression_attribute_names("#slot", &slot)
+                    .expression_attribute_names("#slot", name(slot))
                     .expression_attribute_values(":until", n(until))
                     .expression_attribute_values(":now", n(now.ms()))
                     .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
@@ -50,27 +85,46 @@ impl Endpoints {
                     .send()
             });
             match written.await? {
-                Written::Done(_) => return Ok(Some(Flight { slot, until })),
+                Written::Done(_) => return Ok(Some(flight(coach, id, slot, until))),
                 // What was taken is seen at once; what has been given back meanwhile, the next time.
-                Written::Refused(item) => free.retain(|slot| !is_taken(item.as_ref(), slot, now)),
+                Written::Refused(item) => free.retain(|slot| !is_taken(item.as_ref(), *slot, now)),
             }
         }
         Ok(None)
     }
 
-    /// Gives a slot back.
-    pub async fn land(&self, coach: &CoachId, id: &EndpointId, flight: &Flight) -> Result<(), StoreError> {
+    /// Gives slots back; what came of each, in their order.
+    pub async fn land(&self, landing: &[Flight]) -> Vec<Result<(), StoreError>> {
+        let statement = |flight: &Flight| {
+            let slot = name(flight.slot);
+            Statement::update(
+                (&self.table, partition(&flight.coach), sort_key(&flight.endpoint)),
+                (&format!("REMOVE {slot}"), Vec::new()),
+                (&format!("{slot} = ?"), vec![n(flight.until)]),
+            )
+        };
+        let tried = self.db.try_all(landing.iter().map(statement).collect()).await;
+        let landed = landing.iter().zip(tried).map(async |(flight, tried)| match tried {
+            // Refused: its time was over, and somebody else has it.
+            Some(_) => Ok(()),
+            None => self.land_alone(flight).await,
+        });
+        join_all(landed).await
+    }
+
+    async fn land_alone(&self, flight: &Flight) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(flights(coach, id)));
+            let key = flights(&flight.coach, &flight.endpoint);
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key));
             update
                 .update_expression("REMOVE #slot")
                 .condition_expression("#slot = :until")
-                .expression_attribute_names("#slot", &flight.slot)
+                .expression_attribute_names("#slot", name(flight.slot))
                 .expression_attribute_values(":until", n(flight.until))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });
-        // Refused: its time was over, and somebody else has it.
+        // Refused: as above.
         written.await?;
         Ok(())
     }
@@ -92,11 +146,24 @@ impl Endpoints {
     }
 }
 
-fn is_taken(item: Option<&Item>, slot: &str, now: Timestamp) -> bool {
-    let until = item.and_then(|item| item.get(slot)).and_then(|until| until.as_n().ok());
+fn flight(coach: &CoachId, endpoint: &EndpointId, slot: usize, until: i64) -> Flight {
+    Flight { coach: coach.clone(), endpoint: endpoint.clone(), slot, until }
+}
+
+fn is_taken(item: Option<&Item>, slot: usize, now: Timestamp) -> bool {
+    let until = item.and_then(|item| item.get(&name(slot))).and_then(|until| until.as_n().ok());
     until.and_then(|until| until.parse::<i64>().ok()).is_some_and(|until| until > now.ms())
 }
 
+/// A slot's attribute.
+fn name(slot: usize) -> String {
+    format!("s{slot}")
+}
+
+fn sort_key(id: &EndpointId) -> String {
+    format!("FLIGHTS#{id}")
+}
+
 pub(super) fn flights(coach: &CoachId, id: &EndpointId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(format!("FLIGHTS#{id}")))])
+    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sort_key(id)))])
 }

@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::inner::InnerAnswer;
@@ -59,6 +59,9 @@ impl Aws {
         let can_conflict = matches!(operation, "TransactWriteItems" | "PutItem" | "UpdateItem" | "DeleteItem");
         if can_conflict && self.faults().take_store_conflict() {
             return Outcome::Refused(conflict(operation, &body));
+        }
+        if operation == "BatchExecuteStatement" && self.faults().take_store_conflict() {
+            return Outcome::Answer(all_conflict(&body));
         }
         let outcome = self.answer_of(target, operation, body).await;
         if self.faults().take_store_lost_answer() {
@@ -137,6 +140,15 @@ fn conflict(operation: &str, body: &[u8]) -> ServiceError {
         .with("CancellationReasons", Value::Array(reasons))
 }
 
+/// What a batch of statements gets when another transaction got ahead of each of them.
+fn all_conflict(body: &[u8]) -> InnerAnswer {
+    let request: Value = serde_json::from_slice(body).unwrap_or_default();
+    let statements = request["Statements"].as_array().map_or(0, Vec::len);
+    let error = json!({ "Error": { "Code": "TransactionConflict", "Message": "Transaction is ongoing for the item" } });
+    let answer = json!({ "Responses": vec![error; statements] });
+    InnerAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body: Bytes::from(answer.to_string()) }
+}
+
 fn writes(operation: &str) -> bool {
     matches!(
         operation,
@@ -176,6 +188,14 @@ mod tests {
     fn a_conflict_names_one_reason_for_each_item() {
         let error = conflict("TransactWriteItems", br#"{"TransactItems": [{}, {}, {}]}"#);
         assert!(error.message().ends_with("[TransactionConflict, None, None]"), "{}", error.message());
+    }
+
+    #[test]
+    fn each_statement_of_a_batch_conflicts_by_itself() {
+        let answer: Value = serde_json::from_slice(&all_conflict(br#"{"Statements": [{}, {}]}"#).body).unwrap();
+        let codes: Vec<&Value> =
+            answer["Responses"].as_array().unwrap().iter().map(|one| &one["Error"]["Code"]).collect();
+        assert_eq!(codes, ["TransactionConflict", "TransactionConflict"]);
     }
 
     #[test]

@@ -1,0 +1,150 @@
+//! Writes of a batch's orders that come at about the same time, made together.
+//!
+//! Receivers answer when they answer, and what one said is written without waiting for a slow one. But most answer within a few
+//! milliseconds of each other: so a write waits that long for company, and not at all once nobody is left who could bring any.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+
+/// How long a write waits for others.
+const COMPANY: Duration = Duration::from_millis(3);
+
+/// What waits to be written, and for whom.
+type Waiting<T, R> = Vec<(T, oneshot::Sender<R>)>;
+
+/// Writes of the kind `T`, of each of which comes an `R`.
+pub(crate) struct Gathering<T, R> {
+    waiting: Mutex<Waiting<T, R>>,
+    /// Places that are not used yet.
+    open: AtomicUsize,
+}
+
+/// Somebody who may have something to write.
+pub(crate) struct Place<'a> {
+    open: &'a AtomicUsize,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<T, R> Gathering<T, R> {
+    pub(crate) fn new() -> Self {
+        Self { waiting: Mutex::new(Vec::new()), open: AtomicUsize::new(0) }
+    }
+
+    /// A place for somebody who may have something to write.
+    pub(crate) fn place(&self) -> Place<'_> {
+        self.open.fetch_add(1, Ordering::Relaxed);
+        Place { open: &self.open }
+    }
+
+    /// Writes `one`, with whatever else waits then. `write` says what came of each, in their order; `None` if it did not.
+    pub(crate) async fn write(&self, place: Place<'_>, one: T, write: impl AsyncFnOnce(Vec<T>) -> Vec<R>) -> Option<R> {
+        let (told, mut answer) = oneshot::channel();
+        self.lock().push((one, told));
+        drop(place);
+        if self.open.load(Ordering::Relaxed) > 0
+            && let Ok(answer) = tokio::time::timeout(COMPANY, &mut answer).await
+        {
+            return answer.ok();
+        }
+        let (all, told): (Vec<T>, Vec<_>) = std::mem::take(&mut *self.lock()).into_iter().unzip();
+        if !all.is_empty() {
+            for (told, came_of_it) in told.into_iter().zip(write(all).await) {
+                // Whoever waited and is gone wants to know nothing.
+                let _ = told.send(came_of_it);
+            }
+        }
+        answer.await.ok()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting<T, R>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::future::{FutureExt, join, join_all};
+
+    /// Doubles numbers, and keeps how many each write had.
+    #[derive(Default)]
+    struct Writer(Mutex<Vec<usize>>);
+
+    impl Writer {
+        async fn write(&self, all: Vec<u8>) -> Vec<u8> {
+            self.0.lock().unwrap().push(all.len());
+            all.into_iter().map(|one| one * 2).collect()
+        }
+
+        fn sizes(&self) -> Vec<usize> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    #[test]
+    fn one_alone_does_not_wait() {
+        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let (place, given_up) = (gathering.place(), gathering.place());
+        drop(given_up);
+        let written = gathering.write(place, 1, async |all| writer.write(all).await);
+        assert_eq!(written.now_or_never(), Some(Some(2)));
+    }
+
+    #[tokio::test]
+    async fn those_who_come_together_are_written_together_and_each_hears_of_its_own() {
+        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let places: Vec<_> = (1..=5).map(|one| (gathering.place(), one)).collect();
+        let written = join_all(places.into_iter().map(|(place, one)| {
+            let write = async |all| writer.write(all).await;
+            gathering.write(place, one, write)
+        }));
+        assert_eq!(written.await, [2, 4, 6, 8, 10].map(Some));
+        assert_eq!(writer.sizes(), [5]);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_one_that_is_slow() {
+        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let write = async |all| writer.write(all).await;
+        let (first, second, slow) = (gathering.place(), gathering.place(), gathering.place());
+        let written = join(gathering.write(first, 1, write), gathering.write(second, 2, write));
+        assert_eq!(written.await, (Some(2), Some(4)));
+        assert_eq!(gathering.write(slow, 3, write).await, Some(6));
+        assert_eq!(writer.sizes(), [2, 1]);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_a_write_that_hangs() {
+        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let (first, second, third) = (gathering.place(), gathering.place(), gathering.place());
+        let (free, hangs) = oneshot::channel();
+        let hanging = gathering.write(first, 1, async |all| {
+            hangs.await.unwrap();
+            writer.write(all).await
+        });
+        let others = async {
+            let write = async |all| writer.write(all).await;
+            tokio::time::sleep(COMPANY * 10).await;
+            let written = join(gathering.write(second, 2, write), gathering.write(third, 3, write)).await;
+            free.send(()).unwrap();
+            written
+        };
+        assert_eq!(join(hanging, others).await, (Some(2), (Some(4), Some(6))));
+        assert_eq!(writer.sizes(), [2, 1]);
+    }
+
+    #[test]
+    fn a_write_that_does_not_tell_leaves_it_unknown() {
+        let gathering = Gathering::<u8, u8>::new();
+        let written = gathering.write(gathering.place(), 1, async |_| Vec::new());
+        assert_eq!(written.now_or_never(), Some(None));
+    }
+}

@@ -1,0 +1,125 @@
+//! Entering attempts in the log: those that end at about the same time by one request, each on its own lease.
+
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::AttributeValue;
+use domain::delivery::{Attempt, DeliveryOrder, DeliveryStatus, Next};
+use futures::future::join_all;
+
+use super::attempt::StoredAttempt;
+use super::{Deliveries, ENTITY, Record, Taken, partition, sort_key};
+use crate::db::{Item, StoreError, Written, from_item, n, s, to_attribute, write};
+use crate::statement::Statement;
+
+/// What came of recording an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recorded {
+    Done,
+    /// The lease ran out and somebody else took over: nothing was changed.
+    Lost,
+}
+
+/// An attempt's line in the log, and what follows it.
+#[derive(Debug)]
+pub struct Entry {
+    order: DeliveryOrder,
+    owner: String,
+    line: StoredAttempt,
+    next: Next,
+}
+
+impl Deliveries {
+    /// What is to be recorded of an attempt.
+    pub fn entry(&self, taken: &Taken, line: &Attempt, next: Next) -> Entry {
+        let (order, owner) = (taken.order.clone(), taken.owner.clone());
+        let line = self.seal_attempt(&order.endpoint_id, &order.delivery_id, line);
+        Entry { order, owner, line, next }
+    }
+
+    /// Adds each attempt's line to its log and sets what follows; what came of each, in their order.
+    pub async fn record(&self, entries: &[Entry]) -> Vec<Result<Recorded, StoreError>> {
+        let tried = self.db.try_all(entries.iter().map(|entry| self.recording(entry)).collect()).await;
+        let recorded = entries.iter().zip(tried).map(async |(entry, tried)| {
+            let written = match tried {
+                Some(Written::Done(_)) => Written::Done(()),
+                Some(Written::Refused(item)) => Written::Refused(item),
+                None => self.record_alone(entry).await?,
+            };
+            recorded(entry, written)
+        });
+        join_all(recorded).await
+    }
+
+    /// The same as [`Self::record_alone`].
+    fn recording(&self, entry: &Entry) -> Statement {
+        const LINE: &str = "SET attempts = list_append(attempts, ?) SET recorded_by = ?";
+        const LEASE: &str = "REMOVE lease_owner REMOVE lease_until REMOVE hop REMOVE hop_owner";
+        let mut set = vec![AttributeValue::L(vec![to_attribute(&entry.line)]), s(&entry.owner)];
+        let changes = match entry.next {
+            Next::RetryAt(at) => {
+                set.extend([n(entry.order.attempt + 1), s(at.to_string())]);
+                format!("{LINE} SET next_attempt = ? SET next_attempt_at = ? {LEASE}")
+            }
+            ended @ (Next::Delivered | Next::Exhausted | Next::Gone) => {
+                set.push(s(status_after(ended).as_str()));
+                format!(r#"{LINE} SET "status" = ? {LEASE} REMOVE next_attempt_at"#)
+            }
+        };
+        Statement::update(
+            (&self.table, partition(&entry.order.endpoint_id), sort_key(&entry.order.delivery_id)),
+            (&changes, set),
+            ("lease_owner = ?", vec![s(&entry.owner)]),
+        )
+    }
+
+    async fn record_alone(&self, entry: &Entry) -> Result<Written<()>, StoreError> {
+        const LINE: &str = "attempts = list_append(attempts, :line), recorded_by = :owner";
+        const LEASE: &str = "lease_owner, lease_until, hop, hop_owner";
+        let order = &entry.order;
+        let written = write("UpdateItem", || {
+            let update = self
+                .update(&order.endpoint_id, &order.delivery_id)
+                .condition_expression("lease_owner = :owner")
+                .expression_attribute_values(":owner", s(&entry.owner))
+                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&entry.line)]));
+            let ended = |update: UpdateItemFluentBuilder, status: DeliveryStatus| {
+                update
+                    .update_expression(format!("SET {LINE}, #status = :status REMOVE {LEASE}, next_attempt_at"))
+                    .expression_attribute_names("#status", "status")
+                    .expression_attribute_values(":status", s(status.as_str()))
+            };
+            match entry.next {
+                Next::RetryAt(at) => update
+                    .update_expression(format!(
+                        "SET {LINE}, next_attempt = :next, next_attempt_at = :at REMOVE {LEASE}"
+                    ))
+                    .expression_attribute_values(":next", n(order.attempt + 1))
+                    .expression_attribute_values(":at", s(at.to_string())),
+                next @ (Next::Delivered | Next::Exhausted | Next::Gone) => ended(update, status_after(next)),
+            }
+            .send()
+        });
+        Ok(match written.await? {
+            Written::Done(_) => Written::Done(()),
+            Written::Refused(item) => Written::Refused(item),
+        })
+    }
+}
+
+/// The status of a delivery after its last attempt, or while it goes on.
+fn status_after(next: Next) -> DeliveryStatus {
+    match next {
+        Next::Delivered => DeliveryStatus::Delivered,
+        Next::Exhausted | Next::Gone => DeliveryStatus::Failed,
+        Next::RetryAt(_) => DeliveryStatus::Pending,
+    }
+}
+
+fn recorded(entry: &Entry, written: Written<()>) -> Result<Recorded, StoreError> {
+    let item: Option<Item> = match written {
+        Written::Done(()) => return Ok(Recorded::Done),
+        Written::Refused(item) => item,
+    };
+    let Some(item) = item else { return Ok(Recorded::Lost) };
+    let record: Record = from_item(ENTITY, item)?;
+    Ok(if record.recorded_by.as_ref() == Some(&entry.owner) { Recorded::Done } else { Recorded::Lost })
+}
