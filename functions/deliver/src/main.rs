@@ -9,7 +9,8 @@ use runtime::{BoxError, Environment};
 async fn main() -> Result<(), BoxError> {
     let env = Environment::from_process()?;
     runtime::log_json(env.config());
-    let app = &App::new(&env).await?;
+    let app: &App = Box::leak(Box::new(App::new(&env).await?));
     let handle = move |event: LambdaEvent<SqsEvent>| async move { Ok::<_, BoxError>(app.handle(event).await) };
-    lambda_runtime::run(service_fn(handle)).await
+    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+    tokio::spawn(lambda_runtime::run(service_fn(handle))).await?
 }

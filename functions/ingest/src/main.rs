@@ -9,7 +9,7 @@ use runtime::{BoxError, Environment, log_json};
 async fn main() -> Result<(), BoxError> {
     let env = Environment::from_process()?;
     log_json(env.config());
-    let app = App::new(&env).await?;
-    let app = &app;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| app.handle(event))).await
+    let app: &App = Box::leak(Box::new(App::new(&env).await?));
+    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+    tokio::spawn(lambda_runtime::run(service_fn(move |event: LambdaEvent<SqsEvent>| app.handle(event)))).await?
 }

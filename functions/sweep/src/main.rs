@@ -8,6 +8,7 @@ use sweep::{App, Event};
 async fn main() -> Result<(), BoxError> {
     let env = Environment::from_process()?;
     runtime::log_json(env.config());
-    let app = &App::new(&env).await?;
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event))).await
+    let app: &App = Box::leak(Box::new(App::new(&env).await?));
+    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+    tokio::spawn(lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event)))).await?
 }

@@ -29,11 +29,12 @@ const UNROUTED: &str = "unrouted";
 /// Serves a router's function until the runtime ends it.
 pub async fn run(env: &Environment, router: Router) -> Result<(), Error> {
     let observer = env.observer();
-    lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
+    let serving = lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
         let (router, observer) = (router.clone(), observer.clone());
         async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
-    }))
-    .await
+    }));
+    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+    tokio::spawn(serving).await?
 }
 
 /// Hands one event, as API Gateway makes it, to a router and gives the answer as API Gateway takes it.
