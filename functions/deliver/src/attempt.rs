@@ -8,12 +8,12 @@ use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt, off
 use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
+use outbound::gather::Place;
 use runtime::{Line, Metric, Unit, random_bytes, write_line};
 use store::delivery::{Entry, Recorded, Taken};
 use webhook::Webhook;
 
 use crate::crowd::Together;
-use crate::gather::Place;
 use crate::{App, DeliverError};
 
 /// Attempts, by what came of them.

@@ -14,13 +14,13 @@ use domain::endpoint::SignedEndpoint;
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
+use outbound::gather::{Gathering, Place};
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
 use store::StoreError;
 use store::delivery::{Claim, Entry, Recorded};
 use store::endpoint::Flight;
 
-use crate::gather::{Gathering, Place};
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
 
@@ -59,6 +59,7 @@ struct Sorted {
 }
 
 /// What the attempts of a batch write together.
+#[derive(Default)]
 pub(crate) struct Together {
     pub(crate) entries: Gathering<Entry, Result<Recorded, StoreError>>,
     landings: Gathering<Flight, Result<(), StoreError>>,
@@ -142,59 +143,75 @@ impl App {
         let keys: Vec<(CoachId, EndpointId)> = crowds.iter().filter_map(named).collect();
         let (endpoints, flights) =
             tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.take_flights(&keys, SLOTS, now));
-        let together = Together { entries: Gathering::new(), landings: Gathering::new() };
-        let (mut cleared, mut waiting, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
+        let together = Together::default();
+        let (mut here, mut taken, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         for ((due, endpoint), flight) in crowds.into_iter().zip(endpoints).zip(flights) {
-            match (endpoint, flight) {
-                (Ok(endpoint), Ok(flight)) => {
-                    let crowd = Crowd { endpoint, due };
-                    match flight {
-                        Some(flight) if flight.is_first() || !crowd.is_slow(now) => cleared.push((crowd, flight)),
-                        flight => waiting.push((crowd, flight)),
-                    }
+            match endpoint {
+                Ok(endpoint) => {
+                    here.push(Crowd { endpoint, due });
+                    taken.push(flight);
                 }
                 // Its slot runs out by itself.
-                (Err(error), _) | (_, Err(error)) => outcomes.extend(failed(due, error)),
+                Err(error) => outcomes.extend(failed(due, error)),
             }
         }
-        let (cleared, waited) = tokio::join!(
-            self.fly_all(cleared, &together),
-            join_all(waiting.into_iter().map(|(crowd, flight)| self.wait(crowd, flight, now, &together))),
-        );
-        outcomes.extend(cleared);
-        outcomes.extend(waited.into_iter().flatten());
+        outcomes.extend(self.take_off(here, taken, &WAITS, &together).await);
         outcomes
     }
 
-    /// Waits for a slot, unless the endpoint is slow; of one that is, no slot but the first counts.
-    async fn wait(&self, crowd: Crowd, flight: Option<Flight>, now: Timestamp, together: &Together) -> Outcomes {
-        let slow = crowd.is_slow(now);
-        if let Some(flight) = flight {
-            let landing = together.landings.place();
-            let outcomes = self.put_off_all(crowd.due, self.now() + put_off(slow)).await;
-            self.land(flight, landing, together).await;
-            return outcomes;
-        }
-        let flight = match crowd.due.first() {
-            Some(first) if !slow => self.wait_for_flight(whose(&first.order)).await,
-            _ => Ok(None),
-        };
-        match flight {
-            Ok(Some(flight)) => self.fly_all(vec![(crowd, flight)], together).await,
-            Ok(None) => self.put_off_all(crowd.due, self.now() + put_off(slow)).await,
-            Err(error) => failed(crowd.due, error),
-        }
-    }
-
-    async fn wait_for_flight(&self, whose: (CoachId, EndpointId)) -> Result<Option<Flight>, StoreError> {
-        for wait in WAITS {
-            tokio::time::sleep(wait).await;
-            let taken = self.endpoints.take_flights(std::slice::from_ref(&whose), SLOTS, self.now()).await;
-            if let Some(flight) = taken.into_iter().next().transpose()?.flatten() {
-                return Ok(Some(flight));
+    /// Delivers to those who have a slot; the others wait for theirs. An endpoint that is slow is not waited for, and no slot of it but the
+    /// first counts.
+    async fn take_off(
+        &self,
+        crowds: Vec<Crowd>,
+        flights: Vec<Result<Option<Flight>, StoreError>>,
+        waits: &[Duration],
+        together: &Together,
+    ) -> Outcomes {
+        let now = self.now();
+        let (mut cleared, mut waiting, mut held, mut outcomes) = (Vec::new(), Vec::new(), Vec::new(), Outcomes::new());
+        for (crowd, flight) in crowds.into_iter().zip(flights) {
+            match (flight, crowd.is_slow(now)) {
+                (Ok(Some(flight)), slow) if flight.is_first() || !slow => cleared.push((crowd, flight)),
+                (Ok(flight), true) => held.push((crowd, flight)),
+                (Ok(_), false) => waiting.push(crowd),
+                (Err(error), _) => outcomes.extend(failed(crowd.due, error)),
             }
         }
-        Ok(None)
+        let (flown, waited, put_off) = tokio::join!(
+            self.fly_all(cleared, together),
+            self.wait_all(waiting, waits, together),
+            join_all(held.into_iter().map(|(crowd, flight)| self.hold(crowd, flight, together))),
+        );
+        outcomes.extend(flown);
+        outcomes.extend(waited);
+        outcomes.extend(put_off.into_iter().flatten());
+        outcomes
+    }
+
+    async fn wait_all(&self, crowds: Vec<Crowd>, waits: &[Duration], together: &Together) -> Outcomes {
+        if crowds.is_empty() {
+            return Outcomes::new();
+        }
+        let Some((wait, later)) = waits.split_first() else {
+            let now = self.now();
+            let put_off = crowds.into_iter().map(|crowd| self.put_off_all(crowd.due, now + put_off(false)));
+            return join_all(put_off).await.into_iter().flatten().collect();
+        };
+        tokio::time::sleep(*wait).await;
+        let keys: Vec<_> = crowds.iter().filter_map(|crowd| crowd.due.first()).map(|due| whose(&due.order)).collect();
+        let flights = self.endpoints.take_flights(&keys, SLOTS, self.now()).await;
+        Box::pin(self.take_off(crowds, flights, later, together)).await
+    }
+
+    /// Puts off what is for an endpoint that is slow, and gives back a slot that does not count.
+    async fn hold(&self, crowd: Crowd, flight: Option<Flight>, together: &Together) -> Outcomes {
+        let landing = together.landings.place();
+        let outcomes = self.put_off_all(crowd.due, self.now() + put_off(true)).await;
+        if let Some(flight) = flight {
+            self.land(flight, landing, together).await;
+        }
+        outcomes
     }
 
     /// Takes the attempts of these crowds on and makes them.

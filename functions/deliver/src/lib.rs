@@ -8,7 +8,6 @@
 
 mod attempt;
 mod crowd;
-mod gather;
 mod order;
 mod resume;
 

@@ -3,11 +3,11 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use domain::endpoint::SignedEndpoint;
 use domain::time::Timestamp;
+use outbound::gather::Place;
 use outbound::queue::DeliveryOrder;
 use store::delivery::{Claim, PuttingBack};
 
 use crate::crowd::Together;
-use crate::gather::Place;
 use crate::{App, DeliverError};
 
 impl App {

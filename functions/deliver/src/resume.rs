@@ -9,7 +9,7 @@ impl App {
     pub(crate) async fn resume(&self, asked: &Resumption) -> Result<(), DeliverError> {
         let now = self.now();
         let (orders, next) = self.deliveries.waiting(asked, now).await?;
-        self.retries.send_all(&orders, now).await?;
+        self.retries.send_all(&orders, now).await.into_iter().collect::<Result<(), _>>()?;
         if let Some(next) = &next {
             self.retries.send_resumption(next).await?;
         }

@@ -13,6 +13,8 @@ use domain::time::Timestamp;
 use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use outbound::bus::BusError;
+use outbound::gather::{Gathering, Place};
+use outbound::queue::QueueError;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 use store::StoreError;
 use store::delivery::{Created, NewDelivery};
@@ -27,6 +29,9 @@ const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Millise
 /// The log's line for an event that an endpoint missed.
 const MISSED: &str = "not sent: endpoint disabled";
 
+/// Orders of the batch's entries: they go to the queue together.
+type Orders = Gathering<Vec<DeliveryOrder>, Result<(), QueueError>>;
+
 /// The endpoints of the workspaces that a batch has events of: read once for all of them.
 type EndpointsByCoach = HashMap<CoachId, Result<Vec<Endpoint>, Arc<StoreError>>>;
 
@@ -36,11 +41,12 @@ impl App {
         let facts: Vec<_> = entries.iter().filter_map(|entry| fact_of(&entry.content)).collect();
         let (endpoints, put) = tokio::join!(self.endpoints_of(entries), self.bus.put(&facts));
         let mut put = put.into_iter();
+        let orders = Orders::default();
         let work: Vec<_> = entries
             .iter()
             .map(|entry| {
                 let put = fact_of(&entry.content).and_then(|_| put.next());
-                self.carry_one(entry, put, &endpoints)
+                self.carry_one(entry, put, &endpoints, (orders.place(), &orders))
             })
             .collect();
         stream::iter(work).buffered(CONCURRENT_ENTRIES).collect().await
@@ -51,6 +57,7 @@ impl App {
         entry: &Entry,
         put: Option<Result<(), BusError>>,
         endpoints: &EndpointsByCoach,
+        (place, orders): (Place<'_>, &Orders),
     ) -> Result<(), BoxError> {
         let content = &entry.content;
         let (id, coach) = (content.id(), content.coach_id());
@@ -58,10 +65,16 @@ impl App {
         note_each("coach_ids", coach.as_str());
         let sent = async {
             match content {
-                Content::Event(event) => self.deliver(event, entry.send_after, endpoints).await?,
-                Content::Fact(_) => put.ok_or("the bus was not asked")??,
-                Content::Order(order) => self.queue.send(order, self.now()).await?,
-                Content::Notice(notice) => self.mail(notice).await?,
+                Content::Event(event) => self.deliver(event, entry.send_after, endpoints, (place, orders)).await?,
+                Content::Fact(_) => {
+                    drop(place);
+                    put.ok_or("the bus was not asked")??;
+                }
+                Content::Order(order) => self.order(vec![*order.clone()], place, orders).await?,
+                Content::Notice(notice) => {
+                    drop(place);
+                    self.mail(notice).await?;
+                }
             }
             add(OUTBOX_LATENCY_MS, (self.now().ms() - entry.send_after.ms()).max(0) as f64);
             self.outbox.delete(content).await.map_err(BoxError::from)
@@ -89,24 +102,50 @@ impl App {
 
     /// Makes a delivery for each endpoint that wants the event, and notes it for each that misses it. An automation's steps may name
     /// endpoints of other coaches, which are not among these.
-    async fn deliver(&self, event: &Event, made_at: Timestamp, endpoints: &EndpointsByCoach) -> Result<(), BoxError> {
+    async fn deliver(
+        &self,
+        event: &Event,
+        made_at: Timestamp,
+        endpoints: &EndpointsByCoach,
+        (place, orders): (Place<'_>, &Orders),
+    ) -> Result<(), BoxError> {
         let endpoints = match endpoints.get(&event.coach_id) {
             Some(Ok(endpoints)) => endpoints,
             Some(Err(error)) => return Err(Arc::clone(error).into()),
             None => return Err("the event's endpoints were not read".into()),
         };
         let times = (made_at, self.now());
-        let mut orders: Vec<DeliveryOrder> = Vec::new();
+        let mut made_orders: Vec<DeliveryOrder> = Vec::new();
         let mut outcome = Ok(());
         for made in join_all(endpoints.iter().map(|endpoint| self.delivery_to(endpoint, event, times))).await {
             match made {
-                Ok(order) => orders.extend(order),
+                Ok(order) => made_orders.extend(order),
                 Err(error) => outcome = Err(error.into()),
             }
         }
         // What is stored is ordered, also where another endpoint's is not: the event comes again for that one.
-        self.queue.send_all(&orders, self.now()).await?;
+        if !made_orders.is_empty() {
+            self.order(made_orders, place, orders).await?;
+        }
         outcome
+    }
+
+    /// Sends an entry's orders, with whatever other entries have to send by then; an entry hears of its own.
+    async fn order(&self, made: Vec<DeliveryOrder>, place: Place<'_>, orders: &Orders) -> Result<(), BoxError> {
+        let send = async |all: Vec<Vec<DeliveryOrder>>| {
+            let counts: Vec<usize> = all.iter().map(Vec::len).collect();
+            let mut sent = self.queue.send_all(&all.concat(), self.now()).await.into_iter();
+            let of_one = |count| {
+                let sent: Vec<_> = sent.by_ref().take(count).collect();
+                sent.into_iter().collect()
+            };
+            counts.into_iter().map(of_one).collect()
+        };
+        orders
+            .write(place, made, send)
+            .await
+            .ok_or("it is not known whether the orders were sent")?
+            .map_err(BoxError::from)
     }
 
     /// Stores the delivery to an endpoint, if it is to have the event; its first order, unless that is known to have been sent.

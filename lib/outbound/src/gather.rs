@@ -1,6 +1,6 @@
-//! Writes of a batch's orders that come at about the same time, made together.
+//! Writes, or messages, of an event's parts that come at about the same time, made together.
 //!
-//! Receivers answer when they answer, and what one said is written without waiting for a slow one. But most answer within a few
+//! The parts of a batch get on at their own pace, and none of them is to wait for a slow one. But most come to the same point within a few
 //! milliseconds of each other: so a write waits that long for company, and not at all once nobody is left who could bring any.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,14 +16,16 @@ const COMPANY: Duration = Duration::from_millis(3);
 type Waiting<T, R> = Vec<(T, oneshot::Sender<R>)>;
 
 /// Writes of the kind `T`, of each of which comes an `R`.
-pub(crate) struct Gathering<T, R> {
+#[derive(Debug)]
+pub struct Gathering<T, R> {
     waiting: Mutex<Waiting<T, R>>,
     /// Places that are not used yet.
     open: AtomicUsize,
 }
 
 /// Somebody who may have something to write.
-pub(crate) struct Place<'a> {
+#[derive(Debug)]
+pub struct Place<'a> {
     open: &'a AtomicUsize,
 }
 
@@ -33,19 +35,21 @@ impl Drop for Place<'_> {
     }
 }
 
-impl<T, R> Gathering<T, R> {
-    pub(crate) fn new() -> Self {
+impl<T, R> Default for Gathering<T, R> {
+    fn default() -> Self {
         Self { waiting: Mutex::new(Vec::new()), open: AtomicUsize::new(0) }
     }
+}
 
+impl<T, R> Gathering<T, R> {
     /// A place for somebody who may have something to write.
-    pub(crate) fn place(&self) -> Place<'_> {
+    pub fn place(&self) -> Place<'_> {
         self.open.fetch_add(1, Ordering::Relaxed);
         Place { open: &self.open }
     }
 
     /// Writes `one`, with whatever else waits then. `write` says what came of each, in their order; `None` if it did not.
-    pub(crate) async fn write(&self, place: Place<'_>, one: T, write: impl AsyncFnOnce(Vec<T>) -> Vec<R>) -> Option<R> {
+    pub async fn write(&self, place: Place<'_>, one: T, write: impl AsyncFnOnce(Vec<T>) -> Vec<R>) -> Option<R> {
         let (told, mut answer) = oneshot::channel();
         self.lock().push((one, told));
         drop(place);
@@ -91,7 +95,7 @@ mod tests {
 
     #[test]
     fn one_alone_does_not_wait() {
-        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let (gathering, writer) = (Gathering::default(), Writer::default());
         let (place, given_up) = (gathering.place(), gathering.place());
         drop(given_up);
         let written = gathering.write(place, 1, async |all| writer.write(all).await);
@@ -100,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_come_together_are_written_together_and_each_hears_of_its_own() {
-        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let (gathering, writer) = (Gathering::default(), Writer::default());
         let places: Vec<_> = (1..=5).map(|one| (gathering.place(), one)).collect();
         let written = join_all(places.into_iter().map(|(place, one)| {
             let write = async |all| writer.write(all).await;
@@ -112,7 +116,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_one_that_is_slow() {
-        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let (gathering, writer) = (Gathering::default(), Writer::default());
         let write = async |all| writer.write(all).await;
         let (first, second, slow) = (gathering.place(), gathering.place(), gathering.place());
         let written = join(gathering.write(first, 1, write), gathering.write(second, 2, write));
@@ -123,7 +127,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_a_write_that_hangs() {
-        let (gathering, writer) = (Gathering::new(), Writer::default());
+        let (gathering, writer) = (Gathering::default(), Writer::default());
         let (first, second, third) = (gathering.place(), gathering.place(), gathering.place());
         let (free, hangs) = oneshot::channel();
         let hanging = gathering.write(first, 1, async |all| {
@@ -143,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_write_that_does_not_tell_leaves_it_unknown() {
-        let gathering = Gathering::<u8, u8>::new();
+        let gathering = Gathering::<u8, u8>::default();
         let written = gathering.write(gathering.place(), 1, async |_| Vec::new());
         assert_eq!(written.now_or_never(), Some(None));
     }

@@ -1,12 +1,14 @@
 //! The queues that carry orders to deliver. A queue holds a message back for 15 minutes at most, so an order that is due later is sent
 //! with the longest delay and put back when it comes round.
 
+use std::sync::Arc;
+
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
@@ -18,13 +20,13 @@ const MAX_BATCH: usize = 10;
 const CONCURRENT_BATCHES: usize = 8;
 
 /// A message was not taken. It may have been all the same.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error)]
 #[error("the queue did not take an order")]
-pub struct QueueError(#[source] Box<dyn std::error::Error + Send + Sync>);
+pub struct QueueError(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 impl QueueError {
     pub(crate) fn of(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self(Box::new(error))
+        Self(Arc::new(error))
     }
 }
 
@@ -60,19 +62,19 @@ impl DeliveryQueue {
         self.put(text(order), order.endpoint_id.as_str(), delay_s(order, now)).await
     }
 
-    /// Sends orders, ten to a request. On an error any of them may have been sent all the same.
-    pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Result<(), QueueError> {
+    /// Sends orders, ten to a request; what came of each, in their order.
+    pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
         match orders {
             // Without the ids and the list of a batch.
-            [order] => self.send(order, now).await,
+            [order] => vec![self.send(order, now).await],
             orders => {
                 let batches: Vec<_> = orders.chunks(MAX_BATCH).map(|batch| self.send_batch(batch, now)).collect();
-                stream::iter(batches).buffer_unordered(CONCURRENT_BATCHES).try_collect().await
+                stream::iter(batches).buffered(CONCURRENT_BATCHES).collect::<Vec<_>>().await.concat()
             }
         }
     }
 
-    async fn send_batch(&self, orders: &[DeliveryOrder], now: Timestamp) -> Result<(), QueueError> {
+    async fn send_batch(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
         let entry = |(index, order): (usize, &DeliveryOrder)| {
             let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(text(order));
             let entry = entry.message_group_id(order.endpoint_id.as_str()).delay_seconds(delay_s(order, now));
@@ -80,7 +82,10 @@ impl DeliveryQueue {
         };
         let entries = orders.iter().enumerate().map(entry).collect();
         let sending = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
-        all_taken(&sending.send().await.map_err(QueueError::of)?)
+        match sending.send().await {
+            Ok(answer) => (0..orders.len()).map(|index| taken(&answer, index)).collect(),
+            Err(error) => vec![Err(QueueError::of(error)); orders.len()],
+        }
     }
 
     /// Sends what asks for an endpoint's orders anew, to arrive at once.
@@ -96,11 +101,16 @@ impl DeliveryQueue {
 }
 
 /// The answer to a batch is 200 also where the queue has not taken all of its messages.
-fn all_taken(answer: &SendMessageBatchOutput) -> Result<(), QueueError> {
-    match answer.failed.first() {
-        Some(failed) => Err(QueueError(format!("{}: {}", failed.code, failed.message().unwrap_or_default()).into())),
-        None => Ok(()),
+fn taken(answer: &SendMessageBatchOutput, index: usize) -> Result<(), QueueError> {
+    let id = index.to_string();
+    if answer.successful.iter().any(|taken| taken.id == id) {
+        return Ok(());
     }
+    let failed = answer.failed.iter().find(|failed| failed.id == id);
+    let reason = failed.map(|failed| format!("{}: {}", failed.code, failed.message().unwrap_or_default()));
+    let reason: Box<dyn std::error::Error + Send + Sync> =
+        reason.unwrap_or_else(|| "it says nothing of it".to_owned()).into();
+    Err(QueueError(reason.into()))
 }
 
 fn text(order: &DeliveryOrder) -> String {
@@ -143,15 +153,16 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_counts_as_sent_when_the_queue_has_taken_all_of_it() {
-        let taken = SendMessageBatchResultEntry::builder().id("0").message_id("m").md5_of_message_body("d").build();
-        let refused = BatchResultErrorEntry::builder().id("1").code("InternalError").sender_fault(false).build();
-        let answer = SendMessageBatchOutput::builder().successful(taken.unwrap());
-        let all = answer.clone().set_failed(Some(Vec::new())).build().unwrap();
-        let some = answer.failed(refused.unwrap()).build().unwrap();
-        assert!(all_taken(&all).is_ok());
-        let error = runtime::error_chain(&all_taken(&some).unwrap_err());
-        assert_eq!(error, "the queue did not take an order: InternalError: ");
+    fn of_a_batch_what_the_queue_says_that_it_took_is_sent() {
+        let sent = SendMessageBatchResultEntry::builder().id("1").message_id("m").md5_of_message_body("d").build();
+        let refused = BatchResultErrorEntry::builder().id("0").code("InternalError").sender_fault(false).build();
+        let answer =
+            SendMessageBatchOutput::builder().successful(sent.unwrap()).failed(refused.unwrap()).build().unwrap();
+        assert!(taken(&answer, 1).is_ok());
+        for (index, reason) in [(0, "InternalError: "), (2, "it says nothing of it")] {
+            let error = runtime::error_chain(&taken(&answer, index).unwrap_err());
+            assert_eq!(error, format!("the queue did not take an order: {reason}"));
+        }
     }
 
     #[test]

@@ -31,6 +31,23 @@ impl Flight {
     }
 }
 
+/// A slot that is being taken.
+struct Taking<'a> {
+    whose: &'a (CoachId, EndpointId),
+    /// Slots that are not known to be taken.
+    free: VecDeque<usize>,
+    flight: Option<Flight>,
+    /// It is done by itself.
+    alone: bool,
+}
+
+impl Taking<'_> {
+    /// The slot to be tried next.
+    fn next(&self) -> Option<usize> {
+        if self.flight.is_some() || self.alone { None } else { self.free.front().copied() }
+    }
+}
+
 impl Endpoints {
     /// Takes one of `slots` slots of each endpoint; `None` where all are taken.
     pub async fn take_flights(
@@ -40,36 +57,47 @@ impl Endpoints {
         now: Timestamp,
     ) -> Vec<Result<Option<Flight>, StoreError>> {
         let until = (now + ATTEMPT_LEASE).ms();
-        let taking = endpoints.iter().map(|(coach, id)| self.taking(coach, id, until, now)).collect();
-        let tried = self.db.try_all(taking).await;
-        let flights = endpoints.iter().zip(tried).map(async |((coach, id), tried)| match tried {
-            Some(Written::Done(_)) => Ok(Some(flight(coach, id, 0, until))),
-            Some(Written::Refused(Some(item))) => {
-                let free = (1..slots).filter(|slot| !is_taken(Some(&item), *slot, now)).collect();
-                self.take_one_of(coach, id, free, now).await
+        let mut takings: Vec<Taking<'_>> = endpoints
+            .iter()
+            .map(|whose| Taking { whose, free: (0..slots).collect(), flight: None, alone: false })
+            .collect();
+        for _ in 0..slots {
+            let mut open: Vec<(&mut Taking<'_>, usize)> =
+                takings.iter_mut().filter_map(|taking| taking.next().map(|slot| (taking, slot))).collect();
+            let statements = open.iter().map(|(taking, slot)| self.taking(taking.whose, *slot, until, now)).collect();
+            for ((taking, slot), tried) in open.iter_mut().zip(self.db.try_all(statements).await) {
+                match tried {
+                    Some(Written::Done(_)) => taking.flight = Some(flight(taking.whose, *slot, until)),
+                    Some(Written::Refused(Some(item))) => taking.free.retain(|slot| !is_taken(Some(&item), *slot, now)),
+                    // There has been no batch yet, or it is not known what came of it.
+                    Some(Written::Refused(None)) | None => taking.alone = true,
+                }
             }
-            // There has been no batch yet, or it is not known what came of it.
-            Some(Written::Refused(None)) | None => self.take_one_of(coach, id, (0..slots).collect(), now).await,
+        }
+        let flights = takings.into_iter().map(async |Taking { whose, free, flight, alone }| match flight {
+            None if alone => self.take_one_of(whose, free, now).await,
+            flight => Ok(flight),
         });
         join_all(flights).await
     }
 
-    /// Takes the first slot, where the item is there: a statement makes none.
-    fn taking(&self, coach: &CoachId, id: &EndpointId, until: i64, now: Timestamp) -> Statement {
+    /// Takes a slot, where the item is there: a statement makes none.
+    fn taking(&self, (coach, id): &(CoachId, EndpointId), slot: usize, until: i64, now: Timestamp) -> Statement {
+        let slot = name(slot);
         Statement::update(
             (&self.table, partition(coach), sort_key(id)),
-            ("SET s0 = ?", vec![n(until)]),
-            ("(s0 IS MISSING OR s0 <= ?)", vec![n(now.ms())]),
+            (&format!("SET {slot} = ?"), vec![n(until)]),
+            (&format!("({slot} IS MISSING OR {slot} <= ?)"), vec![n(now.ms())]),
         )
     }
 
     async fn take_one_of(
         &self,
-        coach: &CoachId,
-        id: &EndpointId,
+        whose: &(CoachId, EndpointId),
         mut free: VecDeque<usize>,
         now: Timestamp,
     ) -> Result<Option<Flight>, StoreError> {
+        let (coach, id) = whose;
         let until = (now + ATTEMPT_LEASE).ms();
         while let Some(slot) = free.pop_front() {
             let written = write("UpdateItem", || {
@@ -85,7 +113,7 @@ impl Endpoints {
                     .send()
             });
             match written.await? {
-                Written::Done(_) => return Ok(Some(flight(coach, id, slot, until))),
+                Written::Done(_) => return Ok(Some(flight(whose, slot, until))),
                 // What was taken is seen at once; what has been given back meanwhile, the next time.
                 Written::Refused(item) => free.retain(|slot| !is_taken(item.as_ref(), *slot, now)),
             }
@@ -146,7 +174,7 @@ impl Endpoints {
     }
 }
 
-fn flight(coach: &CoachId, endpoint: &EndpointId, slot: usize, until: i64) -> Flight {
+fn flight((coach, endpoint): &(CoachId, EndpointId), slot: usize, until: i64) -> Flight {
     Flight { coach: coach.clone(), endpoint: endpoint.clone(), slot, until }
 }
 
