@@ -1,7 +1,7 @@
 //! Orders that come to the deliverer together: asked for together, and each on its own terms.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -79,9 +79,10 @@ async fn orders_for_ten_endpoints_cost_few_requests() {
     }
     let asked = place.asked().await;
     let count = |operation: &str| asked[..asked.len() - before].iter().filter(|(asked, _)| asked == operation).count();
-    // Newest first. Receivers that took their time have a line in the log of their own.
-    assert_eq!(count("GetItem"), 0, "{asked:?}");
-    assert!(count("BatchGetItem") + count("BatchExecuteStatement") + count("UpdateItem") <= 20, "{asked:?}");
+    // Newest first. Ten orders alone would take ten reads and forty updates. What receivers answer far apart, on a busy machine all of it, is
+    // written apart.
+    assert_eq!((count("GetItem"), count("BatchGetItem")), (0, 1), "{asked:?}");
+    assert!(count("BatchExecuteStatement") >= 2 && count("UpdateItem") <= 20, "{asked:?}");
 }
 
 #[tokio::test]
@@ -119,6 +120,26 @@ async fn one_that_fails_or_dawdles_does_not_touch_the_others() {
     let statuses: BTreeSet<String> =
         latest(&ada, &endpoints).await.iter().map(|delivery| delivery["status"].to_string()).collect();
     assert_eq!(statuses, BTreeSet::from(["\"delivered\"".to_owned(), "\"failed\"".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_call_that_stalls_for_one_endpoint_does_not_hold_up_the_others() {
+    let place = FanOut::new(3).await;
+    let (ada, _) = place.coach().await;
+    // One that has no slots yet: its first is made by a call of its own, the third one, or the fourth.
+    ada.endpoint(&format!("{}/new", place.receiver.url()), "identifiers").await;
+    place.world.faults(json!({ "function": "deliver", "spared_calls": 2, "stalled_calls": 1 })).await;
+    place.world.facts([Fact::client("ada", "second")]).await;
+    place.world.until_stalled().await;
+    let began = Instant::now();
+    while place.receiver.hooks().len() == 3 {
+        assert!(began.elapsed() < Duration::from_secs(20), "nobody hears of it while one call stalls");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    place.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
+    place.world.settle().await;
+    assert_eq!(place.heard().len(), 3 + 4);
+    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
 }
 
 #[tokio::test]

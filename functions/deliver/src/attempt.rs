@@ -30,11 +30,11 @@ const SLOW_FOR: TimeDelta = TimeDelta::seconds(60);
 
 impl App {
     /// Makes the attempt, or ends the delivery where its endpoint takes none any more.
-    pub(crate) async fn attempt(
-        &self,
+    pub(crate) async fn attempt<'a>(
+        &'a self,
         taken: &Taken,
         endpoint: Option<SignedEndpoint>,
-        writing: (Place<'_>, &Together),
+        writing: (Place<'_>, &Together<'a>),
     ) -> Result<(), DeliverError> {
         match sendable(endpoint) {
             Ok(endpoint) => {
@@ -138,17 +138,17 @@ impl App {
     }
 
     /// Records first: an order that was sent and an attempt that was forgotten would be two chains.
-    async fn record(
-        &self,
+    async fn record<'a>(
+        &'a self,
         taken: &Taken,
         line: &Attempt,
         next: Next,
-        (place, together): (Place<'_>, &Together),
+        (place, together): (Place<'_>, &Together<'a>),
     ) -> Result<(), DeliverError> {
         let order = &taken.order;
-        let record = async |entries: Vec<Entry>| self.deliveries.record(&entries).await;
+        let record = async |entries: Vec<Entry>| self.deliveries.record(entries).await;
         let recorded = together.entries.write(place, self.deliveries.entry(taken, line, next), record).await;
-        match (recorded.ok_or(DeliverError::Unrecorded)??, next) {
+        match (recorded.ok_or(DeliverError::Unrecorded)?.get().await?, next) {
             (Recorded::Lost, _) => {
                 tracing::warn!(
                     coach_id = %order.coach_id,

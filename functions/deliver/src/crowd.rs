@@ -17,9 +17,9 @@ use futures::future::join_all;
 use outbound::gather::{Gathering, Place};
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
-use store::StoreError;
 use store::delivery::{Claim, Entry, Recorded};
 use store::endpoint::Flight;
+use store::{Answer, StoreError};
 
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
@@ -60,9 +60,9 @@ struct Sorted {
 
 /// What the attempts of a batch write together.
 #[derive(Default)]
-pub(crate) struct Together {
-    pub(crate) entries: Gathering<Entry, Result<Recorded, StoreError>>,
-    landings: Gathering<Flight, Result<(), StoreError>>,
+pub(crate) struct Together<'a> {
+    pub(crate) entries: Gathering<Entry, Answer<'a, Recorded>>,
+    landings: Gathering<Flight, Answer<'a, ()>>,
 }
 
 /// Due orders for one endpoint that have a slot, and what became of each attempt.
@@ -70,7 +70,7 @@ struct Cleared<'a> {
     flight: Flight,
     landing: Place<'a>,
     endpoint: Option<SignedEndpoint>,
-    claimed: Vec<(Ordered, Result<Claim, StoreError>, Place<'a>)>,
+    claimed: Vec<(Ordered, Answer<'a, Claim>, Place<'a>)>,
 }
 
 /// Due orders for one endpoint.
@@ -161,16 +161,24 @@ impl App {
 
     /// Delivers to those who have a slot; the others wait for theirs. An endpoint that is slow is not waited for, and no slot of it but the
     /// first counts.
-    async fn take_off(
-        &self,
+    async fn take_off<'a>(
+        &'a self,
         crowds: Vec<Crowd>,
-        flights: Vec<Result<Option<Flight>, StoreError>>,
+        flights: Vec<Answer<'a, Option<Flight>>>,
         waits: &[Duration],
-        together: &Together,
+        together: &Together<'a>,
     ) -> Outcomes {
         let now = self.now();
-        let (mut cleared, mut waiting, mut held, mut outcomes) = (Vec::new(), Vec::new(), Vec::new(), Outcomes::new());
+        let (mut cleared, mut waiting, mut held, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut outcomes = Outcomes::new();
         for (crowd, flight) in crowds.into_iter().zip(flights) {
+            let flight = match flight {
+                Answer::Here(flight) => flight,
+                Answer::Awaited(flight) => {
+                    alone.push((crowd, flight));
+                    continue;
+                }
+            };
             match (flight, crowd.is_slow(now)) {
                 (Ok(Some(flight)), slow) if flight.is_first() || !slow => cleared.push((crowd, flight)),
                 (Ok(flight), true) => held.push((crowd, flight)),
@@ -178,18 +186,24 @@ impl App {
                 (Err(error), _) => outcomes.extend(failed(crowd.due, error)),
             }
         }
-        let (flown, waited, put_off) = tokio::join!(
+        let alone = alone.into_iter().map(async |(crowd, flight)| {
+            let flight = vec![Answer::Here(flight.await)];
+            Box::pin(self.take_off(vec![crowd], flight, waits, together)).await
+        });
+        let (alone, flown, waited, put_off) = tokio::join!(
+            join_all(alone),
             self.fly_all(cleared, together),
             self.wait_all(waiting, waits, together),
             join_all(held.into_iter().map(|(crowd, flight)| self.hold(crowd, flight, together))),
         );
+        outcomes.extend(alone.into_iter().flatten());
         outcomes.extend(flown);
         outcomes.extend(waited);
         outcomes.extend(put_off.into_iter().flatten());
         outcomes
     }
 
-    async fn wait_all(&self, crowds: Vec<Crowd>, waits: &[Duration], together: &Together) -> Outcomes {
+    async fn wait_all<'a>(&'a self, crowds: Vec<Crowd>, waits: &[Duration], together: &Together<'a>) -> Outcomes {
         if crowds.is_empty() {
             return Outcomes::new();
         }
@@ -205,7 +219,7 @@ impl App {
     }
 
     /// Puts off what is for an endpoint that is slow, and gives back a slot that does not count.
-    async fn hold(&self, crowd: Crowd, flight: Option<Flight>, together: &Together) -> Outcomes {
+    async fn hold<'a>(&'a self, crowd: Crowd, flight: Option<Flight>, together: &Together<'a>) -> Outcomes {
         let landing = together.landings.place();
         let outcomes = self.put_off_all(crowd.due, self.now() + put_off(true)).await;
         if let Some(flight) = flight {
@@ -215,10 +229,10 @@ impl App {
     }
 
     /// Takes the attempts of these crowds on and makes them.
-    async fn fly_all(&self, crowds: Vec<(Crowd, Flight)>, together: &Together) -> Outcomes {
-        let orders: Vec<&DeliveryOrder> =
-            crowds.iter().flat_map(|(crowd, _)| &crowd.due).map(|ordered| &ordered.order).collect();
-        let mut claims = self.deliveries.claim(&orders, self.now()).await.into_iter();
+    async fn fly_all<'a>(&'a self, crowds: Vec<(Crowd, Flight)>, together: &Together<'a>) -> Outcomes {
+        let due = crowds.iter().flat_map(|(crowd, _)| &crowd.due);
+        let orders: Vec<DeliveryOrder> = due.map(|ordered| ordered.order.clone()).collect();
+        let mut claims = self.deliveries.claim(orders, self.now()).await.into_iter();
         let cleared: Vec<Cleared<'_>> = crowds
             .into_iter()
             .map(|(Crowd { endpoint, due }, flight)| {
@@ -235,12 +249,12 @@ impl App {
         flown.into_iter().flatten().collect()
     }
 
-    async fn fly(&self, cleared: Cleared<'_>, together: &Together) -> Outcomes {
+    async fn fly<'a>(&'a self, cleared: Cleared<'_>, together: &Together<'a>) -> Outcomes {
         let Cleared { flight, landing, endpoint, claimed } = cleared;
         let attempts = claimed.into_iter().map(|(ordered, claim, place)| {
             let endpoint = endpoint.clone();
             async move {
-                let outcome = match claim {
+                let outcome = match claim.get().await {
                     Ok(claim) => {
                         let redelivered = is_redelivered(&ordered.message);
                         self.carry_out(claim, endpoint, redelivered, (place, together)).await
@@ -255,9 +269,12 @@ impl App {
         outcomes
     }
 
-    async fn land(&self, flight: Flight, landing: Place<'_>, together: &Together) {
-        let land = async |flights: Vec<Flight>| self.endpoints.land(&flights).await;
-        if let Some(Err(error)) = together.landings.write(landing, flight, land).await {
+    async fn land<'a>(&'a self, flight: Flight, landing: Place<'_>, together: &Together<'a>) {
+        let land = async |flights: Vec<Flight>| self.endpoints.land(flights).await;
+        let landed = together.landings.write(landing, flight, land).await;
+        if let Some(landed) = landed
+            && let Err(error) = landed.get().await
+        {
             tracing::warn!(error = error_chain(&error), "a slot is left to run out");
         }
     }

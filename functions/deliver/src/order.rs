@@ -34,12 +34,12 @@ impl App {
     }
 
     /// Makes the attempt, if it is still to be made.
-    pub(crate) async fn carry_out(
-        &self,
+    pub(crate) async fn carry_out<'a>(
+        &'a self,
         claim: Claim,
         endpoint: Option<SignedEndpoint>,
         redelivered: bool,
-        (place, together): (Place<'_>, &Together),
+        (place, together): (Place<'_>, &Together<'a>),
     ) -> Result<(), DeliverError> {
         match claim {
             Claim::Taken(taken) => self.attempt(&taken, endpoint, (place, together)).await,

@@ -12,13 +12,26 @@ use tokio::sync::oneshot;
 /// How long a write waits for others.
 const COMPANY: Duration = Duration::from_millis(3);
 
-/// What waits to be written, and for whom.
-type Waiting<T, R> = Vec<(T, oneshot::Sender<R>)>;
+/// What waits to be written, and who is told of it.
+#[derive(Debug)]
+struct Waiting<T, R> {
+    number: u64,
+    one: T,
+    told: oneshot::Sender<R>,
+}
+
+/// All that waits.
+#[derive(Debug)]
+struct Queue<T, R> {
+    waiting: Vec<Waiting<T, R>>,
+    /// Of the next one.
+    number: u64,
+}
 
 /// Writes of the kind `T`, of each of which comes an `R`.
 #[derive(Debug)]
 pub struct Gathering<T, R> {
-    waiting: Mutex<Waiting<T, R>>,
+    queue: Mutex<Queue<T, R>>,
     /// Places that are not used yet.
     open: AtomicUsize,
 }
@@ -37,7 +50,7 @@ impl Drop for Place<'_> {
 
 impl<T, R> Default for Gathering<T, R> {
     fn default() -> Self {
-        Self { waiting: Mutex::new(Vec::new()), open: AtomicUsize::new(0) }
+        Self { queue: Mutex::new(Queue { waiting: Vec::new(), number: 0 }), open: AtomicUsize::new(0) }
     }
 }
 
@@ -51,15 +64,17 @@ impl<T, R> Gathering<T, R> {
     /// Writes `one`, with whatever else waits then. `write` says what came of each, in their order; `None` if it did not.
     pub async fn write(&self, place: Place<'_>, one: T, write: impl AsyncFnOnce(Vec<T>) -> Vec<R>) -> Option<R> {
         let (told, mut answer) = oneshot::channel();
-        self.lock().push((one, told));
+        let number = self.push(one, told);
         drop(place);
         if self.open.load(Ordering::Relaxed) > 0
             && let Ok(answer) = tokio::time::timeout(COMPANY, &mut answer).await
         {
             return answer.ok();
         }
-        let (all, told): (Vec<T>, Vec<_>) = std::mem::take(&mut *self.lock()).into_iter().unzip();
-        if !all.is_empty() {
+        // What is already being written is waited for and for nothing else: what has come since has waits of its own.
+        if let Some(waiting) = self.take_if_there(number) {
+            let (all, told): (Vec<T>, Vec<_>) =
+                waiting.into_iter().map(|Waiting { one, told, .. }| (one, told)).unzip();
             for (told, came_of_it) in told.into_iter().zip(write(all).await) {
                 // Whoever waited and is gone wants to know nothing.
                 let _ = told.send(came_of_it);
@@ -68,15 +83,30 @@ impl<T, R> Gathering<T, R> {
         answer.await.ok()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting<T, R>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn push(&self, one: T, told: oneshot::Sender<R>) -> u64 {
+        let mut queue = self.lock();
+        let number = queue.number;
+        queue.number += 1;
+        queue.waiting.push(Waiting { number, one, told });
+        number
+    }
+
+    /// All that waits, if this one does.
+    fn take_if_there(&self, number: u64) -> Option<Vec<Waiting<T, R>>> {
+        let mut queue = self.lock();
+        let there = queue.waiting.iter().any(|waiting| waiting.number == number);
+        there.then(|| std::mem::take(&mut queue.waiting))
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Queue<T, R>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::future::{FutureExt, join, join_all};
+    use futures::future::{FutureExt, join, join_all, join3};
 
     /// Doubles numbers, and keeps how many each write had.
     #[derive(Default)]
@@ -143,6 +173,29 @@ mod tests {
         };
         assert_eq!(join(hanging, others).await, (Some(2), (Some(4), Some(6))));
         assert_eq!(writer.sizes(), [2, 1]);
+    }
+
+    #[tokio::test]
+    async fn one_that_is_being_written_does_not_wait_for_those_who_came_later() {
+        let (gathering, writer) = (Gathering::default(), Writer::default());
+        let [first, second, third, _open] = [(); 4].map(|()| gathering.place());
+        let (begin, began) = oneshot::channel();
+        let (free, hangs) = oneshot::channel();
+        let hanging = gathering.write(first, 1, async |all| {
+            begin.send(()).unwrap();
+            hangs.await.unwrap();
+            writer.write(all).await
+        });
+        let with_it = gathering.write(second, 2, async |_| unreachable!("it is being written"));
+        let later = async {
+            began.await.unwrap();
+            let written = gathering.write(third, 3, async |all| writer.write(all).await).await;
+            free.send(()).unwrap();
+            written
+        };
+        // The third is there when the second looks.
+        assert_eq!(join3(hanging, later, with_it).await, (Some(2), Some(6), Some(4)));
+        assert_eq!(writer.sizes(), [1, 2]);
     }
 
     #[test]

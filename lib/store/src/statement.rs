@@ -1,8 +1,10 @@
 //! Conditional updates of several items by one request: BatchExecuteStatement, which takes them as PartiQL.
 //!
-//! A short cut, and no more than that. Each statement stands for itself and is tried once. What came of it is known where it was done or
-//! its condition failed; of anything else (another transaction, no capacity, no answer, no permission) nothing is, and the caller makes
-//! that update alone, with its retries. A statement may have been done all the same: updates know their own.
+//! A short cut, and no more than that. Each statement stands for itself. What came of it is known where it was done or its condition
+//! failed; of anything else (another transaction, no capacity, no answer, no permission) nothing is, and that update is made alone, with
+//! its retries. It may have been done all the same: an update that must not be made twice knows its own by an owner that is drawn for it.
+//!
+//! What is made alone takes its time, and nobody else's: callers get an [`Answer`] for each, to wait for where it is needed.
 
 use std::collections::HashSet;
 
@@ -10,10 +12,10 @@ use aws_sdk_dynamodb::types::{
     AttributeValue, BatchStatementErrorCodeEnum, BatchStatementRequest, BatchStatementResponse, ReturnConsumedCapacity,
     ReturnValuesOnConditionCheckFailure,
 };
-use futures::future::join_all;
+use futures::future::{BoxFuture, FutureExt, join_all};
 use runtime::error_chain;
 
-use crate::db::{Db, Item, Written, s};
+use crate::db::{Db, Item, StoreError, Written, s};
 
 /// Statements that one request takes.
 const MAX_STATEMENTS: usize = 25;
@@ -27,6 +29,27 @@ pub(crate) struct Statement {
 
 /// What came of a statement, with the item where it was asked for; `None` where that is not known.
 pub(crate) type Tried = Option<Written<Option<Item>>>;
+
+/// What came of one of several requests that were made together.
+pub enum Answer<'a, T> {
+    Here(Result<T, StoreError>),
+    /// It is made alone.
+    Awaited(BoxFuture<'a, Result<T, StoreError>>),
+}
+
+impl<'a, T> Answer<'a, T> {
+    pub(crate) fn awaited(alone: impl Future<Output = Result<T, StoreError>> + Send + 'a) -> Self {
+        Self::Awaited(alone.boxed())
+    }
+
+    /// Waits for it, if it is still to come.
+    pub async fn get(self) -> Result<T, StoreError> {
+        match self {
+            Self::Here(answer) => answer,
+            Self::Awaited(answer) => answer.await,
+        }
+    }
+}
 
 impl Statement {
     /// An update of the item `pk`, `sk`, if `condition` holds of it; one that is not there is not made. `changes` and `condition` have a `?`
@@ -94,7 +117,10 @@ impl Db {
 fn read(answer: BatchStatementResponse) -> Tried {
     let Some(error) = answer.error else { return Some(Written::Done(answer.item)) };
     match error.code {
-        Some(BatchStatementErrorCodeEnum::ConditionalCheckFailed) => Some(Written::Refused(error.item)),
+        // Of an item that is not there none is returned, nor of one that somehow is not: the update alone tells these apart.
+        Some(BatchStatementErrorCodeEnum::ConditionalCheckFailed) => {
+            error.item.map(|item| Written::Refused(Some(item)))
+        }
         Some(
             BatchStatementErrorCodeEnum::TransactionConflict
             | BatchStatementErrorCodeEnum::ThrottlingError

@@ -4,11 +4,10 @@ use aws_sdk_dynamodb::types::ReturnValue;
 use domain::delivery::{ATTEMPT_LEASE, DeliveryOrder, DeliveryStatus};
 use domain::id::EventId;
 use domain::time::Timestamp;
-use futures::future::join_all;
 
 use super::{Deliveries, ENTITY, Record, body_context, new_owner, partition, sort_key};
 use crate::db::{Item, StoreError, Written, from_item, n, s, write};
-use crate::statement::Statement;
+use crate::statement::{Answer, Statement};
 
 /// What came of taking on an attempt.
 #[derive(Debug)]
@@ -37,20 +36,20 @@ pub struct Taken {
 }
 
 impl Deliveries {
-    /// Takes attempts on, each for as long as [`ATTEMPT_LEASE`]; what came of each, in the orders' order.
-    pub async fn claim(&self, orders: &[&DeliveryOrder], now: Timestamp) -> Vec<Result<Claim, StoreError>> {
+    /// Takes attempts on, each for as long as [`ATTEMPT_LEASE`]; what came of each, in their order.
+    pub async fn claim(&self, orders: Vec<DeliveryOrder>, now: Timestamp) -> Vec<Answer<'_, Claim>> {
         let owners: Vec<String> = orders.iter().map(|_| new_owner()).collect();
         let claiming = orders.iter().zip(&owners).map(|(order, owner)| self.claiming(order, owner, now)).collect();
         let tried = self.db.try_all(claiming).await;
-        let claims = orders.iter().zip(owners).zip(tried).map(async |((order, owner), tried)| {
-            let written = match tried {
-                Some(Written::Done(Some(item))) => Written::Done(item),
-                Some(Written::Refused(item)) => Written::Refused(item),
-                Some(Written::Done(None)) | None => self.claim_alone(order, &owner, now).await?,
-            };
-            self.claimed(order, owner, written, now)
+        let claims = orders.into_iter().zip(owners).zip(tried).map(|((order, owner), tried)| match tried {
+            Some(Written::Done(Some(item))) => Answer::Here(self.claimed(&order, owner, Written::Done(item), now)),
+            Some(Written::Refused(item)) => Answer::Here(self.claimed(&order, owner, Written::Refused(item), now)),
+            Some(Written::Done(None)) | None => Answer::awaited(async move {
+                let written = self.claim_alone(&order, &owner, now).await?;
+                self.claimed(&order, owner, written, now)
+            }),
         });
-        join_all(claims).await
+        claims.collect()
     }
 
     /// The same as [`Self::claim_alone`].

@@ -3,12 +3,11 @@
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::delivery::{Attempt, DeliveryOrder, DeliveryStatus, Next};
-use futures::future::join_all;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record, Taken, partition, sort_key};
 use crate::db::{Item, StoreError, Written, from_item, n, s, to_attribute, write};
-use crate::statement::Statement;
+use crate::statement::{Answer, Statement};
 
 /// What came of recording an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,17 +35,19 @@ impl Deliveries {
     }
 
     /// Adds each attempt's line to its log and sets what follows; what came of each, in their order.
-    pub async fn record(&self, entries: &[Entry]) -> Vec<Result<Recorded, StoreError>> {
+    pub async fn record(&self, entries: Vec<Entry>) -> Vec<Answer<'_, Recorded>> {
         let tried = self.db.try_all(entries.iter().map(|entry| self.recording(entry)).collect()).await;
-        let recorded = entries.iter().zip(tried).map(async |(entry, tried)| {
-            let written = match tried {
-                Some(Written::Done(_)) => Written::Done(()),
-                Some(Written::Refused(item)) => Written::Refused(item),
-                None => self.record_alone(entry).await?,
-            };
-            recorded(entry, written)
+        let recorded = entries.into_iter().zip(tried).map(|(entry, tried)| match tried {
+            Some(Written::Done(_)) => Answer::Here(Ok(Recorded::Done)),
+            Some(Written::Refused(item)) => Answer::Here(refused(&entry, item)),
+            None => Answer::awaited(async move {
+                match self.record_alone(&entry).await? {
+                    Written::Done(()) => Ok(Recorded::Done),
+                    Written::Refused(item) => refused(&entry, item),
+                }
+            }),
         });
-        join_all(recorded).await
+        recorded.collect()
     }
 
     /// The same as [`Self::record_alone`].
@@ -114,11 +115,8 @@ fn status_after(next: Next) -> DeliveryStatus {
     }
 }
 
-fn recorded(entry: &Entry, written: Written<()>) -> Result<Recorded, StoreError> {
-    let item: Option<Item> = match written {
-        Written::Done(()) => return Ok(Recorded::Done),
-        Written::Refused(item) => item,
-    };
+/// What it means that the lease was not ours any more: an own write whose answer was lost has given it back.
+fn refused(entry: &Entry, item: Option<Item>) -> Result<Recorded, StoreError> {
     let Some(item) = item else { return Ok(Recorded::Lost) };
     let record: Record = from_item(ENTITY, item)?;
     Ok(if record.recorded_by.as_ref() == Some(&entry.owner) { Recorded::Done } else { Recorded::Lost })

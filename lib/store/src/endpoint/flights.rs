@@ -9,11 +9,10 @@ use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionChe
 use domain::delivery::ATTEMPT_LEASE;
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
-use futures::future::join_all;
 
 use super::{Endpoints, key, partition};
 use crate::db::{Item, StoreError, Written, n, s, write};
-use crate::statement::Statement;
+use crate::statement::{Answer, Statement};
 
 /// A slot that is ours.
 #[derive(Debug)]
@@ -55,7 +54,7 @@ impl Endpoints {
         endpoints: &[(CoachId, EndpointId)],
         slots: usize,
         now: Timestamp,
-    ) -> Vec<Result<Option<Flight>, StoreError>> {
+    ) -> Vec<Answer<'_, Option<Flight>>> {
         let until = (now + ATTEMPT_LEASE).ms();
         let mut takings: Vec<Taking<'_>> = endpoints
             .iter()
@@ -74,11 +73,14 @@ impl Endpoints {
                 }
             }
         }
-        let flights = takings.into_iter().map(async |Taking { whose, free, flight, alone }| match flight {
-            None if alone => self.take_one_of(whose, free, now).await,
-            flight => Ok(flight),
+        let flights = takings.into_iter().map(|Taking { whose, free, flight, alone }| match flight {
+            None if alone => {
+                let whose = whose.clone();
+                Answer::awaited(async move { self.take_one_of(&whose, free, now).await })
+            }
+            flight => Answer::Here(Ok(flight)),
         });
-        join_all(flights).await
+        flights.collect()
     }
 
     /// Takes a slot, where the item is there: a statement makes none.
@@ -122,7 +124,7 @@ impl Endpoints {
     }
 
     /// Gives slots back; what came of each, in their order.
-    pub async fn land(&self, landing: &[Flight]) -> Vec<Result<(), StoreError>> {
+    pub async fn land(&self, landing: Vec<Flight>) -> Vec<Answer<'_, ()>> {
         let statement = |flight: &Flight| {
             let slot = name(flight.slot);
             Statement::update(
@@ -132,12 +134,12 @@ impl Endpoints {
             )
         };
         let tried = self.db.try_all(landing.iter().map(statement).collect()).await;
-        let landed = landing.iter().zip(tried).map(async |(flight, tried)| match tried {
+        let landed = landing.into_iter().zip(tried).map(|(flight, tried)| match tried {
             // Refused: its time was over, and somebody else has it.
-            Some(_) => Ok(()),
-            None => self.land_alone(flight).await,
+            Some(_) => Answer::Here(Ok(())),
+            None => Answer::awaited(async move { self.land_alone(&flight).await }),
         });
-        join_all(landed).await
+        landed.collect()
     }
 
     async fn land_alone(&self, flight: &Flight) -> Result<(), StoreError> {
