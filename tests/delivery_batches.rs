@@ -10,6 +10,8 @@ use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list};
 const HOUR_S: u64 = 3_600;
 /// Slots of endpoints are there from their first delivery on.
 const FIRST: &str = "first";
+/// Somewhat less than what a call to AWS takes at most, before it is made again.
+const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A coach whose every event goes to several endpoints of one receiver.
 struct FanOut {
@@ -129,11 +131,11 @@ async fn a_call_that_stalls_for_one_endpoint_does_not_hold_up_the_others() {
     // One that has no slots yet: its first is made by a call of its own, the third one, or the fourth.
     ada.endpoint(&format!("{}/new", place.receiver.url()), "identifiers").await;
     place.world.faults(json!({ "function": "deliver", "spared_calls": 2, "stalled_calls": 1 })).await;
-    place.world.facts([Fact::client("ada", "second")]).await;
+    place.world.put([Fact::client("ada", "second")]).await;
     place.world.until_stalled().await;
     let began = Instant::now();
     while place.receiver.hooks().len() == 3 {
-        assert!(began.elapsed() < Duration::from_secs(20), "nobody hears of it while one call stalls");
+        assert!(began.elapsed() < CALL_TIMEOUT, "nobody hears of it while one call stalls");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     place.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
