@@ -34,6 +34,8 @@ const WAITS: [Duration; 5] = [
     Duration::from_millis(240),
     Duration::from_millis(550),
 ];
+/// How long what a receiver answered, and a slot, wait to be written with others. Most receivers answer within a few milliseconds.
+const COMPANY: Duration = Duration::from_millis(3);
 /// How long orders wait that found no slot: so long, and up to as long again.
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
 const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
@@ -59,7 +61,6 @@ struct Sorted {
 }
 
 /// What the attempts of a batch write together.
-#[derive(Default)]
 pub(crate) struct Together<'a> {
     pub(crate) entries: Gathering<Entry, Answer<'a, Recorded>>,
     landings: Gathering<Flight, Answer<'a, ()>>,
@@ -143,7 +144,7 @@ impl App {
         let keys: Vec<(CoachId, EndpointId)> = crowds.iter().filter_map(named).collect();
         let (endpoints, flights) =
             tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.take_flights(&keys, SLOTS, now));
-        let together = Together::default();
+        let together = Together { entries: Gathering::new(COMPANY), landings: Gathering::new(COMPANY) };
         let (mut here, mut taken, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         for ((due, endpoint), flight) in crowds.into_iter().zip(endpoints).zip(flights) {
             match endpoint {

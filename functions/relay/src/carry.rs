@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::delivery::DeliveryOrder;
 use domain::email::Email;
@@ -24,6 +25,8 @@ use crate::App;
 
 /// Entries that are worked on at once.
 const CONCURRENT_ENTRIES: usize = 16;
+/// How long orders wait for those of other entries, whose deliveries take that much longer to store. A lone entry's wait for none.
+const COMPANY: Duration = Duration::from_millis(10);
 /// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
 const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
 /// The log's line for an event that an endpoint missed.
@@ -41,7 +44,7 @@ impl App {
         let facts: Vec<_> = entries.iter().filter_map(|entry| fact_of(&entry.content)).collect();
         let (endpoints, put) = tokio::join!(self.endpoints_of(entries), self.bus.put(&facts));
         let mut put = put.into_iter();
-        let orders = Orders::default();
+        let orders = Orders::new(COMPANY);
         let work: Vec<_> = entries
             .iter()
             .map(|entry| {

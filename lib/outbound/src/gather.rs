@@ -1,16 +1,13 @@
 //! Writes, or messages, of an event's parts that come at about the same time, made together.
 //!
 //! The parts of a batch get on at their own pace, and none of them is to wait for a slow one. But most come to the same point within a few
-//! milliseconds of each other: so a write waits that long for company, and not at all once nobody is left who could bring any.
+//! milliseconds of each other: so a write waits a little for company, and not at all once nobody is left who could bring any.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-
-/// How long a write waits for others.
-const COMPANY: Duration = Duration::from_millis(3);
 
 /// What waits to be written, and who is told of it.
 #[derive(Debug)]
@@ -34,6 +31,8 @@ pub struct Gathering<T, R> {
     queue: Mutex<Queue<T, R>>,
     /// Places that are not used yet.
     open: AtomicUsize,
+    /// How long a write waits for others.
+    company: Duration,
 }
 
 /// Somebody who may have something to write.
@@ -48,13 +47,12 @@ impl Drop for Place<'_> {
     }
 }
 
-impl<T, R> Default for Gathering<T, R> {
-    fn default() -> Self {
-        Self { queue: Mutex::new(Queue { waiting: Vec::new(), number: 0 }), open: AtomicUsize::new(0) }
-    }
-}
-
 impl<T, R> Gathering<T, R> {
+    /// One whose writes wait so long for others.
+    pub fn new(company: Duration) -> Self {
+        Self { queue: Mutex::new(Queue { waiting: Vec::new(), number: 0 }), open: AtomicUsize::new(0), company }
+    }
+
     /// A place for somebody who may have something to write.
     pub fn place(&self) -> Place<'_> {
         self.open.fetch_add(1, Ordering::Relaxed);
@@ -67,7 +65,7 @@ impl<T, R> Gathering<T, R> {
         let number = self.push(one, told);
         drop(place);
         if self.open.load(Ordering::Relaxed) > 0
-            && let Ok(answer) = tokio::time::timeout(COMPANY, &mut answer).await
+            && let Ok(answer) = tokio::time::timeout(self.company, &mut answer).await
         {
             return answer.ok();
         }
@@ -108,6 +106,8 @@ mod tests {
     use super::*;
     use futures::future::{FutureExt, join, join_all, join3};
 
+    const COMPANY: Duration = Duration::from_millis(3);
+
     /// Doubles numbers, and keeps how many each write had.
     #[derive(Default)]
     struct Writer(Mutex<Vec<usize>>);
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn one_alone_does_not_wait() {
-        let (gathering, writer) = (Gathering::default(), Writer::default());
+        let (gathering, writer) = (Gathering::new(COMPANY), Writer::default());
         let (place, given_up) = (gathering.place(), gathering.place());
         drop(given_up);
         let written = gathering.write(place, 1, async |all| writer.write(all).await);
@@ -134,7 +134,7 @@ mod tests {
 
     #[tokio::test]
     async fn those_who_come_together_are_written_together_and_each_hears_of_its_own() {
-        let (gathering, writer) = (Gathering::default(), Writer::default());
+        let (gathering, writer) = (Gathering::new(COMPANY), Writer::default());
         let places: Vec<_> = (1..=5).map(|one| (gathering.place(), one)).collect();
         let written = join_all(places.into_iter().map(|(place, one)| {
             let write = async |all| writer.write(all).await;
@@ -146,7 +146,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_one_that_is_slow() {
-        let (gathering, writer) = (Gathering::default(), Writer::default());
+        let (gathering, writer) = (Gathering::new(COMPANY), Writer::default());
         let write = async |all| writer.write(all).await;
         let (first, second, slow) = (gathering.place(), gathering.place(), gathering.place());
         let written = join(gathering.write(first, 1, write), gathering.write(second, 2, write));
@@ -157,7 +157,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_waits_for_a_write_that_hangs() {
-        let (gathering, writer) = (Gathering::default(), Writer::default());
+        let (gathering, writer) = (Gathering::new(COMPANY), Writer::default());
         let (first, second, third) = (gathering.place(), gathering.place(), gathering.place());
         let (free, hangs) = oneshot::channel();
         let hanging = gathering.write(first, 1, async |all| {
@@ -177,7 +177,7 @@ mod tests {
 
     #[tokio::test]
     async fn one_that_is_being_written_does_not_wait_for_those_who_came_later() {
-        let (gathering, writer) = (Gathering::default(), Writer::default());
+        let (gathering, writer) = (Gathering::new(COMPANY), Writer::default());
         let [first, second, third, _open] = [(); 4].map(|()| gathering.place());
         let (begin, began) = oneshot::channel();
         let (free, hangs) = oneshot::channel();
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_write_that_does_not_tell_leaves_it_unknown() {
-        let gathering = Gathering::<u8, u8>::default();
+        let gathering = Gathering::<u8, u8>::new(COMPANY);
         let written = gathering.write(gathering.place(), 1, async |_| Vec::new());
         assert_eq!(written.now_or_never(), Some(None));
     }
