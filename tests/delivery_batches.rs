@@ -136,7 +136,7 @@ async fn a_call_that_stalls_for_one_endpoint_does_not_hold_up_the_others() {
     let began = Instant::now();
     while place.receiver.hooks().len() == 3 {
         assert!(began.elapsed() < CALL_TIMEOUT, "nobody hears of it while one call stalls");
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        place.world.now().await;
     }
     place.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
     place.world.settle().await;

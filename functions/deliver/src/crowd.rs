@@ -74,6 +74,9 @@ struct Cleared<'a> {
     claimed: Vec<(Ordered, Answer<'a, Claim>, Place<'a>)>,
 }
 
+/// Due orders for one endpoint, the endpoint, and a slot of it.
+type Arrived = (Vec<Ordered>, Result<Option<SignedEndpoint>, StoreError>, Result<Option<Flight>, StoreError>);
+
 /// Due orders for one endpoint.
 struct Crowd {
     endpoint: Option<SignedEndpoint>,
@@ -145,18 +148,36 @@ impl App {
         let (endpoints, flights) =
             tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.take_flights(&keys, SLOTS, now));
         let together = Together { entries: Gathering::new(COMPANY), landings: Gathering::new(COMPANY) };
-        let (mut here, mut taken, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
+        let (mut ready, mut alone) = (Vec::new(), Vec::new());
         for ((due, endpoint), flight) in crowds.into_iter().zip(endpoints).zip(flights) {
+            match (endpoint, flight) {
+                (Answer::Here(endpoint), Answer::Here(flight)) => ready.push((due, endpoint, flight)),
+                (endpoint, flight) => alone.push((due, endpoint, flight)),
+            }
+        }
+        // Who is still waited for is waited for alone.
+        let alone = alone.into_iter().map(async |(due, endpoint, flight)| {
+            let (endpoint, flight) = tokio::join!(endpoint.get(), flight.get());
+            self.take_off_all(vec![(due, endpoint, flight)], &together).await
+        });
+        let (mut outcomes, alone) = tokio::join!(self.take_off_all(ready, &together), join_all(alone));
+        outcomes.extend(alone.into_iter().flatten());
+        outcomes
+    }
+
+    async fn take_off_all<'a>(&'a self, crowds: Vec<Arrived>, together: &Together<'a>) -> Outcomes {
+        let (mut here, mut flights, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
+        for (due, endpoint, flight) in crowds {
             match endpoint {
                 Ok(endpoint) => {
                     here.push(Crowd { endpoint, due });
-                    taken.push(flight);
+                    flights.push(Answer::Here(flight));
                 }
                 // Its slot runs out by itself.
                 Err(error) => outcomes.extend(failed(due, error)),
             }
         }
-        outcomes.extend(self.take_off(here, taken, &WAITS, &together).await);
+        outcomes.extend(self.take_off(here, flights, &WAITS, together).await);
         outcomes
     }
 

@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, Pu
 use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem,
 };
-use runtime::{Environment, random_bytes};
+use runtime::{Environment, error_chain, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -136,6 +136,24 @@ impl Db {
             }
         }
         Ok(found)
+    }
+
+    /// Those of the items with these keys, of at most a hundred, that one request finds, consistently, in no order; and the keys of those that it
+    /// has not read.
+    pub(crate) async fn read_some(&self, table: &str, keys: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
+        let wanted = KeysAndAttributes::builder().set_keys(Some(keys.clone())).consistent_read(true).build();
+        let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
+        match request.request_items(table, wanted.expect("keys are given")).send().await {
+            Ok(got) => {
+                let unread = got.unprocessed_keys.unwrap_or_default().remove(table);
+                let found = got.responses.unwrap_or_default().remove(table);
+                (found.unwrap_or_default(), unread.map(|unread| unread.keys).unwrap_or_default())
+            }
+            Err(error) => {
+                tracing::warn!(error = error_chain(&error), "items are read one by one");
+                (Vec::new(), keys)
+            }
+        }
     }
 
     /// The keys of all items in one partition of an index, as far as the index knows them.

@@ -27,8 +27,7 @@ use domain::id::{CoachId, EndpointId};
 use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use futures::future::join_all;
-use runtime::{BoxError, Environment, error_chain};
+use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::audit;
@@ -37,6 +36,7 @@ use crate::db::{
     stand_back, to_item, updating,
 };
 use crate::outbox::serde_bytes_attribute;
+use crate::statement::Answer;
 use crate::vault::Vault;
 use crate::workspace::key as workspace_key;
 
@@ -151,24 +151,23 @@ impl Endpoints {
         &self,
         endpoints: &[(CoachId, EndpointId)],
         now: Timestamp,
-    ) -> Vec<Result<Option<SignedEndpoint>, StoreError>> {
-        if endpoints.len() > 1 {
-            let keys = endpoints.iter().map(|(coach, id)| key(coach, id)).collect();
-            match self.db.read(&self.table, keys).await {
-                Ok(items) => {
-                    let mut items: HashMap<String, Item> =
-                        items.into_iter().map(|item| (sk_of(&item).to_owned(), item)).collect();
-                    let read = |(_, id): &(CoachId, EndpointId)| {
-                        let Some(item) = items.remove(&sort_key(id)) else { return Ok(None) };
-                        self.signed(from_item("endpoint", item)?, now).map(Some)
-                    };
-                    return endpoints.iter().map(read).collect();
-                }
-                // One that cannot be read is no reason to leave the others.
-                Err(error) => tracing::warn!(error = error_chain(&error), "endpoints are read one by one"),
+    ) -> Vec<Answer<'_, Option<SignedEndpoint>>> {
+        let keys = endpoints.iter().map(|(coach, id)| key(coach, id)).collect();
+        let (found, unread) =
+            if endpoints.len() > 1 { self.db.read_some(&self.table, keys).await } else { (Vec::new(), keys) };
+        let mut found: HashMap<String, Item> = found.into_iter().map(|item| (sk_of(&item).to_owned(), item)).collect();
+        let answer = |(coach, id): &(CoachId, EndpointId)| {
+            if let Some(item) = found.remove(&sort_key(id)) {
+                let record = from_item("endpoint", item);
+                return Answer::Here(record.and_then(|record| self.signed(record, now)).map(Some));
             }
-        }
-        join_all(endpoints.iter().map(|(coach, id)| self.get(coach, id, now))).await
+            if !unread.contains(&key(coach, id)) {
+                return Answer::Here(Ok(None));
+            }
+            let (coach, id) = (coach.clone(), id.clone());
+            Answer::awaited(async move { self.get(&coach, &id, now).await })
+        };
+        endpoints.iter().map(answer).collect()
     }
 
     fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
