@@ -115,45 +115,39 @@ impl Db {
     pub(crate) async fn read(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         let mut found = Vec::new();
         for chunk in keys.chunks(MAX_BATCH_KEYS) {
-            let mut wanted = chunk.to_vec();
+            let (mut wanted, mut round) = (chunk.to_vec(), 0);
             // What DynamoDB had no room for, or no capacity, is asked for again.
-            for round in 0.. {
-                if wanted.is_empty() {
-                    break;
-                }
+            while !wanted.is_empty() {
                 if round == MAX_ROUNDS {
                     let source = format!("{} items are left unread", wanted.len()).into();
                     return Err(StoreError::Unavailable { operation: "BatchGetItem", source });
                 }
                 stand_back(round).await;
-                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
-                let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
-                let got = request.request_items(table, keys.expect("keys are given")).send().await;
-                let got = got.map_err(|error| read_failed("BatchGetItem", error))?;
-                found.extend(got.responses.unwrap_or_default().remove(table).unwrap_or_default());
-                let rest = got.unprocessed_keys.unwrap_or_default().remove(table);
-                wanted = rest.map(|rest| rest.keys).unwrap_or_default();
+                round += 1;
+                let (some, unread) = self.ask_for(table, wanted).await?;
+                found.extend(some);
+                wanted = unread;
             }
         }
         Ok(found)
     }
 
-    /// Those of the items with these keys, of at most a hundred, that one request finds, consistently, in no order; and the keys of those that it
-    /// has not read.
+    /// Those of the items with these keys, of at most a hundred, that one request finds, and the keys of those that it has not read.
     pub(crate) async fn read_some(&self, table: &str, keys: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
-        let wanted = KeysAndAttributes::builder().set_keys(Some(keys.clone())).consistent_read(true).build();
+        self.ask_for(table, keys.clone()).await.unwrap_or_else(|error| {
+            tracing::warn!(error = error_chain(&error), "items are read one by one");
+            (Vec::new(), keys)
+        })
+    }
+
+    async fn ask_for(&self, table: &str, keys: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>), StoreError> {
+        let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build();
         let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
-        match request.request_items(table, wanted.expect("keys are given")).send().await {
-            Ok(got) => {
-                let unread = got.unprocessed_keys.unwrap_or_default().remove(table);
-                let found = got.responses.unwrap_or_default().remove(table);
-                (found.unwrap_or_default(), unread.map(|unread| unread.keys).unwrap_or_default())
-            }
-            Err(error) => {
-                tracing::warn!(error = error_chain(&error), "items are read one by one");
-                (Vec::new(), keys)
-            }
-        }
+        let got = request.request_items(table, wanted.expect("keys are given")).send().await;
+        let got = got.map_err(|error| read_failed("BatchGetItem", error))?;
+        let found = got.responses.unwrap_or_default().remove(table).unwrap_or_default();
+        let unread = got.unprocessed_keys.unwrap_or_default().remove(table);
+        Ok((found, unread.map(|unread| unread.keys).unwrap_or_default()))
     }
 
     /// The keys of all items in one partition of an index, as far as the index knows them.
