@@ -15,6 +15,9 @@ use crate::calls::Units;
 
 const NAMESPACE: &str = "com.amazonaws.dynamodb.v20120810";
 
+/// What DynamoDB says of a write that another transaction got ahead of.
+const CONFLICT: &str = "Transaction is ongoing for the item";
+
 /// dynoxide's name for the region in ARNs, which it has no setting for.
 const INNER_REGION: &str = "dynoxide";
 
@@ -61,13 +64,29 @@ impl Aws {
             return Outcome::Refused(conflict(operation, &body));
         }
         if operation == "BatchExecuteStatement" && self.faults().take_store_conflict() {
-            return Outcome::Answer(all_conflict(&body));
+            return self.all_but_the_first(target, operation, &body).await;
         }
         let outcome = self.answer_of(target, operation, body).await;
         if self.faults().take_store_lost_answer() {
             return Outcome::Refused(internal_server_error());
         }
         outcome
+    }
+
+    /// A batch of statements with whose first another transaction conflicts: the others are done.
+    async fn all_but_the_first(&self, target: &str, operation: &str, body: &[u8]) -> Outcome {
+        let outcome = match without_first(body) {
+            Some(rest) => self.answer_of(target, operation, rest).await,
+            None => Outcome::Answer(InnerAnswer {
+                status: StatusCode::OK,
+                headers: HeaderMap::new(),
+                body: Bytes::from_static(br#"{"Responses":[]}"#),
+            }),
+        };
+        match outcome {
+            Outcome::Answer(answer) if answer.status.is_success() => Outcome::Answer(with_first_conflict(answer)),
+            other => other,
+        }
     }
 
     async fn answer_of(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
@@ -123,16 +142,17 @@ fn internal_server_error() -> ServiceError {
 
 /// What a write gets that another transaction got ahead of.
 fn conflict(operation: &str, body: &[u8]) -> ServiceError {
-    const MESSAGE: &str = "Transaction is ongoing for the item";
     if operation != "TransactWriteItems" {
-        return ServiceError::json_1_0(400, format!("{NAMESPACE}#TransactionConflictException"), MESSAGE);
+        return ServiceError::json_1_0(400, format!("{NAMESPACE}#TransactionConflictException"), CONFLICT);
     }
     let request: Value = serde_json::from_slice(body).unwrap_or_default();
     let items = request["TransactItems"].as_array().map_or(1, Vec::len);
     let codes: Vec<&str> = (0..items).map(|at| if at == 0 { "TransactionConflict" } else { "None" }).collect();
     let reasons: Vec<Value> = codes
         .iter()
-        .map(|code| if *code == "None" { json!({ "Code": code }) } else { json!({ "Code": code, "Message": MESSAGE }) })
+        .map(
+            |code| if *code == "None" { json!({ "Code": code }) } else { json!({ "Code": code, "Message": CONFLICT }) },
+        )
         .collect();
     let message =
         format!("Transaction cancelled, please refer cancellation reasons for specific reasons [{}]", codes.join(", "));
@@ -140,13 +160,24 @@ fn conflict(operation: &str, body: &[u8]) -> ServiceError {
         .with("CancellationReasons", Value::Array(reasons))
 }
 
-/// What a batch of statements gets when another transaction got ahead of each of them.
-fn all_conflict(body: &[u8]) -> InnerAnswer {
-    let request: Value = serde_json::from_slice(body).unwrap_or_default();
-    let statements = request["Statements"].as_array().map_or(0, Vec::len);
-    let error = json!({ "Error": { "Code": "TransactionConflict", "Message": "Transaction is ongoing for the item" } });
-    let answer = json!({ "Responses": vec![error; statements] });
-    InnerAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body: Bytes::from(answer.to_string()) }
+/// The other statements of a batch, if there are any.
+fn without_first(body: &[u8]) -> Option<Bytes> {
+    let mut request: Value = serde_json::from_slice(body).ok()?;
+    let statements = request["Statements"].as_array_mut().filter(|statements| statements.len() > 1)?;
+    statements.remove(0);
+    Some(Bytes::from(request.to_string()))
+}
+
+/// What came of the other statements, after what came of the first.
+fn with_first_conflict(mut answer: InnerAnswer) -> InnerAnswer {
+    let mut told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    if let Some(responses) = told["Responses"].as_array_mut() {
+        let error = json!({ "Code": "TransactionConflict", "Message": CONFLICT });
+        responses.insert(0, json!({ "Error": error }));
+    }
+    answer.body = Bytes::from(told.to_string());
+    answer.headers.remove("x-amz-crc32");
+    answer
 }
 
 fn writes(operation: &str) -> bool {
@@ -191,11 +222,15 @@ mod tests {
     }
 
     #[test]
-    fn each_statement_of_a_batch_conflicts_by_itself() {
-        let answer: Value = serde_json::from_slice(&all_conflict(br#"{"Statements": [{}, {}]}"#).body).unwrap();
-        let codes: Vec<&Value> =
-            answer["Responses"].as_array().unwrap().iter().map(|one| &one["Error"]["Code"]).collect();
-        assert_eq!(codes, ["TransactionConflict", "TransactionConflict"]);
+    fn the_first_statement_of_a_batch_conflicts_and_the_others_are_asked_for() {
+        let others = without_first(br#"{"Statements": [{"Statement": "a"}, {"Statement": "b"}], "More": 1}"#);
+        assert_eq!(others.as_deref(), Some(&br#"{"More":1,"Statements":[{"Statement":"b"}]}"#[..]));
+        assert_eq!(without_first(br#"{"Statements": [{"Statement": "a"}]}"#), None);
+        let body = Bytes::from_static(br#"{"Responses":[{"TableName":"b"}]}"#);
+        let answer = with_first_conflict(InnerAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body });
+        let told: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(told["Responses"][0]["Error"]["Code"], "TransactionConflict");
+        assert_eq!(told["Responses"][1], json!({ "TableName": "b" }));
     }
 
     #[test]
