@@ -127,6 +127,26 @@ async fn a_copy_is_good_until_its_etag_changes() {
 }
 
 #[tokio::test]
+async fn pages_and_files_come_packed_to_those_who_take_that() {
+    let world = World::start().await;
+    let caller = world.anonymous();
+    for path in [DOCUMENT, REFERENCE, "/docs/swagger-ui-bundle.js", "/docs/style.css", "/docs/guides/limits"] {
+        let plain = caller.get(path).await.expect(200);
+        let packed = caller.get(path).header("accept-encoding", "gzip, deflate, br").await.expect(200);
+        assert_eq!(
+            (plain.header("content-encoding"), packed.header("content-encoding")),
+            (None, Some("gzip")),
+            "{path}"
+        );
+        assert!(plain.text == packed.text, "{path}");
+        for reply in [&plain, &packed] {
+            assert_eq!(reply.header("vary"), Some("accept-encoding"), "{path}");
+            assert_eq!(reply.header("etag"), plain.header("etag"), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn what_is_not_there_is_told_as_everywhere() {
     let world = World::start().await;
     let caller = world.anonymous();

@@ -1,7 +1,7 @@
-//! How the functions' executables are linked: the build script of each.
+//! How the functions' executables are linked: the build script of each, or its part.
 
 #[expect(clippy::disallowed_methods, reason = "cargo speaks to build scripts by the environment")]
-fn main() {
+pub(crate) fn main() {
     println!("cargo::rerun-if-env-changed=PROFILE");
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|set| set == value);
     // An executable at a fixed address has no pointers to adjust when it starts. In a position-independent one the linker does

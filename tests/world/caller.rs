@@ -1,9 +1,11 @@
 //! Calls over HTTP. A [`Call`] is awaited for its [`Reply`]; nothing is normalised on the way, so that odd requests stay odd.
 
 use std::future::IntoFuture;
+use std::io::Read;
 use std::sync::{Arc, RwLock};
 
 use bytes::Bytes;
+use flate2::read::GzDecoder;
 use futures::future::BoxFuture;
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -182,6 +184,13 @@ impl IntoFuture for Call {
                 .unwrap_or_else(|error| panic!("{} {}: {error:?}", self.method, self.url));
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await.unwrap().to_bytes();
+            let bytes = if parts.headers.get("content-encoding").is_some_and(|coding| coding == "gzip") {
+                let mut unpacked = Vec::new();
+                GzDecoder::new(&*bytes).read_to_end(&mut unpacked).unwrap();
+                unpacked.into()
+            } else {
+                bytes
+            };
             let text = String::from_utf8_lossy(&bytes).into_owned();
             let body = serde_json::from_str(&text).unwrap_or_default();
             self.confidential.note_body(&body);

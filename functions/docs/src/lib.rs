@@ -36,7 +36,7 @@ pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     let library = Library {
         document: Resource::json(&document::document())?,
         reference: viewer::page(),
-        files: viewer::files().await?,
+        files: viewer::files(),
         guides: guides::pages(),
     };
     let router = Router::new()

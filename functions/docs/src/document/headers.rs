@@ -105,7 +105,7 @@ fn all() -> Vec<Header> {
         ),
         header(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH")),
         header(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\"")),
-        header(ETAG, "Names this version.", text(), json!("\"6f1ed002ab5595859014ebf0951522d9\"")),
+        header(ETAG, "Names this version.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\"")),
         header(CACHE_CONTROL, "How long it may be kept.", text(), json!("public, max-age=300")),
         header(
             LOCATION,
