@@ -89,7 +89,7 @@ async fn what_makes_no_key_is_refused_by_name() {
     ] {
         settings.post("/settings/keys", body).await.refused_for(field);
     }
-    settings.post("/settings/keys", json!([])).await.refused(400, "invalid_request");
+    settings.post("/settings/keys", json!([])).await.refused(400, "invalid_json");
     settings.call("POST", "/settings/keys").body("{").await.refused(400, "invalid_json");
     let post = settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
     post.clone().header("content-type", "text/plain").await.refused(415, "unsupported_media_type");
@@ -189,6 +189,31 @@ async fn a_rotation_never_lengthens_a_keys_life() {
     key.get("/v1/ping").await.expect(200);
     world.advance_s(3601).await;
     key.get("/v1/ping").await.refused(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_key_that_is_rotated_twice_has_two_successors_with_the_life_that_the_coach_chose() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let expires_at = world.timestamp_in(10 * 24 * 3600).await;
+    for chosen in [Value::Null, json!(expires_at)] {
+        let old = ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": chosen })).await;
+        let rotate = format!("/settings/keys/{}/rotate", old.str("id"));
+        let first = settings.post(&rotate, json!({})).await.expect(201);
+        world.advance_s(3600).await;
+        let again = settings.post(&rotate, json!({})).await.expect(201);
+        assert_eq!(
+            (&first.body["expires_at"], &again.body["expires_at"]),
+            (&old.body["expires_at"], &old.body["expires_at"])
+        );
+        // The old one ends when the first rotation said.
+        world.advance_s(23 * 3600 + 1).await;
+        world.anonymous().bearing(old.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
+        for successor in [&first, &again] {
+            world.anonymous().bearing(successor.str("key")).get("/v1/ping").await.expect(200);
+        }
+    }
 }
 
 #[tokio::test]

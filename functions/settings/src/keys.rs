@@ -73,7 +73,8 @@ fn view(record: KeyRecord) -> KeyView {
         display: record.display,
         created_at: record.created_at,
         expires_at: record.expires_at.map(Timestamp::from_ms),
-        last_used_at: record.last_used_at.map(Timestamp::from_ms),
+        // Stored by the minute, which may have begun before the key did.
+        last_used_at: record.last_used_at.map(|at| Timestamp::from_ms(at).max(record.created_at)),
         revoked_at: record.revoked_at.map(Timestamp::from_ms),
     }
 }

@@ -6,7 +6,7 @@ use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, MAX_LIVE_KEYS, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 
-use super::{KeyRecord, Keys, Stored, coach_key, item_key};
+use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
 use crate::db::{StoreError, Transacted, checking, n, putting, refused_at, s, to_attribute, to_item, updating, write};
 use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
@@ -55,7 +55,7 @@ impl Keys {
             name: old.name.clone(),
             scope: old.scope,
             permissions: old.permissions.clone(),
-            expires_at: old.expires_at.map(Timestamp::from_ms),
+            expires_at: old.chosen_expiry().map(Timestamp::from_ms),
         };
         let key = new_key(old.scope);
         let made = self.make(workspaces, coach, &draft, &key, Some(&old), now).await?;
@@ -82,6 +82,7 @@ impl Keys {
                 display: key.display(),
                 created_at: now,
                 expires_at: draft.expires_at.map(Timestamp::ms),
+                chosen: None,
                 revoked_at: None,
                 last_used_at: None,
                 entitlements: workspace.workspace.entitlements,
@@ -177,11 +178,12 @@ impl Keys {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(item_key(&old.key_id)))
-            .update_expression("SET expires_at = :ends")
+            .update_expression("SET expires_at = :ends, chosen = :chosen")
             .condition_expression(
                 "attribute_not_exists(revoked_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)",
             )
             .expression_attribute_values(":ends", n(ends_at))
+            .expression_attribute_values(":chosen", to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() }))
             .expression_attribute_values(":now", n(now.ms()));
         updating(update)
     }

@@ -47,6 +47,9 @@ pub struct KeyRecord {
     /// Milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
+    /// What the coach chose, once a rotation has ended the key earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) chosen: Option<ChosenExpiry>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<i64>,
     /// The start of the minute in which the key was last used, in milliseconds.
@@ -61,7 +64,19 @@ pub struct KeyRecord {
     pub workspace_version: u64,
 }
 
+/// When a coach wanted a key to end.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct ChosenExpiry {
+    /// Milliseconds. `None`: never.
+    expires_at: Option<i64>,
+}
+
 impl KeyRecord {
+    /// When the coach wanted the key to end, in milliseconds.
+    fn chosen_expiry(&self) -> Option<i64> {
+        self.chosen.map_or(self.expires_at, |chosen| chosen.expires_at)
+    }
+
     fn is_live(&self, now: Timestamp) -> bool {
         self.revoked_at.is_none() && self.expires_at.is_none_or(|at| at > now.ms())
     }
