@@ -8,7 +8,6 @@ use crate::world::{Endpoint, Manner, OK, Rough, World, list};
 
 const CLOSED: &str = "connection closed before an answer";
 const NO_HTTP: &str = "no valid HTTP answer";
-const DRIPPED: &str = "timed out after 15 s: status 200, but no end of the answer";
 /// What 64 KiB and the buffers around them come to, and what a stack that lives on takes anyway.
 const MOST_GROWTH_BYTES: u64 = 24 * 1024 * 1024;
 const HUGE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n";
@@ -46,7 +45,6 @@ async fn the_log_names_what_each_receiver_did_and_has_a_line_for_each_hit() {
         (Manner::says("220 mail.example.com ESMTP\r\n"), NO_HTTP),
         (Manner::says(""), "timed out after 15 s"),
         (Manner::SaysAndDrips(b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec()), "timed out after 15 s"),
-        (Manner::SaysAndDrips(b"HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n".to_vec()), DRIPPED),
     ] {
         let receiver = Rough::start([manner]).await;
         let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
@@ -87,6 +85,32 @@ async fn the_log_names_what_each_receiver_did_and_has_a_line_for_each_hit() {
         }
     }
     assert!(!world.log().contains("secret-"), "no path and no query of a receiver is in the log");
+}
+
+#[tokio::test]
+async fn a_status_counts_though_the_body_does_not_end() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let mut endpoints = Vec::new();
+    for status in ["200 OK", "410 Gone"] {
+        let head = format!("HTTP/1.1 {status}\r\ncontent-length: 9999\r\n\r\n");
+        let receiver = Rough::start([Manner::SaysAndDrips(head.into_bytes())]).await;
+        endpoints.push((ada.endpoint(&receiver.url(), "identifiers").await, receiver));
+    }
+    create(&world, &ada.partner_key().await).await;
+    world.settle().await;
+    let settings = ada.settings().await;
+    for ((endpoint, receiver), expected) in
+        endpoints.iter().zip([("delivered", 200, "enabled"), ("failed", 410, "gone")])
+    {
+        let (delivery, status, state) = expected;
+        let told = ada.deliveries(endpoint).await.remove(0);
+        assert_eq!((&told["status"], &told["attempts"][0]["status_code"]), (&json!(delivery), &json!(status)));
+        assert!(told["attempts"][0]["duration_ms"].as_u64().unwrap() >= 15_000, "its end was waited for");
+        let shown = settings.get(&format!("/settings/webhooks/{}", endpoint.id)).await.expect(200);
+        assert_eq!(shown.body["status"], state);
+        assert_eq!(receiver.requests().len(), 1);
+    }
 }
 
 #[tokio::test]
