@@ -107,7 +107,7 @@ async fn a_body_has_to_be_a_json_object_of_bounded_depth() {
             send(body).await.refused(400, "invalid_json");
         }
         for body in ["[]", "[{}]", "null", "5", "true", "\"text\""] {
-            let reply = send(body).await.refused(400, "invalid_request");
+            let reply = send(body).await.refused(400, "invalid_json");
             assert!(reply.error().contains("JSON object"), "{}", reply.text);
         }
         for levels in [32, 127, 128, 100_000] {

@@ -120,7 +120,7 @@ impl Inbound {
         if self.body.len() > MAX_BODY_BYTES { Err(Problem::BodyTooLarge) } else { Ok(()) }
     }
 
-    /// The body, which has to be JSON and to say so if it says anything.
+    /// The body, which has to be a JSON object and to say so if it says anything.
     pub fn json(&self) -> Result<Value, Problem> {
         if let Some(kind) = self.headers.get(header::CONTENT_TYPE)
             && !is_json(kind.as_bytes())
@@ -134,7 +134,15 @@ impl Inbound {
             let too_deep = error.to_string().starts_with("recursion limit exceeded");
             if too_deep { Problem::TooDeep } else { Problem::InvalidJson(error.to_string()) }
         })?;
-        if depth(&value) > MAX_JSON_DEPTH { Err(Problem::TooDeep) } else { Ok(value) }
+        match &value {
+            Value::Object(_) if depth(&value) > MAX_JSON_DEPTH => Err(Problem::TooDeep),
+            Value::Object(_) => Ok(value),
+            Value::Null => Err(Problem::InvalidJson("it is null".to_owned())),
+            Value::Bool(_) => Err(Problem::InvalidJson("it is true or false".to_owned())),
+            Value::Number(_) => Err(Problem::InvalidJson("it is a number".to_owned())),
+            Value::String(_) => Err(Problem::InvalidJson("it is a string".to_owned())),
+            Value::Array(_) => Err(Problem::InvalidJson("it is an array".to_owned())),
+        }
     }
 
     /// The body of a request that needs none.

@@ -187,9 +187,11 @@ impl Operation {
         let content = json!({ "application/json": { "schema": schema, "examples": named(examples) } });
         self.body = Some(json!({ "required": true, "content": content }));
         let held = self.refusals.iter().any(|refusal| matches!(refusal, Problem::BodyTooLarge));
-        let body = self
-            .refuses(Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned()))
-            .refuses(Problem::UnsupportedMediaType);
+        // The CRM has one code for all that is wrong with a body.
+        let own_code = !self.path.starts_with("/v1/crm/");
+        let body = self.refuses(Problem::UnsupportedMediaType);
+        let eof = || Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned());
+        let body = if own_code { body.refuses(eof()) } else { body };
         if held { body } else { body.refuses(Problem::BodyTooLarge) }
     }
 
