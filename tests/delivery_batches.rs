@@ -192,6 +192,25 @@ async fn a_conflict_a_refusal_or_a_lost_answer_costs_no_duplicate() {
 }
 
 #[tokio::test]
+async fn a_slot_whose_answer_was_lost_is_given_back() {
+    let place = FanOut::new(3).await;
+    let (ada, _) = place.coach().await;
+    // Alone the first time, then in a batch.
+    ada.endpoint(&format!("{}/new", place.receiver.url()), "identifiers").await;
+    for spared_calls in 0..6 {
+        let fault = json!({ "function": "deliver", "spared_calls": spared_calls, "store_lost_answers": 1 });
+        place.world.faults(fault).await;
+        place.event(&format!("c{spared_calls}")).await;
+        for item in place.world.items("workspaces", "COACH#ada").await {
+            let held = item.as_object().unwrap().keys().any(|name| ["s0", "s1", "s2"].contains(&name.as_str()));
+            let is_slots = item["sk"]["S"].as_str().unwrap().starts_with("SLOTS#");
+            assert!(!is_slots || !held, "after {spared_calls} calls: {item}");
+        }
+    }
+    place.fault("store_lost_answers", 0).await;
+}
+
+#[tokio::test]
 async fn a_storm_of_faults_loses_nothing() {
     let place = FanOut::new(3).await;
     let (ada, endpoints) = place.coach().await;

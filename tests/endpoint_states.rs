@@ -117,11 +117,15 @@ async fn an_endpoint_that_fails_for_five_days_over_three_events_is_switched_off_
     let waiting = ada.deliveries(&endpoint).await.into_iter().filter(|delivery| delivery["status"] == "pending");
     assert_eq!(waiting.count(), 0);
     assert_eq!(place.world.outgoing("endpoint.disabled").await.len(), 1);
-    // What happens meanwhile is recorded as not sent.
+    // Why, says the log of the delivery that it was judged by, and of what happens meanwhile.
+    let why = format!("not sent: endpoint disabled: {}", off["disabled_reason"].as_str().unwrap());
+    let judged = ada.deliveries(&endpoint).await.remove(0);
+    let lines = list(judged["attempts"].clone());
+    assert_eq!((&judged["status"], &lines[lines.len() - 1]["error"]), (&json!("failed"), &json!(why)));
+    assert_eq!(lines[lines.len() - 2]["status_code"], 500);
     place.event("c4").await;
     let missed = &ada.deliveries(&endpoint).await[0];
-    assert_eq!(missed["status"], "failed");
-    assert!(missed["attempts"][0]["error"].as_str().unwrap().contains("endpoint disabled"));
+    assert_eq!((&missed["status"], &missed["attempts"][0]["error"]), (&json!("failed"), &json!(why)));
     // Switched on by hand it has its time anew.
     let path = format!("/settings/webhooks/{}", endpoint.id);
     settings.patch(&path, json!({ "enabled": true })).await.expect(200);
@@ -184,4 +188,38 @@ async fn switching_off_and_deleting_end_what_waits_with_that_reason() {
     place.world.advance_s(2 * DAY_S).await;
     assert_eq!(place.receiver.hooks().len(), seen);
     assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_switched_off_by_a_last_attempt_says_so_in_its_log() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.receiver.otherwise(Answer::status(500));
+    place.event("c1").await;
+    place.event("c2").await;
+    // The third event's ninth attempt is the first one after five days, and nothing else waits.
+    place.world.advance_s(4 * DAY_S - 2 * HOUR_S).await;
+    place.event("c3").await;
+    place.world.advance_s(28 * HOUR_S).await;
+    let off = state(&settings, &endpoint).await;
+    assert_eq!(off["status"], "disabled");
+    let why = format!("not sent: endpoint disabled: {}", off["disabled_reason"].as_str().unwrap());
+    let newest = ada.deliveries(&endpoint).await.remove(0);
+    let lines = list(newest["attempts"].clone());
+    assert_eq!((lines.len(), &lines[9]["error"]), (10, &json!(why)));
+}
+
+#[tokio::test]
+async fn a_mail_that_is_refused_is_sent_later_and_sends_no_other_twice() {
+    let place = Place::new().await;
+    let ada = place.world.coach("ada").await;
+    for number in 0..3 {
+        ada.endpoint(&format!("{}/{number}", place.receiver.url()), "identifiers").await;
+    }
+    place.receiver.otherwise(Answer::status(410));
+    place.world.faults(json!({ "mail_failures": 1 })).await;
+    place.event("c1").await;
+    place.world.advance_s(HOUR_S).await;
+    assert_eq!(place.world.outgoing("endpoint.disabled").await.len(), 3);
+    assert_eq!(place.world.mail().await.len(), 3);
 }

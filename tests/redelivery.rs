@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::endpoint_states::Place;
-use crate::world::{Answer, Endpoint};
+use crate::world::{Answer, Endpoint, Fact};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -175,6 +175,51 @@ async fn everything_that_failed_since_a_time_is_sent_again_once() {
     for wrong in [json!({}), json!({ "since": "yesterday" }), json!({ "since": 5 })] {
         settings.post(&path(&endpoint, "recover"), wrong).await.refused_for("since");
     }
+}
+
+#[tokio::test]
+async fn what_failed_since_a_time_is_recovered_whenever_it_happened() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.receiver.otherwise(Answer::status(500));
+    let long_ago = place.world.timestamp_in(-7 * 24 * 3600).await;
+    let told_late = Fact::client("ada", "late").with("occurred_at", long_ago.clone()).with("created_at", long_ago);
+    place.world.facts([told_late]).await;
+    place.event("c1").await;
+    place.world.advance_s(DAY_S).await;
+    // Both have been waiting for a day, and end now.
+    let since = place.world.timestamp_in(0).await;
+    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
+    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": true })).await.expect(200);
+    place.receiver.otherwise(Answer::status(204));
+    let recovered = settings.post(&path(&endpoint, "recover"), json!({ "since": since })).await.expect(202);
+    assert_eq!(recovered.body["deliveries"], 2);
+    place.world.settle().await;
+    let later = place.world.timestamp_in(1).await;
+    for since in [since, later] {
+        let again = settings.post(&path(&endpoint, "recover"), json!({ "since": since })).await.expect(202);
+        assert_eq!(again.body["deliveries"], 0);
+    }
+    assert!(ada.deliveries(&endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
+}
+
+#[tokio::test]
+async fn more_than_a_thousand_that_failed_are_recovered_at_once() {
+    const MANY: usize = 1_010;
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    let at = format!("/settings/webhooks/{}", endpoint.id);
+    settings.patch(&at, json!({ "enabled": false })).await.expect(200);
+    place.world.facts((0..MANY).map(|number| Fact::client("ada", &format!("c{number}")))).await;
+    settings.patch(&at, json!({ "enabled": true })).await.expect(200);
+    let since = json!({ "since": "2026-01-01T00:00:00Z" });
+    let recovered = settings.post(&path(&endpoint, "recover"), since).await.expect(202);
+    assert_eq!(recovered.body["deliveries"], MANY);
+    place.world.advance_s(60).await;
+    assert_eq!(place.receiver.hooks().len(), MANY);
+    let failed = settings.get(&path(&endpoint, "deliveries?status=failed")).await.expect(200);
+    assert_eq!(failed.body["data"], json!([]));
+    drop(ada);
 }
 
 #[tokio::test]

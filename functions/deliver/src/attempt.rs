@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt, off_reason};
+use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt};
 use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
@@ -13,7 +13,7 @@ use runtime::{Line, Metric, Unit, random_bytes, write_line};
 use store::delivery::{Entry, Recorded, Taken};
 use webhook::Webhook;
 
-use crate::crowd::Together;
+use crate::batch::Together;
 use crate::{App, DeliverError};
 
 /// Attempts, by what came of them.
@@ -45,12 +45,21 @@ impl App {
                 tell(taken, &line, next, now);
                 // Of what ends the endpoint it is told first: whoever takes over after a crash finds the attempt to be made again.
                 let off = self.note_failure(taken, &endpoint, next, now).await?;
-                self.record(taken, &line, next, writing).await?;
-                self.note_success(taken, &endpoint, next, now).await;
-                match off {
-                    Some(off) => Ok(self.deliveries.end_waiting(&off.id, off_reason(off.status), now).await?),
-                    None => Ok(()),
+                let Some(off) = off else {
+                    self.record(taken, &[line], next, writing).await?;
+                    self.note_success(taken, &endpoint, next, now).await;
+                    return Ok(());
+                };
+                let reason = off.not_sent();
+                match next {
+                    Next::RetryAt(_) | Next::Exhausted => {
+                        // The attempt that it was judged by says why: all others of the endpoint may have ended.
+                        let lines = [line, Attempt::unsent(now, &reason)];
+                        self.record(taken, &lines, Next::Exhausted, writing).await?;
+                    }
+                    ended @ (Next::Delivered | Next::Gone) => self.record(taken, &[line], ended, writing).await?,
                 }
+                Ok(self.deliveries.end_waiting(&off.id, &reason, now).await?)
             }
             Err(reason) => {
                 let order = &taken.order;
@@ -62,7 +71,7 @@ impl App {
                     reason,
                     "not sent"
                 );
-                self.record(taken, &Attempt::unsent(self.now(), reason), Next::Exhausted, writing).await
+                self.record(taken, &[Attempt::unsent(self.now(), &reason)], Next::Exhausted, writing).await
             }
         }
     }
@@ -141,13 +150,14 @@ impl App {
     async fn record<'a>(
         &'a self,
         taken: &Taken,
-        line: &Attempt,
+        lines: &[Attempt],
         next: Next,
         (place, together): (Place<'_>, &Together<'a>),
     ) -> Result<(), DeliverError> {
         let order = &taken.order;
         let record = async |entries: Vec<Entry>| self.deliveries.record(entries).await;
-        let recorded = together.entries.write(place, self.deliveries.entry(taken, line, next), record).await;
+        let recorded =
+            together.entries.write(place, self.deliveries.entry(taken, lines, next, self.now()), record).await;
         match (recorded.ok_or(DeliverError::Unrecorded)?.get().await?, next) {
             (Recorded::Lost, _) => {
                 tracing::warn!(
@@ -204,10 +214,10 @@ fn outcome(next: Next) -> &'static str {
 }
 
 /// The endpoint, if it takes deliveries; else why it does not, for the log.
-fn sendable(endpoint: Option<SignedEndpoint>) -> Result<SignedEndpoint, &'static str> {
+fn sendable(endpoint: Option<SignedEndpoint>) -> Result<SignedEndpoint, String> {
     let endpoint = endpoint.ok_or(DELETED)?;
     match endpoint.endpoint.status {
         EndpointStatus::Enabled => Ok(endpoint),
-        off => Err(off_reason(off)),
+        EndpointStatus::Disabled | EndpointStatus::Gone => Err(endpoint.endpoint.not_sent()),
     }
 }

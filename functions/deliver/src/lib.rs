@@ -2,12 +2,12 @@
 //!
 //! Messages of a batch are worked on at once and fail one by one. Each holds an order for one attempt. The delivery's item decides
 //! whether the order still counts: messages arrive twice, late, and after a function died half-way. Those for one endpoint are a
-//! crowd, which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
+//! group, which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
 //!
 //! A batch costs few requests to the store, however many endpoints it is for; nothing in it depends on another's success or time.
 
 mod attempt;
-mod crowd;
+mod batch;
 mod order;
 mod resume;
 
@@ -17,13 +17,16 @@ use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use domain::time::Timestamp;
 use lambda_runtime::LambdaEvent;
 use outbound::queue::{DeliveryQueue, NotAnOrder, QueueError};
-use runtime::{BoxError, Clock, Environment, Observer, error_chain};
+use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::outbox::Outbox;
 use store::vault::Vault;
 use store::{Db, StoreError};
 use webhook::WebhookClient;
+
+/// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue tell of them.
+const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
 /// Why a message is to be brought again.
 #[derive(Debug, thiserror::Error)]
@@ -37,7 +40,7 @@ enum DeliverError {
     Malformed(#[from] NotAnOrder),
     /// The endpoint of several orders could not be read, or its slots.
     #[error(transparent)]
-    Crowd(Arc<StoreError>),
+    Group(Arc<StoreError>),
     /// It may have been recorded, or not.
     #[error("the attempt may not be recorded")]
     Unrecorded,
@@ -86,7 +89,10 @@ impl App {
             let message_id = message.message_id.unwrap_or_default();
             match &error {
                 DeliverError::Held => tracing::info!(message_id, "{error}"),
-                error => tracing::error!(message_id, error = error_chain(error), "a message failed"),
+                error => {
+                    tracing::error!(message_id, error = error_chain(error), "a message failed");
+                    add(MESSAGES_FAILED, 1.0);
+                }
             }
             response.add_failure(message_id);
         }

@@ -7,7 +7,7 @@ use outbound::gather::Place;
 use outbound::queue::DeliveryOrder;
 use store::delivery::{Claim, PuttingBack};
 
-use crate::crowd::Together;
+use crate::batch::Together;
 use crate::{App, DeliverError};
 
 impl App {

@@ -3,7 +3,6 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::EndpointStatus;
 use crate::id::{CoachId, DeliveryId, EndpointId, EventId};
 use crate::retry::gap_after;
 use crate::retry_after::lengthened;
@@ -189,14 +188,6 @@ pub struct Recovered {
 
 /// The log's line for a delivery whose endpoint is no more.
 pub const DELETED: &str = "not sent: endpoint deleted";
-
-/// The log's line for a delivery whose endpoint takes none.
-pub fn off_reason(status: EndpointStatus) -> &'static str {
-    match status {
-        EndpointStatus::Gone => "not sent: endpoint gone",
-        EndpointStatus::Disabled | EndpointStatus::Enabled => "not sent: endpoint disabled",
-    }
-}
 
 /// One event on its way to one endpoint.
 #[derive(Debug, Clone, Serialize)]

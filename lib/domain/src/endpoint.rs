@@ -155,6 +155,15 @@ impl Endpoint {
             .then(|| off.because(format!("every delivery failed since {since}"), now))
     }
 
+    /// The log's line for a delivery that it takes no more. Whoever switched it off by hand knows why.
+    pub fn not_sent(&self) -> String {
+        match (self.status, self.disabled_reason.as_deref()) {
+            (EndpointStatus::Gone, _) => "not sent: endpoint gone".to_owned(),
+            (_, Some(reason)) if reason != DISABLED_BY_HAND => format!("not sent: endpoint disabled: {reason}"),
+            _ => "not sent: endpoint disabled".to_owned(),
+        }
+    }
+
     fn because(self, reason: String, now: Timestamp) -> Self {
         Self { disabled_reason: Some(reason), disabled_at: Some(now), ..self }
     }

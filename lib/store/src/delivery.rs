@@ -10,7 +10,8 @@
 //! 4. `record`   UpdateItem on the lease, or statements as above: the attempt's line, and what follows. In the module `entry`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
-//! 7. `restart`, `failed_since` GetItem or Query, then a transaction with the order: in the module `restart`.
+//! 7. `restart`  GetItem, then a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`):
+//!    in the module `restart`.
 //! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
 //! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
 //!
@@ -40,7 +41,7 @@ use crate::vault::Vault;
 pub use claim::{Claim, Taken};
 pub use entry::{Entry, Recorded};
 pub use log::Page;
-pub use restart::{MAX_RECOVERED, Restarted};
+pub use restart::Restarted;
 
 use attempt::StoredAttempt;
 
@@ -95,6 +96,9 @@ struct Record {
     next_attempt: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<Timestamp>,
+    /// When it failed, in milliseconds: the sort key of GSI `failed`. There as long as it can be made up for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    failed_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hop: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,7 +143,8 @@ impl Deliveries {
     ) -> Result<Created, StoreError> {
         let pending = self.record_of(delivery, now);
         let attempts = vec![StoredAttempt::unsent(now, reason)];
-        self.put(Record { status: DeliveryStatus::Failed, attempts, next_attempt_at: None, ..pending }).await
+        let (status, failed_at) = (DeliveryStatus::Failed, Some(now.ms()));
+        self.put(Record { status, attempts, next_attempt_at: None, failed_at, ..pending }).await
     }
 
     /// Notes that the order has come round before it is due and goes back to the queue.
@@ -182,6 +187,7 @@ impl Deliveries {
             chain: 1,
             next_attempt: 1,
             next_attempt_at: Some(now),
+            failed_at: None,
             hop: None,
             hop_owner: None,
             lease_owner: None,

@@ -8,12 +8,12 @@
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
-//! 7. `take_flights`, `land`, `mark_slow` UpdateItem, or statements of one request: module `flights`.
+//! 7. `acquire_slots`, `release_slots`, `mark_slow` UpdateItem, or statements of one request: module `slots`.
 //! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
 
-mod flights;
 mod health;
 mod secret;
+mod slots;
 
 use std::collections::HashMap;
 
@@ -40,8 +40,8 @@ use crate::statement::Answer;
 use crate::vault::Vault;
 use crate::workspace::key as workspace_key;
 
-pub use flights::Flight;
 pub use secret::Rotated;
+pub use slots::Slot;
 
 /// How often a change that lost a race is decided anew.
 const MAX_ROUNDS: u32 = 10;
@@ -267,10 +267,10 @@ impl Endpoints {
             .table_name(&self.table)
             .set_key(Some(key(coach, id)))
             .condition_expression("attribute_exists(pk)");
-        let flights = Delete::builder().table_name(&self.table).set_key(Some(flights::flights(coach, id)));
+        let slots = Delete::builder().table_name(&self.table).set_key(Some(slots::slots_key(coach, id)));
         let writes = [
             deleting(delete),
-            deleting(flights),
+            deleting(slots),
             self.count_down(coach),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];

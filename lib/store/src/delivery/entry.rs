@@ -3,6 +3,7 @@
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::delivery::{Attempt, DeliveryOrder, DeliveryStatus, Next};
+use domain::time::Timestamp;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record, Taken, partition, sort_key};
@@ -17,24 +18,25 @@ pub enum Recorded {
     Lost,
 }
 
-/// An attempt's line in the log, and what follows it.
+/// An attempt's lines in the log, and what follows it.
 #[derive(Debug)]
 pub struct Entry {
     order: DeliveryOrder,
     owner: String,
-    line: StoredAttempt,
+    lines: Vec<StoredAttempt>,
     next: Next,
+    made_at: Timestamp,
 }
 
 impl Deliveries {
-    /// What is to be recorded of an attempt.
-    pub fn entry(&self, taken: &Taken, line: &Attempt, next: Next) -> Entry {
+    /// What is to be recorded of an attempt that ended `now`: its line, and perhaps one that says more.
+    pub fn entry(&self, taken: &Taken, lines: &[Attempt], next: Next, now: Timestamp) -> Entry {
         let (order, owner) = (taken.order.clone(), taken.owner.clone());
-        let line = self.seal_attempt(&order.endpoint_id, &order.delivery_id, line);
-        Entry { order, owner, line, next }
+        let sealed = lines.iter().map(|line| self.seal_attempt(&order.endpoint_id, &order.delivery_id, line));
+        Entry { lines: sealed.collect(), order, owner, next, made_at: now }
     }
 
-    /// Adds each attempt's line to its log and sets what follows; what came of each, in their order.
+    /// Adds each attempt's lines to its log and sets what follows; what came of each, in their order.
     pub async fn record(&self, entries: Vec<Entry>) -> Vec<Answer<'_, Recorded>> {
         let tried = self.db.try_all(entries.iter().map(|entry| self.recording(entry)).collect()).await;
         let recorded = entries.into_iter().zip(tried).map(|(entry, tried)| match tried {
@@ -54,7 +56,7 @@ impl Deliveries {
     fn recording(&self, entry: &Entry) -> Statement {
         const LINE: &str = "SET attempts = list_append(attempts, ?) SET recorded_by = ?";
         const LEASE: &str = "REMOVE lease_owner REMOVE lease_until REMOVE hop REMOVE hop_owner";
-        let mut set = vec![AttributeValue::L(vec![to_attribute(&entry.line)]), s(&entry.owner)];
+        let mut set = vec![entry.lines(), s(&entry.owner)];
         let changes = match entry.next {
             Next::RetryAt(at) => {
                 set.extend([n(entry.order.attempt + 1), s(at.to_string())]);
@@ -62,7 +64,9 @@ impl Deliveries {
             }
             ended @ (Next::Delivered | Next::Exhausted | Next::Gone) => {
                 set.push(s(status_after(ended).as_str()));
-                format!(r#"{LINE} SET "status" = ? {LEASE} REMOVE next_attempt_at"#)
+                let failed = if ended == Next::Delivered { "" } else { "SET failed_at = ?" };
+                set.extend((ended != Next::Delivered).then(|| n(entry.made_at.ms())));
+                format!(r#"{LINE} SET "status" = ? {failed} {LEASE} REMOVE next_attempt_at"#)
             }
         };
         Statement::update(
@@ -81,10 +85,10 @@ impl Deliveries {
                 .update(&order.endpoint_id, &order.delivery_id)
                 .condition_expression("lease_owner = :owner")
                 .expression_attribute_values(":owner", s(&entry.owner))
-                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&entry.line)]));
-            let ended = |update: UpdateItemFluentBuilder, status: DeliveryStatus| {
+                .expression_attribute_values(":line", entry.lines());
+            let ended = |update: UpdateItemFluentBuilder, more: &str, status: DeliveryStatus| {
                 update
-                    .update_expression(format!("SET {LINE}, #status = :status REMOVE {LEASE}, next_attempt_at"))
+                    .update_expression(format!("SET {LINE}, #status = :status{more} REMOVE {LEASE}, next_attempt_at"))
                     .expression_attribute_names("#status", "status")
                     .expression_attribute_values(":status", s(status.as_str()))
             };
@@ -95,7 +99,9 @@ impl Deliveries {
                     ))
                     .expression_attribute_values(":next", n(order.attempt + 1))
                     .expression_attribute_values(":at", s(at.to_string())),
-                next @ (Next::Delivered | Next::Exhausted | Next::Gone) => ended(update, status_after(next)),
+                Next::Delivered => ended(update, "", DeliveryStatus::Delivered),
+                failed @ (Next::Exhausted | Next::Gone) => ended(update, ", failed_at = :at", status_after(failed))
+                    .expression_attribute_values(":at", n(entry.made_at.ms())),
             }
             .send()
         });
@@ -103,6 +109,12 @@ impl Deliveries {
             Written::Done(_) => Written::Done(()),
             Written::Refused(item) => Written::Refused(item),
         })
+    }
+}
+
+impl Entry {
+    fn lines(&self) -> AttributeValue {
+        AttributeValue::L(self.lines.iter().map(to_attribute).collect())
     }
 }
 

@@ -5,11 +5,16 @@ use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValu
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;
 use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record};
 use crate::db::{Item, StoreError, Written, b, from_item, n, read_failed, s, to_attribute, write};
 
+/// Deliveries that are read at once: each may hold what some sixty answers said.
+const PAGE_ITEMS: i32 = 100;
+/// Updates at once.
+const CONCURRENT_UPDATES: usize = 16;
 /// The log's line for a delivery that ends.
 const REASON: &str = "not sent: client erased";
 
@@ -23,14 +28,15 @@ impl Deliveries {
                 .key_condition_expression("client_id = :client")
                 .expression_attribute_values(":client", s(client.as_str()))
                 .projection_expression("pk, sk")
+                .limit(PAGE_ITEMS)
                 .set_exclusive_start_key(start)
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
                 .map_err(|error| read_failed("Query", error))?;
-            for item in self.db.read(&self.table, page.items.unwrap_or_default()).await? {
-                self.erase_body(item, now).await?;
-            }
+            let items = self.db.read(&self.table, page.items.unwrap_or_default()).await?;
+            let erased = items.into_iter().map(|item| self.erase_body(item, now));
+            stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
             start = page.last_evaluated_key;
             if start.is_none() {
                 return Ok(());
@@ -69,7 +75,7 @@ impl Deliveries {
             update
                 .key("pk", s(&record.pk))
                 .key("sk", s(&record.sk))
-                .update_expression("SET sealed = :nothing, attempts = :lines, #status = :status REMOVE next_attempt_at, lease_owner, lease_until, hop, hop_owner")
+                .update_expression("SET sealed = :nothing, attempts = :lines, #status = :status REMOVE failed_at, next_attempt_at, lease_owner, lease_until, hop, hop_owner")
                 .condition_expression("size(attempts) = :made AND #status = :was")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":nothing", b(Vec::new()))

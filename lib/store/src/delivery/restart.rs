@@ -1,18 +1,22 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
 
+use std::time::{Duration, Instant};
+
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{Deliveries, ENTITY, NewDelivery, Record, SORT_PREFIX, key, partition};
+use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{Item, StoreError, Transacted, from_item, n, putting, read_failed, s, to_attribute, to_item, updating};
 use crate::outbox::{Content, Outbox};
 
-/// Most deliveries that one call starts anew. What failed besides, the next call finds.
-pub const MAX_RECOVERED: usize = 1_000;
+/// How long one call may go on with what failed. The function behind it has half as much again.
+const RECOVERY: Duration = Duration::from_secs(18);
+/// Failed deliveries that one look at the index finds.
+const PAGE_ITEMS: i32 = 250;
 /// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
 const KEPT_ATTEMPTS: usize = 50;
 /// Transactions at once.
@@ -40,13 +44,14 @@ impl Deliveries {
     ) -> Result<Restarted, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
         let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let Some(item) = get.send().await.map_err(|error| read_failed("GetItem", error))?.item else {
-            return Ok(Restarted::NotFound);
-        };
-        self.restart_read((coach, endpoint), item, outbox, now).await
+        match get.send().await.map_err(|error| read_failed("GetItem", error))?.item {
+            Some(item) => self.restart_read((coach, endpoint), item, outbox, now).await,
+            None => Ok(Restarted::NotFound),
+        }
     }
 
-    /// Sends again what failed of the events since then, oldest first, at most [`MAX_RECOVERED`]. How many.
+    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. How many. What cannot be sent
+    /// again within [`RECOVERY`] is left to the next call.
     pub async fn recover(
         &self,
         (coach, endpoint): (&CoachId, &EndpointId),
@@ -54,12 +59,20 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
-        let failed = self.failed_since(endpoint, since, now).await?;
-        let restarts: Vec<_> =
-            failed.into_iter().map(|item| self.restart_read((coach, endpoint), item, outbox, now)).collect();
-        let outcomes: Vec<Restarted> =
-            stream::iter(restarts).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
-        Ok(outcomes.into_iter().filter(|outcome| *outcome == Restarted::Done).count())
+        let began = Instant::now();
+        let (mut recovered, mut start) = (0, None);
+        while began.elapsed() < RECOVERY {
+            let (failed, next) = self.failed_since(endpoint, since, start).await?;
+            let restarts: Vec<_> = failed.iter().map(|id| self.restart((coach, endpoint), id, outbox, now)).collect();
+            let outcomes: Vec<Restarted> =
+                stream::iter(restarts).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
+            recovered += outcomes.into_iter().filter(|outcome| *outcome == Restarted::Done).count();
+            start = next;
+            if start.is_none() {
+                break;
+            }
+        }
+        Ok(recovered)
     }
 
     /// Stores a delivery that is made once by request, with its order.
@@ -73,7 +86,10 @@ impl Deliveries {
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, delivery.id, now);
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&self.record_of(delivery, now))));
         let writes = [putting(put.condition_expression("attribute_not_exists(pk)")), ordering(outbox, order, now)];
-        self.db.transact(&writes).await.map(drop)
+        match self.db.transact(&writes).await? {
+            Transacted::Done => Ok(()),
+            Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "one with this id exists")),
+        }
     }
 
     async fn restart_read(
@@ -98,7 +114,7 @@ impl Deliveries {
             .set_key(Some(key(endpoint, &record.id)))
             .update_expression(
                 "SET #status = :pending, chain = :chain, next_attempt = :first, next_attempt_at = :at, expires_at = :expires, \
-                 attempts = :kept REMOVE hop, hop_owner, lease_owner, lease_until",
+                 attempts = :kept REMOVE failed_at, hop, hop_owner, lease_owner, lease_until",
             )
             .condition_expression(
                 "chain = :seen AND size(attempts) = :made AND size(sealed) > :nothing \
@@ -123,37 +139,27 @@ impl Deliveries {
         })
     }
 
+    /// A page of what failed since then, in the order in which it did, and where the next begins. The index may lag behind by some
+    /// milliseconds.
     async fn failed_since(
         &self,
         endpoint: &EndpointId,
         since: Timestamp,
-        now: Timestamp,
-    ) -> Result<Vec<Item>, StoreError> {
-        let mut failed: Vec<Item> = Vec::new();
-        let mut start = None;
-        loop {
-            let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-            let page = query
-                .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-                .filter_expression("#status = :failed AND expires_at > :now_s")
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":pk", s(partition(endpoint)))
-                .expression_attribute_values(":first", s(format!("{SORT_PREFIX}{}", DeliveryId::first_of(since.ms()))))
-                .expression_attribute_values(":last", s(format!("{SORT_PREFIX}~")))
-                .expression_attribute_values(":failed", s(DeliveryStatus::Failed.as_str()))
-                .expression_attribute_values(":now_s", n(now.unix_s()))
-                .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-                .await
-                .map_err(|error| read_failed("Query", error))?;
-            failed.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() || failed.len() >= MAX_RECOVERED {
-                failed.truncate(MAX_RECOVERED);
-                return Ok(failed);
-            }
-        }
+        start: Option<Item>,
+    ) -> Result<(Vec<DeliveryId>, Option<Item>), StoreError> {
+        let query = self.db.client().query().table_name(&self.table).index_name("failed");
+        let page = query
+            .key_condition_expression("pk = :pk AND failed_at >= :since")
+            .expression_attribute_values(":pk", s(partition(endpoint)))
+            .expression_attribute_values(":since", n(since.ms()))
+            .limit(PAGE_ITEMS)
+            .set_exclusive_start_key(start)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
+            .await
+            .map_err(|error| read_failed("Query", error))?;
+        let ids = page.items.unwrap_or_default().iter().map(super::log::id_of).collect::<Result<_, _>>()?;
+        Ok((ids, page.last_evaluated_key))
     }
 }
 

@@ -27,6 +27,7 @@ fn record() -> Record {
         attempts: Vec::new(),
         chain: 1,
         next_attempt: 2,
+        failed_at: None,
         next_attempt_at: Some(Timestamp::from_ms(6_000)),
         hop: None,
         hop_owner: None,

@@ -18,7 +18,7 @@ use outbound::gather::{Gathering, Place};
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
 use store::delivery::{Claim, Entry, Recorded};
-use store::endpoint::Flight;
+use store::endpoint::Slot;
 use store::{Answer, StoreError};
 
 use crate::order::is_redelivered;
@@ -54,7 +54,7 @@ struct Ordered {
 /// What a batch asks for, read.
 #[derive(Default)]
 struct Sorted {
-    crowds: BTreeMap<EndpointId, Vec<Ordered>>,
+    groups: BTreeMap<EndpointId, Vec<Ordered>>,
     early: Vec<Ordered>,
     resumptions: Vec<(SqsMessage, Resumption)>,
     malformed: Vec<(SqsMessage, NotAnOrder)>,
@@ -63,27 +63,27 @@ struct Sorted {
 /// What the attempts of a batch write together.
 pub(crate) struct Together<'a> {
     pub(crate) entries: Gathering<Entry, Answer<'a, Recorded>>,
-    landings: Gathering<Flight, Answer<'a, ()>>,
+    releases: Gathering<Slot, Answer<'a, ()>>,
 }
 
 /// Due orders for one endpoint that have a slot, and what became of each attempt.
-struct Cleared<'a> {
-    flight: Flight,
-    landing: Place<'a>,
+struct Admitted<'a> {
+    slot: Slot,
+    place: Place<'a>,
     endpoint: Option<SignedEndpoint>,
     claimed: Vec<(Ordered, Answer<'a, Claim>, Place<'a>)>,
 }
 
 /// Due orders for one endpoint, the endpoint, and a slot of it.
-type Arrived = (Vec<Ordered>, Result<Option<SignedEndpoint>, StoreError>, Result<Option<Flight>, StoreError>);
+type Arrived = (Vec<Ordered>, Result<Option<SignedEndpoint>, StoreError>, Result<Option<Slot>, StoreError>);
 
 /// Due orders for one endpoint.
-struct Crowd {
+struct Group {
     endpoint: Option<SignedEndpoint>,
     due: Vec<Ordered>,
 }
 
-impl Crowd {
+impl Group {
     fn is_slow(&self, now: Timestamp) -> bool {
         self.endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now)
     }
@@ -105,7 +105,7 @@ impl Sorted {
                 Ok(Message::Order(order)) => {
                     note_wait(&message, &order, now);
                     if order.due_at <= now {
-                        sorted.crowds.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order });
+                        sorted.groups.entry(order.endpoint_id.clone()).or_default().push(Ordered { message, order });
                     } else {
                         sorted.early.push(Ordered { message, order });
                     }
@@ -122,7 +122,7 @@ impl App {
     /// Does what the messages of a batch say.
     pub(crate) async fn carry_out_all(&self, messages: Vec<SqsMessage>) -> Outcomes {
         let now = self.now();
-        let Sorted { crowds, early, resumptions, malformed } = Sorted::read(messages, now);
+        let Sorted { groups, early, resumptions, malformed } = Sorted::read(messages, now);
         let put_back = async |ordered: Ordered| {
             let outcome = self.put_back(&ordered.order, is_redelivered(&ordered.message)).await;
             (ordered.message, outcome)
@@ -132,7 +132,7 @@ impl App {
             (message, outcome)
         };
         let (mut outcomes, put_back, resumed) = tokio::join!(
-            self.deliver_all(crowds.into_values().collect(), now),
+            self.deliver_all(groups.into_values().collect(), now),
             join_all(early.into_iter().map(put_back)),
             join_all(resumptions.into_iter().map(resume)),
         );
@@ -142,137 +142,137 @@ impl App {
         outcomes
     }
 
-    async fn deliver_all(&self, crowds: Vec<Vec<Ordered>>, now: Timestamp) -> Outcomes {
+    async fn deliver_all(&self, groups: Vec<Vec<Ordered>>, now: Timestamp) -> Outcomes {
         let named = |due: &Vec<Ordered>| due.first().map(|first| whose(&first.order));
-        let keys: Vec<(CoachId, EndpointId)> = crowds.iter().filter_map(named).collect();
-        let (endpoints, flights) =
-            tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.take_flights(&keys, SLOTS, now));
-        let together = Together { entries: Gathering::new(COMPANY), landings: Gathering::new(COMPANY) };
+        let keys: Vec<(CoachId, EndpointId)> = groups.iter().filter_map(named).collect();
+        let (endpoints, slots) =
+            tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.acquire_slots(&keys, SLOTS, now));
+        let together = Together { entries: Gathering::new(COMPANY), releases: Gathering::new(COMPANY) };
         let (mut ready, mut alone) = (Vec::new(), Vec::new());
-        for ((due, endpoint), flight) in crowds.into_iter().zip(endpoints).zip(flights) {
-            match (endpoint, flight) {
-                (Answer::Here(endpoint), Answer::Here(flight)) => ready.push((due, endpoint, flight)),
-                (endpoint, flight) => alone.push((due, endpoint, flight)),
+        for ((due, endpoint), slot) in groups.into_iter().zip(endpoints).zip(slots) {
+            match (endpoint, slot) {
+                (Answer::Here(endpoint), Answer::Here(slot)) => ready.push((due, endpoint, slot)),
+                (endpoint, slot) => alone.push((due, endpoint, slot)),
             }
         }
         // Who is still waited for is waited for alone.
-        let alone = alone.into_iter().map(async |(due, endpoint, flight)| {
-            let (endpoint, flight) = tokio::join!(endpoint.get(), flight.get());
-            self.take_off_all(vec![(due, endpoint, flight)], &together).await
+        let alone = alone.into_iter().map(async |(due, endpoint, slot)| {
+            let (endpoint, slot) = tokio::join!(endpoint.get(), slot.get());
+            self.start_all(vec![(due, endpoint, slot)], &together).await
         });
-        let (mut outcomes, alone) = tokio::join!(self.take_off_all(ready, &together), join_all(alone));
+        let (mut outcomes, alone) = tokio::join!(self.start_all(ready, &together), join_all(alone));
         outcomes.extend(alone.into_iter().flatten());
         outcomes
     }
 
-    async fn take_off_all<'a>(&'a self, crowds: Vec<Arrived>, together: &Together<'a>) -> Outcomes {
-        let (mut here, mut flights, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
-        for (due, endpoint, flight) in crowds {
+    async fn start_all<'a>(&'a self, groups: Vec<Arrived>, together: &Together<'a>) -> Outcomes {
+        let (mut here, mut slots, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
+        for (due, endpoint, slot) in groups {
             match endpoint {
                 Ok(endpoint) => {
-                    here.push(Crowd { endpoint, due });
-                    flights.push(Answer::Here(flight));
+                    here.push(Group { endpoint, due });
+                    slots.push(Answer::Here(slot));
                 }
                 // Its slot runs out by itself.
                 Err(error) => outcomes.extend(failed(due, error)),
             }
         }
-        outcomes.extend(self.take_off(here, flights, &WAITS, together).await);
+        outcomes.extend(self.start(here, slots, &WAITS, together).await);
         outcomes
     }
 
     /// Delivers to those who have a slot; the others wait for theirs. An endpoint that is slow is not waited for, and no slot of it but the
     /// first counts.
-    async fn take_off<'a>(
+    async fn start<'a>(
         &'a self,
-        crowds: Vec<Crowd>,
-        flights: Vec<Answer<'a, Option<Flight>>>,
+        groups: Vec<Group>,
+        slots: Vec<Answer<'a, Option<Slot>>>,
         waits: &[Duration],
         together: &Together<'a>,
     ) -> Outcomes {
         let now = self.now();
-        let (mut cleared, mut waiting, mut held, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (mut admitted, mut waiting, mut held, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let mut outcomes = Outcomes::new();
-        for (crowd, flight) in crowds.into_iter().zip(flights) {
-            let flight = match flight {
-                Answer::Here(flight) => flight,
-                Answer::Awaited(flight) => {
-                    alone.push((crowd, flight));
+        for (group, slot) in groups.into_iter().zip(slots) {
+            let slot = match slot {
+                Answer::Here(slot) => slot,
+                Answer::Awaited(slot) => {
+                    alone.push((group, slot));
                     continue;
                 }
             };
-            match (flight, crowd.is_slow(now)) {
-                (Ok(Some(flight)), slow) if flight.is_first() || !slow => cleared.push((crowd, flight)),
-                (Ok(flight), true) => held.push((crowd, flight)),
-                (Ok(_), false) => waiting.push(crowd),
-                (Err(error), _) => outcomes.extend(failed(crowd.due, error)),
+            match (slot, group.is_slow(now)) {
+                (Ok(Some(slot)), slow) if slot.is_first() || !slow => admitted.push((group, slot)),
+                (Ok(slot), true) => held.push((group, slot)),
+                (Ok(_), false) => waiting.push(group),
+                (Err(error), _) => outcomes.extend(failed(group.due, error)),
             }
         }
-        let alone = alone.into_iter().map(async |(crowd, flight)| {
-            let flight = vec![Answer::Here(flight.await)];
-            Box::pin(self.take_off(vec![crowd], flight, waits, together)).await
+        let alone = alone.into_iter().map(async |(group, slot)| {
+            let slot = vec![Answer::Here(slot.await)];
+            Box::pin(self.start(vec![group], slot, waits, together)).await
         });
-        let (alone, flown, waited, put_off) = tokio::join!(
+        let (alone, attempted, waited, put_off) = tokio::join!(
             join_all(alone),
-            self.fly_all(cleared, together),
+            self.attempt_all(admitted, together),
             self.wait_all(waiting, waits, together),
-            join_all(held.into_iter().map(|(crowd, flight)| self.hold(crowd, flight, together))),
+            join_all(held.into_iter().map(|(group, slot)| self.hold(group, slot, together))),
         );
         outcomes.extend(alone.into_iter().flatten());
-        outcomes.extend(flown);
+        outcomes.extend(attempted);
         outcomes.extend(waited);
         outcomes.extend(put_off.into_iter().flatten());
         outcomes
     }
 
-    async fn wait_all<'a>(&'a self, crowds: Vec<Crowd>, waits: &[Duration], together: &Together<'a>) -> Outcomes {
-        if crowds.is_empty() {
+    async fn wait_all<'a>(&'a self, groups: Vec<Group>, waits: &[Duration], together: &Together<'a>) -> Outcomes {
+        if groups.is_empty() {
             return Outcomes::new();
         }
         let Some((wait, later)) = waits.split_first() else {
             let now = self.now();
-            let put_off = crowds.into_iter().map(|crowd| self.put_off_all(crowd.due, now + put_off(false)));
+            let put_off = groups.into_iter().map(|group| self.put_off_all(group.due, now + put_off(false)));
             return join_all(put_off).await.into_iter().flatten().collect();
         };
         tokio::time::sleep(*wait).await;
-        let keys: Vec<_> = crowds.iter().filter_map(|crowd| crowd.due.first()).map(|due| whose(&due.order)).collect();
-        let flights = self.endpoints.take_flights(&keys, SLOTS, self.now()).await;
-        Box::pin(self.take_off(crowds, flights, later, together)).await
+        let keys: Vec<_> = groups.iter().filter_map(|group| group.due.first()).map(|due| whose(&due.order)).collect();
+        let slots = self.endpoints.acquire_slots(&keys, SLOTS, self.now()).await;
+        Box::pin(self.start(groups, slots, later, together)).await
     }
 
     /// Puts off what is for an endpoint that is slow, and gives back a slot that does not count.
-    async fn hold<'a>(&'a self, crowd: Crowd, flight: Option<Flight>, together: &Together<'a>) -> Outcomes {
-        let landing = together.landings.place();
-        let outcomes = self.put_off_all(crowd.due, self.now() + put_off(true)).await;
-        if let Some(flight) = flight {
-            self.land(flight, landing, together).await;
+    async fn hold<'a>(&'a self, group: Group, slot: Option<Slot>, together: &Together<'a>) -> Outcomes {
+        let place = together.releases.place();
+        let outcomes = self.put_off_all(group.due, self.now() + put_off(true)).await;
+        if let Some(slot) = slot {
+            self.release(slot, place, together).await;
         }
         outcomes
     }
 
-    /// Takes the attempts of these crowds on and makes them.
-    async fn fly_all<'a>(&'a self, crowds: Vec<(Crowd, Flight)>, together: &Together<'a>) -> Outcomes {
-        let due = crowds.iter().flat_map(|(crowd, _)| &crowd.due);
+    /// Takes the attempts of these groups on and makes them.
+    async fn attempt_all<'a>(&'a self, groups: Vec<(Group, Slot)>, together: &Together<'a>) -> Outcomes {
+        let due = groups.iter().flat_map(|(group, _)| &group.due);
         let orders: Vec<DeliveryOrder> = due.map(|ordered| ordered.order.clone()).collect();
         let mut claims = self.deliveries.claim(orders, self.now()).await.into_iter();
-        let cleared: Vec<Cleared<'_>> = crowds
+        let admitted: Vec<Admitted<'_>> = groups
             .into_iter()
-            .map(|(Crowd { endpoint, due }, flight)| {
+            .map(|(Group { endpoint, due }, slot)| {
                 let claimed = due.into_iter().zip(claims.by_ref());
-                Cleared {
-                    flight,
-                    landing: together.landings.place(),
+                Admitted {
+                    slot,
+                    place: together.releases.place(),
                     endpoint,
                     claimed: claimed.map(|(ordered, claim)| (ordered, claim, together.entries.place())).collect(),
                 }
             })
             .collect();
-        let flown = join_all(cleared.into_iter().map(|cleared| self.fly(cleared, together))).await;
-        flown.into_iter().flatten().collect()
+        let attempted = join_all(admitted.into_iter().map(|admitted| self.attempt_group(admitted, together))).await;
+        attempted.into_iter().flatten().collect()
     }
 
-    async fn fly<'a>(&'a self, cleared: Cleared<'_>, together: &Together<'a>) -> Outcomes {
-        let Cleared { flight, landing, endpoint, claimed } = cleared;
+    async fn attempt_group<'a>(&'a self, admitted: Admitted<'_>, together: &Together<'a>) -> Outcomes {
+        let Admitted { slot, place, endpoint, claimed } = admitted;
         let attempts = claimed.into_iter().map(|(ordered, claim, place)| {
             let endpoint = endpoint.clone();
             async move {
@@ -287,15 +287,15 @@ impl App {
             }
         });
         let outcomes = join_all(attempts).await;
-        self.land(flight, landing, together).await;
+        self.release(slot, place, together).await;
         outcomes
     }
 
-    async fn land<'a>(&'a self, flight: Flight, landing: Place<'_>, together: &Together<'a>) {
-        let land = async |flights: Vec<Flight>| self.endpoints.land(flights).await;
-        let landed = together.landings.write(landing, flight, land).await;
-        if let Some(landed) = landed
-            && let Err(error) = landed.get().await
+    async fn release<'a>(&'a self, slot: Slot, place: Place<'_>, together: &Together<'a>) {
+        let release = async |slots: Vec<Slot>| self.endpoints.release_slots(slots).await;
+        let released = together.releases.write(place, slot, release).await;
+        if let Some(released) = released
+            && let Err(error) = released.get().await
         {
             tracing::warn!(error = error_chain(&error), "a slot is left to run out");
         }
@@ -324,5 +324,5 @@ fn put_off(slow: bool) -> TimeDelta {
 /// All of them come again.
 fn failed(orders: Vec<Ordered>, error: StoreError) -> Outcomes {
     let error = Arc::new(error);
-    orders.into_iter().map(|ordered| (ordered.message, Err(DeliverError::Crowd(Arc::clone(&error))))).collect()
+    orders.into_iter().map(|ordered| (ordered.message, Err(DeliverError::Group(Arc::clone(&error))))).collect()
 }
