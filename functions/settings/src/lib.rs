@@ -4,6 +4,7 @@
 
 mod deliveries;
 mod keys;
+mod receiver;
 mod redelivery;
 mod session;
 mod webhooks;

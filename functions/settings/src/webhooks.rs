@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::delivery::{DELETED, off_reason};
+use domain::delivery::DELETED;
 use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointStatus, NewEndpoint};
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
@@ -12,8 +12,8 @@ use edge::{Inbound, Problem, Reply};
 use runtime::random_bytes;
 use store::endpoint::{Changed, Created, Rotated};
 
-use crate::App;
 use crate::session::Session;
+use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
 
@@ -28,6 +28,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let draft = EndpointDraft::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        receiver::check(&draft.url, app.reach).await?;
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
@@ -49,11 +50,13 @@ pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParamete
 pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        if let Some(url) = &change.url {
+            receiver::check(url, app.reach).await?;
+        }
         match app.endpoints.change(&session.coach, &parse(&id)?, &change, session.now).await? {
             Changed::Done(endpoint) => {
                 if endpoint.status != EndpointStatus::Enabled {
-                    let reason = off_reason(endpoint.status);
-                    app.deliveries.end_waiting(&endpoint.id, reason, session.now).await?;
+                    app.deliveries.end_waiting(&endpoint.id, &endpoint.not_sent(), session.now).await?;
                 }
                 Reply::ok(&endpoint.view())
             }

@@ -112,6 +112,11 @@ impl ReceiverUrl {
         &self.0
     }
 
+    /// Whether the host is a name, to be resolved, and no address.
+    pub fn is_name(&self) -> bool {
+        matches!(self.0.host(), Some(Host::Domain(_)))
+    }
+
     /// The host, which may be shown.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
@@ -119,7 +124,8 @@ impl ReceiverUrl {
 }
 
 const CREDENTIALS: &str = "must not contain a user name or password; check the signature instead";
-const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
+/// What is said of an address that no webhook is sent to.
+pub const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
 const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";
 
