@@ -82,6 +82,36 @@ async fn a_move_to_where_it_is_changes_and_tells_nothing_but_outweighs_what_was_
 }
 
 #[tokio::test]
+async fn what_the_api_confirms_of_the_applications_events_is_told_and_outweighs_what_it_said_before() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    let hour = |hour: i64| {
+        event("ada", &uuid(60), Some(CALENDAR), midnight + TimeDelta::hours(hour), 60).with("lead_id", uuid(LEAD))
+    };
+    let (first, between) = (world.timestamp_in(-600).await, world.timestamp_in(-300).await);
+    world.facts([hour(9).with("occurred_at", first)]).await;
+    let id = uuid(60);
+    desk.reschedule(&id, to(midnight.date_naive(), "09:00")).await.expect(200);
+    world.facts([hour(12).with("occurred_at", between.clone())]).await;
+    assert_eq!(desk.list().await[0]["time"], "09:00");
+    let moved = desk.told("booking.rescheduled").await;
+    assert_eq!((moved.len(), &moved[0]["booking"]["time"]), (1, &json!("09:00")));
+    // Cancelled by the application, and by the API too.
+    world.facts([hour(9).with("status", "cancelled").with("occurred_at", world.timestamp_in(0).await)]).await;
+    let reconfirmed = world.timestamp_in(1).await;
+    world.advance_s(5).await;
+    let cancelled = desk.cancel(&id, LEAD).await.expect(200);
+    world.facts([hour(9).with("occurred_at", reconfirmed)]).await;
+    assert!(desk.list().await.is_empty());
+    assert_eq!(desk.told("booking.cancelled").await.len(), 1);
+    // Once more says nothing new.
+    assert_eq!(desk.cancel(&id, LEAD).await.expect(200).body, cancelled.body);
+    world.settle().await;
+    assert_eq!(desk.told("booking.cancelled").await.len(), 1);
+}
+
+#[tokio::test]
 async fn a_fact_older_than_a_change_of_the_api_leaves_that_alone() {
     let world = World::start().await;
     let desk = desk(&world).await;

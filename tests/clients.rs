@@ -122,6 +122,9 @@ async fn a_flag_that_the_api_confirms_is_not_changed_by_what_was_said_before() {
         saved(60, !is_active).await;
         assert_eq!(flag().await, !is_active);
     }
+    let told = world.outgoing("client.activation_changed").await;
+    let flags: Vec<&Value> = told.iter().map(|fact| &fact["client"]["is_active"]).collect();
+    assert_eq!(flags, [&json!(true), &json!(false)], "the application learns what its own word no longer changes");
 }
 
 #[tokio::test]

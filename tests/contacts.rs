@@ -239,6 +239,37 @@ async fn a_change_shows_is_told_and_keeps_the_rest() {
 }
 
 #[tokio::test]
+async fn what_the_api_confirms_is_told_and_outweighs_what_the_application_said_before() {
+    let (world, key) = crm().await;
+    let said = |seconds: i64, suppressed: bool| {
+        let world = &world;
+        async move {
+            let at = world.timestamp_in(seconds).await;
+            Fact::contact("ada", &uuid(1)).with("do_not_contact", suppressed).with("occurred_at", at)
+        }
+    };
+    let between = said(-300, false).await;
+    world.facts([said(-600, true).await]).await;
+    let confirmed = patch(&world, &key, &uuid(1), json!({ "doNotContact": true })).await.expect(200);
+    world.facts([between]).await;
+    assert_eq!(shown(&key, &uuid(1)).await["doNotContact"], true);
+    let told = world.outgoing("contact.updated").await;
+    assert_eq!(told.len(), 1, "the application has to learn what its own word no longer changes");
+    assert_eq!(told[0]["contact"], confirmed.body["contact"]);
+}
+
+#[tokio::test]
+async fn a_suppression_outlives_a_record_of_a_clock_that_is_ahead() {
+    let (world, key) = crm().await;
+    let ahead = Fact::contact("ada", &uuid(1)).with("occurred_at", world.timestamp_in(600).await);
+    world.facts([ahead.clone().with("id", "first")]).await;
+    patch(&world, &key, &uuid(1), json!({ "doNotContact": true, "name": "By the API" })).await.expect(200);
+    world.facts([ahead.with("id", "again")]).await;
+    let contact = shown(&key, &uuid(1)).await;
+    assert_eq!((&contact["doNotContact"], &contact["name"]), (&json!(true), &json!("By the API")));
+}
+
+#[tokio::test]
 async fn a_change_names_a_contact_of_this_coach_by_its_uuid() {
     let (world, key) = crm().await;
     world.coach("bob").await;

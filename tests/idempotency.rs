@@ -1,5 +1,6 @@
 //! Idempotency of `POST /v1/clients`: explicit keys, keys derived from the address, what is replayed and for how long.
 
+use std::collections::BTreeSet;
 use std::future::IntoFuture;
 
 use serde_json::{Value, json};
@@ -280,4 +281,12 @@ async fn the_application_learns_of_a_client_whose_creation_died_and_was_not_retr
     assert_eq!(facts[0]["intake"]["state"], "issued");
     let late = key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k").await.expect(201);
     assert_eq!(late.body["welcome_email_sent"], true);
+    // What was told is no longer true, and told anew.
+    world.settle().await;
+    let facts = world.outgoing("client.created").await;
+    assert_eq!(facts.len(), 2);
+    assert_ne!(facts[0]["id"], facts[1]["id"]);
+    let states: BTreeSet<&str> = facts.iter().map(|fact| fact["intake"]["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["issued", "sent"].into());
+    assert_eq!(facts[0]["client"], facts[1]["client"]);
 }

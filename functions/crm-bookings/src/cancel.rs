@@ -3,7 +3,7 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
-use domain::booking::{self, BookingOutcome, CancelDraft, Cancellation, Refusal};
+use domain::booking::{self, BookingOutcome, CancelDraft, Refusal};
 use domain::id::CalendarEventId;
 use domain::outgoing::OutgoingFact;
 use edge::crm::{Attempt, Write};
@@ -47,17 +47,20 @@ impl Write for Cancel<'_> {
     ) -> Result<(Committed, Reply), Problem> {
         let caller = attempt.caller;
         let event = found.event.as_ref().map(|found| &found.event);
-        let due = booking::cancel(found.lead, event, caller.now).map_err(refused)?;
+        booking::cancel(found.lead, event, caller.now).map_err(refused)?;
         let event = event.ok_or_else(|| refused(Refusal::UnknownBooking))?;
-        if due == Cancellation::Done {
-            let reply = Reply::ok(&BookingOutcome::of(shown(event, &found.calendars, caller)?))?;
-            return Ok((attempt.leaving(draft.lead_id, &reply, None).answer_alone().await?, reply));
-        }
-        let event = event.cancelled(caller.now);
-        let view = shown(&event, &found.calendars, caller)?;
-        let fact = OutgoingFact::booking_cancelled(&caller.coach, &view);
+        let cancelled = event.cancelled(caller.now);
+        let shows = cancelled.as_ref().unwrap_or(event);
+        let view = shown(shows, &found.calendars, caller)?;
+        let fact = OutgoingFact::booking_cancelled(&caller.coach, &view, shows.said_at());
         let reply = Reply::ok(&BookingOutcome::of(view))?;
-        let write = attempt.leaving(draft.lead_id, &reply, Some(fact));
-        Ok((self.app.bookings.change(&found, &event, &write).await?, reply))
+        let committed = match cancelled {
+            Some(cancelled) => {
+                let write = attempt.leaving(draft.lead_id, &reply, Some(fact));
+                self.app.bookings.change(&found, &cancelled, &write).await?
+            }
+            None => attempt.leaving(draft.lead_id, &reply, None).answer_alone().await?,
+        };
+        Ok((committed, reply))
     }
 }

@@ -51,13 +51,15 @@ impl Write for Reschedule<'_> {
         let to = decide(&found, request, caller).map_err(refused)?;
         let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
+        // What only says anew where the API has put it is not told.
+        let is_news = to != Move::Nowhere || !event.is_placed_by_us();
         let event = match to {
             Move::Nowhere => event.stayed(caller.now),
             Move::To(busy) => event.moved(&busy, caller.now),
         };
         let view = shown(&event, &found.calendars, caller)?;
-        let moves = to != Move::Nowhere;
-        let fact = moves.then(|| OutgoingFact::booking_rescheduled(&caller.coach, &view, previous));
+        let told = || OutgoingFact::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
+        let fact = is_news.then(told);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
         let write = attempt.leaving(lead, &reply, fact);
         Ok((self.app.bookings.change(&found, &event, &write).await?, reply))

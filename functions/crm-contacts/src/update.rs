@@ -47,10 +47,10 @@ impl Write for Update<'_> {
         let found = crm::live(found)?;
         let changed = found.known.change(patch, attempt.caller.now);
         let contact = &changed.contact;
-        // A change that shows is told; one that only says anew what holds is not.
-        let shows = contact != found.contact();
-        let fact = shows.then(|| OutgoingFact::contact_updated(&attempt.caller.coach, contact));
         let reply = Reply::ok(&shown(contact))?;
+        // What only says anew what the API has said is not told.
+        let is_news = contact != found.contact();
+        let fact = is_news.then(|| OutgoingFact::contact_updated(&attempt.caller.coach, contact));
         let write = attempt.leaving(contact.id, &reply, fact);
         Ok((self.app.contacts.change(&found, &changed, &write).await?, reply))
     }

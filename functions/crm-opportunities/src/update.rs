@@ -53,9 +53,9 @@ impl Write for Update<'_> {
         let found = found.ok_or_else(|| refused(Refusal::NotFound))?;
         let changed = apply(&found.opportunity, &pipeline, patch, caller.now).map_err(refused)?;
         let view = changed.view(Some(&pipeline));
-        // A change that shows is told; one that only says anew what holds is not.
-        let shows = changed.updated_at != found.opportunity.updated_at;
-        let fact = shows.then(|| OutgoingFact::opportunity_updated(&caller.coach, &view));
+        // What only says anew what the API has said is not told.
+        let is_news = changed.updated_at != found.opportunity.updated_at;
+        let fact = is_news.then(|| OutgoingFact::opportunity_updated(&caller.coach, &view));
         let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
         let write = attempt.leaving(changed.contact_id, &reply, fact);
         Ok((self.app.opportunities.change(&found, &changed, &write).await?, reply))

@@ -17,7 +17,7 @@ use crate::id::{CalendarEventId, CalendarId, ContactId};
 use crate::time::Timestamp;
 use crate::wall_clock::{date_at, show_time, time_at};
 
-pub use decision::{Cancellation, Lead, Move, Refusal, cancel, create, reschedule};
+pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 
 /// Whether an event takes place.
@@ -81,10 +81,33 @@ impl CalendarEvent {
         Self { moved_at: Some(self.since_told(now)), ..self.clone() }
     }
 
-    /// The event after the API has cancelled it.
-    pub fn cancelled(&self, now: Timestamp) -> Self {
-        let status = BookingStatus::Cancelled;
-        Self { status, updated_at: self.later(now), cancelled_at: Some(self.since_told(now)), ..self.clone() }
+    /// Whether it was the API that has put it where it is.
+    pub fn is_placed_by_us(&self) -> bool {
+        self.is_ours(self.moved_at)
+    }
+
+    /// The event after the API has cancelled it. `None`: the API has cancelled it before.
+    pub fn cancelled(&self, now: Timestamp) -> Option<Self> {
+        let cancelled_at = Some(self.since_told(now));
+        match self.status {
+            BookingStatus::Confirmed => {
+                let status = BookingStatus::Cancelled;
+                Some(Self { status, updated_at: self.later(now), cancelled_at, ..self.clone() })
+            }
+            // It stays as the application has said, and an older word of it counts no more.
+            BookingStatus::Cancelled if !self.is_ours(self.cancelled_at) => Some(Self { cancelled_at, ..self.clone() }),
+            BookingStatus::Cancelled => None,
+        }
+    }
+
+    /// When what holds of it was last said, by whomever.
+    pub fn said_at(&self) -> Timestamp {
+        [self.moved_at, self.cancelled_at].into_iter().flatten().fold(self.updated_at, Ord::max)
+    }
+
+    /// Whether the API has had the last word, at this time or by making it.
+    fn is_ours(&self, set_at: Option<Timestamp>) -> bool {
+        set_at > Some(self.told_at) || self.told_at == self.created_at
     }
 
     /// The time of a change: after that of the one before.

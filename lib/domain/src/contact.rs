@@ -213,18 +213,25 @@ impl KnownContact {
         Some(heard)
     }
 
-    /// The contact after a change through the API. What it says anew counts from now on even where it changes nothing.
+    /// The contact after a change through the API. What it says anew counts from now on even where it changes nothing; that is an update
+    /// where it confirms what the application said last.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
+        let said = &self.said;
+        // After the application's word, even by a clock that is behind its own: the same fact, seen twice, does not undo this.
+        let at = said.saved_at.map_or(now, |saved_at| now.after(saved_at));
+        let mut confirms = false;
         if let Some(name) = &patch.name {
             changed.contact.name.clone_from(name);
-            changed.said.name_set_at = Some(now);
+            changed.said.name_set_at = Some(at);
+            confirms |= said.name_set_at <= said.saved_at;
         }
         if patch.do_not_contact {
             changed.contact.do_not_contact = true;
-            changed.said.do_not_contact_set_at = Some(now);
+            changed.said.do_not_contact_set_at = Some(at);
+            confirms |= said.do_not_contact_set_at <= said.saved_at;
         }
-        if changed.contact != self.contact {
+        if confirms || changed.contact != self.contact {
             changed.contact.updated_at = self.later(now);
         }
         changed

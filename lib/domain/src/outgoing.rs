@@ -61,6 +61,18 @@ impl OutgoingFact {
         FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
     }
 
+    /// `client.created` once more, where it was told before the welcome mail went out.
+    pub fn intake_sent(&self, at: Timestamp) -> Self {
+        let mut again = self.clone();
+        again.set_intake_state(IntakeState::Sent);
+        Self { id: Self::intake_sent_id(&self.id), occurred_at: at.after(self.occurred_at), ..again }
+    }
+
+    /// The id of [`OutgoingFact::intake_sent`], by that of what was told.
+    pub fn intake_sent_id(created: &FactId) -> FactId {
+        FactId::derive(0, &["client.created", created.as_str(), "sent"])
+    }
+
     /// `client.activation_changed`.
     pub fn activation_changed(client: &Client, at: Timestamp) -> Self {
         let detail = json!({ "client": client_record(client) });
@@ -95,17 +107,17 @@ impl OutgoingFact {
         Self::new("booking.created", &cause, coach, booking.created_at, json!({ "booking": booking }))
     }
 
-    /// `booking.rescheduled`.
-    pub fn booking_rescheduled(coach: &CoachId, booking: &Booking, previous: Timestamp) -> Self {
+    /// `booking.rescheduled`, at that time.
+    pub fn booking_rescheduled(coach: &CoachId, booking: &Booking, previous: Timestamp, at: Timestamp) -> Self {
         let detail = json!({ "booking": booking, "previousStartsAt": previous });
         let cause = ["booking.rescheduled", &booking.id.to_string()];
-        Self::new("booking.rescheduled", &cause, coach, booking.updated_at, detail)
+        Self::new("booking.rescheduled", &cause, coach, at, detail)
     }
 
-    /// `booking.cancelled`.
-    pub fn booking_cancelled(coach: &CoachId, booking: &Booking) -> Self {
+    /// `booking.cancelled`, at that time.
+    pub fn booking_cancelled(coach: &CoachId, booking: &Booking, at: Timestamp) -> Self {
         let cause = ["booking.cancelled", &booking.id.to_string()];
-        Self::new("booking.cancelled", &cause, coach, booking.updated_at, json!({ "booking": booking }))
+        Self::new("booking.cancelled", &cause, coach, at, json!({ "booking": booking }))
     }
 
     /// `booking.conflict`: what the application has told put this event over that booking, or the booking over the event.

@@ -101,25 +101,11 @@ pub fn reschedule(
     Ok(Move::To(moved))
 }
 
-/// What a cancellation has to do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cancellation {
-    /// It was cancelled before.
-    Done,
-    Due,
-}
-
-/// Decides on a cancellation. `event` is the one that is named, if it is with the contact.
-pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<Cancellation, Refusal> {
+/// Whether a booking may be cancelled: once more, too, but not after it. `event` is the one that is named, if it is with the contact.
+pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), Refusal> {
     lead.check()?;
     let event = booking(event)?;
-    if !event.is_confirmed() {
-        Ok(Cancellation::Done)
-    } else if event.span.ends_at <= now {
-        Err(Refusal::NotActive)
-    } else {
-        Ok(Cancellation::Due)
-    }
+    if event.is_confirmed() && event.span.ends_at <= now { Err(Refusal::NotActive) } else { Ok(()) }
 }
 
 fn booking(event: Option<&CalendarEvent>) -> Result<&CalendarEvent, Refusal> {

@@ -144,7 +144,7 @@ fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar()
 #[test]
 fn what_stands_in_a_moves_way_is_told_in_order() {
     let (calendar, event) = (calendar(), event());
-    let cancelled = event.cancelled(now());
+    let cancelled = event.cancelled(now()).unwrap();
     let private = CalendarEvent { calendar_id: None, ..event.clone() };
     let closed = to("2026-12-02", "08:30");
     let over = at("02T10:00");
@@ -168,15 +168,15 @@ fn a_move_to_the_same_instant_changes_nothing_whatever_the_calendar_offers() {
 }
 
 #[rstest]
-#[case::due(event(), now(), Ok(Cancellation::Due))]
-#[case::under_way(event(), at("02T09:59"), Ok(Cancellation::Due))]
+#[case::due(event(), now(), Ok(()))]
+#[case::under_way(event(), at("02T09:59"), Ok(()))]
 #[case::past(event(), at("02T10:00"), Err(Refusal::NotActive))]
-#[case::cancelled(event().cancelled(now()), now(), Ok(Cancellation::Done))]
-#[case::cancelled_and_past(event().cancelled(now()), at("09T00:00"), Ok(Cancellation::Done))]
+#[case::cancelled(event().cancelled(now()).unwrap(), now(), Ok(()))]
+#[case::cancelled_and_past(event().cancelled(now()).unwrap(), at("09T00:00"), Ok(()))]
 fn a_booking_is_cancelled_once_and_not_after_it(
     #[case] event: CalendarEvent,
     #[case] now: Timestamp,
-    #[case] due: Result<Cancellation, Refusal>,
+    #[case] due: Result<(), Refusal>,
 ) {
     assert_eq!(cancel(Lead::Live, Some(&event), now), due);
     assert_eq!(cancel(Lead::Live, None, now), Err(Refusal::UnknownBooking));
@@ -223,13 +223,13 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     // All within one millisecond.
     let moved = event().moved(&busy, at);
     let again = moved.moved(&busy, at);
-    let cancelled = again.cancelled(at);
+    let cancelled = again.cancelled(at).unwrap();
     let view = |event: &CalendarEvent| event.view(Tz::UTC).unwrap();
     let facts = [
         OutgoingFact::booking_created(&coach, &view(&event())),
-        OutgoingFact::booking_rescheduled(&coach, &view(&moved), at),
-        OutgoingFact::booking_rescheduled(&coach, &view(&again), at),
-        OutgoingFact::booking_cancelled(&coach, &view(&cancelled)),
+        OutgoingFact::booking_rescheduled(&coach, &view(&moved), at, moved.said_at()),
+        OutgoingFact::booking_rescheduled(&coach, &view(&again), at, again.said_at()),
+        OutgoingFact::booking_cancelled(&coach, &view(&cancelled), cancelled.said_at()),
     ];
     let ids: std::collections::BTreeSet<&str> = facts.iter().map(|fact| fact.id.as_str()).collect();
     assert_eq!(ids.len(), facts.len());
@@ -289,7 +289,7 @@ fn a_fact_leaves_alone_what_the_api_has_set_since() {
     assert_eq!(told(&elsewhere, at("01T06:59"), &moved), None, "older than the booking itself");
     assert_eq!(told(&elsewhere, at("01T08:59"), &moved).unwrap().span, noon);
     assert_eq!(told(&elsewhere, later, &moved).unwrap().span, elsewhere.span, "an equal one applies");
-    let cancelled = moved.cancelled(later);
+    let cancelled = moved.cancelled(later).unwrap();
     assert!(!told(&elsewhere, at("01T08:59"), &cancelled).unwrap().is_confirmed());
     assert!(told(&elsewhere, later, &cancelled).unwrap().is_confirmed());
 }
@@ -337,7 +337,7 @@ proptest! {
             made = made.moved(&Busy { span: moved_span, buffers: Buffers::default() }, minute(at));
         }
         if let Some(at) = cancelled_at {
-            made = made.cancelled(minute(at));
+            made = made.cancelled(minute(at)).unwrap();
         }
         let mut shuffled: Vec<_> = facts.iter().map(|(at, told)| (*at, *told)).collect();
         shuffled.sort_by_key(|(at, _)| (*at as u64 + 1).wrapping_mul(order | 1));

@@ -31,21 +31,27 @@ pub fn apply(
     }
     let lost_reason = lost_reason(found, pipeline, patch)?;
     let at = found.later(now);
+    let told = &found.told;
     let mut changed = found.clone();
+    // What confirms the application's word is an update too: older facts do not change it any more.
+    let mut confirms = false;
     if let Some(name) = &patch.name {
         changed.name.clone_from(name);
         changed.told.name_at = Some(at);
+        confirms |= told.name_at <= told.whole_at;
     }
     if let Some(value) = patch.value_cents {
         changed.value_cents = value;
         changed.told.value_at = Some(at);
+        confirms |= told.value_at <= told.whole_at;
     }
     if patch.stage.is_some() || patch.lost_reason.is_some() {
         changed.stage = patch.stage.as_ref().unwrap_or(&found.stage).clone();
         changed.lost_reason = lost_reason;
         changed.told.place_at = Some(at);
+        confirms |= told.place_at <= told.whole_at;
     }
-    if (Opportunity { told: found.told, ..changed.clone() }) != *found {
+    if confirms || (Opportunity { told: found.told, ..changed.clone() }) != *found {
         changed.updated_at = at;
     }
     Ok(changed)

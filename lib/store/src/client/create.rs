@@ -147,8 +147,8 @@ impl Clients {
 
     /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
     ///
-    /// A fact that was sent meanwhile (its creation died, and the schedule sent it) is left as it was sent. False: the claim was taken
-    /// over, and its answer is another's.
+    /// A fact that was sent meanwhile (its creation died, and the schedule sent it) is told once more, if it is no longer true. False: the
+    /// claim was taken over, and its answer is another's.
     pub async fn finish_welcome(
         &self,
         client: &ClientId,
@@ -175,6 +175,9 @@ impl Clients {
         };
         if refused_at(&reasons, fact_index) {
             writes.pop();
+            if state == IntakeState::Sent {
+                writes.push(self.outbox.put(&Content::Fact(Box::new(fact.intake_sent(now))), now));
+            }
             reasons = match self.db.transact(&writes).await? {
                 Transacted::Done => return Ok(true),
                 Transacted::Refused(reasons) => reasons,

@@ -126,7 +126,8 @@ impl Clients {
         }
         let event = Event::new_client(client, client.created_at).id;
         let fact = OutgoingFact::client_created_id(client);
-        [event.as_str(), fact.as_str()].map(|id| self.outbox.remove(id)).into()
+        let again = OutgoingFact::intake_sent_id(&fact);
+        [event.as_str(), fact.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 
     fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> TransactWriteItem {

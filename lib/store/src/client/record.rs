@@ -42,7 +42,7 @@ pub(super) struct Record {
     phase_started_on: Option<NaiveDate>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     programme_id: Option<ProgrammeId>,
-    created_at: Timestamp,
+    pub(super) created_at: Timestamp,
     pub(super) origin: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) latest_check_in_at: Option<Timestamp>,

@@ -5,7 +5,7 @@ use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use domain::automation::Automation;
-use domain::client::Client;
+use domain::client::{Client, Origin};
 use domain::event::EventType;
 use domain::id::ClientId;
 use domain::time::Timestamp;
@@ -20,6 +20,10 @@ pub struct StoredClient {
     pub client: Client,
     /// Links to sign in with are of an epoch, and die with it.
     pub login_epoch: u64,
+    /// Whether the API has said last whether the client is active, by switching or by making it.
+    pub(super) flag_is_ours: bool,
+    /// When the record, as a whole, was true, in ms.
+    saved_at: i64,
     /// Until when what is stored of the phase is known to be true, in ms.
     pub(crate) phase_said_at: i64,
     pub(super) version: u64,
@@ -27,12 +31,22 @@ pub struct StoredClient {
 
 impl StoredClient {
     pub(super) fn new(record: Record) -> Self {
+        let made_here = record.origin == Origin::PartnerApi && record.saved_at == record.created_at.ms();
         Self {
+            flag_is_ours: made_here || record.activation_set_at > Some(record.saved_at),
+            saved_at: record.saved_at,
             login_epoch: record.login_epoch,
             phase_said_at: record.saved_at.max(record.phase_set_at.unwrap_or(i64::MIN)),
             version: record.version,
             client: record.into_client(),
         }
+    }
+}
+
+impl StoredClient {
+    /// When the API sets the flag: after the application's word, even by a clock that is behind its own.
+    pub(super) fn flag_set_at(&self, now: Timestamp) -> Timestamp {
+        now.after(Timestamp::from_ms(self.saved_at))
     }
 }
 

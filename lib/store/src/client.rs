@@ -153,7 +153,7 @@ impl Clients {
     }
 
     /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
-    /// when it was said: what the application said before is older.
+    /// when it was said: what the application said before is older, and where it is the application's value, that is told.
     pub async fn set_active(
         &self,
         coach: &CoachId,
@@ -169,22 +169,26 @@ impl Clients {
             else {
                 return Ok(None);
             };
-            let StoredClient { mut client, version, .. } = stored;
+            let set_at = stored.flag_set_at(now);
+            let StoredClient { mut client, version, flag_is_ours, .. } = stored;
             let id = client.id.clone();
+            let is_new = client.is_active != is_active;
+            client.is_active = is_active;
             let mut writes = Vec::new();
-            if client.is_active == is_active {
-                writes.push(self.confirmation(&client, version, now));
-            } else {
-                client.is_active = is_active;
+            if is_new || !flag_is_ours {
                 let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, now)));
-                writes.push(self.activation(&client, version, now));
-                writes.push(self.workspaces.count_active(coach, if is_active { 1 } else { -1 }));
                 writes.push(self.outbox.put(&fact, now));
+            }
+            if is_new {
+                writes.push(self.activation(&client, version, set_at));
+                writes.push(self.workspaces.count_active(coach, if is_active { 1 } else { -1 }));
                 let Some(watch) = self.activation_of_watch(&client, watch, telling, round).await? else {
                     found = self.watched(&id).await?;
                     continue;
                 };
                 writes.extend(watch);
+            } else {
+                writes.push(self.confirmation(&client, version, set_at));
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Some(client));
@@ -216,28 +220,28 @@ impl Clients {
         Ok(Some([Some(watches.put(&watch)), unchanged_rules].into_iter().flatten().collect()))
     }
 
-    fn confirmation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {
+    fn confirmation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
             .key("pk", s(format!("CLIENT#{}", client.id)))
-            .update_expression("SET activation_set_at = :now ADD version :one")
+            .update_expression("SET activation_set_at = :at ADD version :one")
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(version))
-            .expression_attribute_values(":now", n(now.ms()))
+            .expression_attribute_values(":at", n(set_at.ms()))
             .expression_attribute_values(":one", n(1));
         updating(update)
     }
 
-    fn activation(&self, client: &Client, version: u64, now: Timestamp) -> TransactWriteItem {
+    fn activation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
             .key("pk", s(format!("CLIENT#{}", client.id)))
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(version))
-            .expression_attribute_values(":now", n(now.ms()))
+            .expression_attribute_values(":at", n(set_at.ms()))
             .expression_attribute_values(":active", AttributeValue::Bool(client.is_active))
             .expression_attribute_values(":one", n(1));
-        let set = "is_active = :active, activation_set_at = :now";
+        let set = "is_active = :active, activation_set_at = :at";
         let update = if client.is_active {
             update
                 .update_expression(format!("SET {set}, active_owner = :owner ADD version :one"))
