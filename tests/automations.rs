@@ -372,3 +372,22 @@ async fn a_malformed_automation_is_set_aside_with_its_field() {
     assert_eq!(stored[0]["trigger"]["M"]["window_days"]["N"], "7", "what a sweep judges is kept as well");
     assert!(!stored[0].to_string().contains("planted"));
 }
+
+#[tokio::test]
+async fn a_check_in_is_told_for_each_of_many_automations() {
+    const MANY: usize = 60;
+    let place = Place::new("identifiers").await;
+    for number in 0..MANY {
+        let trigger = json!({ "event": "low_check_in_score", "threshold": 3, "question_id": format!("q{number}") });
+        place.automation(&format!("au{number}"), trigger).await;
+    }
+    let scores: Value =
+        (0..MANY).map(|number| (format!("q{number}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+    let check_in =
+        json!({ "client_id": "c1", "check_in_id": "ci", "submitted_at": AT, "scores": scores, "grades": {} });
+    place.world.facts([fact("check_in.submitted", check_in)]).await;
+    place.world.settle().await;
+    assert_eq!(place.told_low().len(), MANY);
+    assert_eq!(place.told_low().into_iter().collect::<BTreeSet<_>>().len(), MANY, "once each");
+    assert_eq!(place.sent("low_check_in_score").len(), MANY);
+}

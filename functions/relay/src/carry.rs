@@ -1,5 +1,6 @@
 //! Sending entries and deleting them.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,8 +30,6 @@ const CONCURRENT_ENTRIES: usize = 16;
 const COMPANY: Duration = Duration::from_millis(10);
 /// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
 const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
-/// The log's line for an event that an endpoint missed.
-const MISSED: &str = "not sent: endpoint disabled";
 
 /// Orders of the batch's entries: they go to the queue together.
 type Orders = Gathering<Vec<DeliveryOrder>, Result<(), QueueError>>;
@@ -64,11 +63,21 @@ impl App {
     ) -> Result<(), BoxError> {
         let content = &entry.content;
         let (id, coach) = (content.id(), content.coach_id());
-        note_each("event_ids", &id);
+        for id in told_ids(content) {
+            note_each("event_ids", &id);
+        }
         note_each("coach_ids", coach.as_str());
         let sent = async {
             match content {
                 Content::Event(event) => self.deliver(event, entry.send_after, endpoints, (place, orders)).await?,
+                Content::Events { events } => {
+                    drop(place);
+                    let each = events
+                        .iter()
+                        .map(|event| self.deliver(event, entry.send_after, endpoints, (orders.place(), orders)));
+                    // All are tried, whatever becomes of one.
+                    join_all(each).await.into_iter().collect::<Result<(), _>>()?;
+                }
                 Content::Fact(_) => {
                     drop(place);
                     put.ok_or("the bus was not asked")??;
@@ -76,7 +85,10 @@ impl App {
                 Content::Order(order) => self.order(vec![*order.clone()], place, orders).await?,
                 Content::Notice(notice) => {
                     drop(place);
-                    self.mail(notice).await?;
+                    // The stream brings what it has brought again where something before it failed: a coach is told once.
+                    if self.outbox.get(&id).await?.is_some() {
+                        self.mail(notice).await?;
+                    }
                 }
             }
             add(OUTBOX_LATENCY_MS, (self.now().ms() - entry.send_after.ms()).max(0) as f64);
@@ -173,7 +185,7 @@ impl App {
             body: &event.render(endpoint.payload_mode),
         };
         if misses {
-            self.deliveries.create_unsent(delivery, MISSED, now).await?;
+            self.deliveries.create_unsent(delivery, &endpoint.not_sent(), now).await?;
             return Ok(None);
         }
         match self.deliveries.create(delivery, now).await? {
@@ -186,7 +198,7 @@ impl App {
         let coaches: BTreeSet<&CoachId> = entries
             .iter()
             .filter_map(|entry| match &entry.content {
-                Content::Event(event) => Some(&event.coach_id),
+                content @ (Content::Event(_) | Content::Events { .. }) => Some(content.coach_id()),
                 Content::Fact(_) | Content::Order(_) | Content::Notice(_) => None,
             })
             .collect();
@@ -198,9 +210,17 @@ impl App {
     }
 }
 
+/// The ids by which an entry's content is known elsewhere.
+fn told_ids(content: &Content) -> Vec<Cow<'_, str>> {
+    match content {
+        Content::Events { events } => events.iter().map(|event| event.id.as_str().into()).collect(),
+        Content::Event(_) | Content::Fact(_) | Content::Order(_) | Content::Notice(_) => vec![content.id()],
+    }
+}
+
 fn fact_of(content: &Content) -> Option<&domain::outgoing::OutgoingFact> {
     match content {
         Content::Fact(fact) => Some(fact),
-        Content::Event(_) | Content::Order(_) | Content::Notice(_) => None,
+        Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
     }
 }

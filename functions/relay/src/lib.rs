@@ -21,7 +21,7 @@ use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::Db;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
-use store::outbox::{Entry, Outbox};
+use store::outbox::{Content, Entry, Outbox};
 use store::vault::Vault;
 use store::workspace::Workspaces;
 
@@ -92,8 +92,13 @@ impl App {
         batch.retain(|(_, entry)| entry.send_after <= due_by);
         let (sequence_numbers, entries): (Vec<String>, Vec<Entry>) = batch.into_iter().unzip();
         let carried = self.carry(&entries).await;
+        // A mail that is refused would hold up everybody's events: it is the schedule's to send.
+        let failed = |(entry, result): (&Entry, &Result<(), BoxError>)| {
+            result.is_err() && !matches!(entry.content, Content::Notice(_))
+        };
+        let failed: Vec<bool> = entries.iter().zip(&carried).map(failed).collect();
         let mut failures =
-            sequence_numbers.into_iter().zip(carried).filter_map(|(number, result)| result.err().map(|_| number));
+            sequence_numbers.into_iter().zip(failed).filter_map(|(number, failed)| failed.then_some(number));
         Ok(Response { batch_item_failures: failures.next().map(ItemFailure::new).into_iter().collect() })
     }
 

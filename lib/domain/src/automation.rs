@@ -14,8 +14,8 @@ use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
 /// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A check-in meets
-/// three kinds, one of which tells subscribers of each automation besides: all of it and the check-in itself fit one transaction of 100.
-pub const MAX_TRIGGERED: usize = 20;
+/// three kinds, one of which tells subscribers of each automation besides: four times as many events at most, and two.
+pub const MAX_TRIGGERED: usize = 100;
 
 /// A coach's automation.
 #[derive(Debug, Clone, PartialEq)]

@@ -29,12 +29,19 @@ use crate::vault::Vault;
 /// Partitions of the `unsent` index.
 pub const SHARDS: u8 = 4;
 
+/// Events of one cause that have an entry each: nearly always all.
+const SINGLE_EVENTS: usize = 40;
+/// Events beyond those that one entry holds. An item has 400 KB, an event with contact details and an automation's name some 3.
+const EVENTS_TOGETHER: usize = 40;
+
 /// What is to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
     /// To the coach's receivers.
     Event(Box<Event>),
+    /// The same, of one cause and therefore of one coach: more of them than a transaction has room for.
+    Events { events: Vec<Event> },
     /// To the bus.
     Fact(Box<OutgoingFact>),
     /// To the delivery queue: a delivery that a coach asked for.
@@ -48,6 +55,7 @@ impl Content {
     pub fn id(&self) -> Cow<'_, str> {
         match self {
             Self::Event(event) => event.id.as_str().into(),
+            Self::Events { events } => format!("from_{}", first(events).id.as_str()).into(),
             Self::Fact(fact) => fact.id.as_str().into(),
             Self::Notice(notice) => notice.id().into(),
             Self::Order(order) => format!("order_{}_{}", order.delivery_id, order.chain).into(),
@@ -58,6 +66,7 @@ impl Content {
     pub fn coach_id(&self) -> &CoachId {
         match self {
             Self::Event(event) => &event.coach_id,
+            Self::Events { events } => &first(events).coach_id,
             Self::Fact(fact) => &fact.coach_id,
             Self::Notice(notice) => &notice.coach_id,
             Self::Order(order) => &order.coach_id,
@@ -112,13 +121,14 @@ impl Outbox {
         putting(put)
     }
 
-    /// Writes an entry for each of these events, to be sent at once.
+    /// Writes these events, of one cause and in an order that is always the same, to be sent at once: an entry for each, and for what goes
+    /// beyond [`SINGLE_EVENTS`] one for some of them together.
     pub(crate) fn put_events(
         &self,
         events: impl IntoIterator<Item = Event>,
         now: Timestamp,
     ) -> impl Iterator<Item = TransactWriteItem> {
-        events.into_iter().map(move |event| self.put(&Content::Event(Box::new(event)), now))
+        contents(events).map(move |content| self.put(&content, now))
     }
 
     /// Lets an entry go that was held back. An entry that has been sent in the meantime stays gone: the caller learns it from the
@@ -197,6 +207,18 @@ impl Outbox {
         let content = self.vault.unseal_json("outbox entry", &context(&record.pk), &record.sealed)?;
         Ok(Entry { content, send_after: Timestamp::from_ms(record.send_after) })
     }
+}
+
+fn contents(events: impl IntoIterator<Item = Event>) -> impl Iterator<Item = Content> {
+    let mut single: Vec<Event> = events.into_iter().collect();
+    let more = single.split_off(single.len().min(SINGLE_EVENTS));
+    let together: Vec<Content> =
+        more.chunks(EVENTS_TOGETHER).map(|events| Content::Events { events: events.to_vec() }).collect();
+    single.into_iter().map(|event| Content::Event(Box::new(event))).chain(together)
+}
+
+fn first(events: &[Event]) -> &Event {
+    events.first().expect("an entry of events holds some")
 }
 
 fn context(id: &str) -> String {
