@@ -110,7 +110,7 @@ async fn a_malformed_fact_is_set_aside_at_once_and_the_others_go_through() {
         ("origin", good("m5").with("origin", "partner_api")),
         ("client_id", good("a b").with("email", Value::Null)),
         ("client_id", good(&"x".repeat(129)).with("email", Value::Null)),
-        ("email", good("m6").with("email", "nobody")),
+        ("email", good("m6").with("email", 5)),
         ("occurred_at", good("m7").with("occurred_at", 5)),
         ("id", good("m8").with("id", "")),
         ("time_zone", world.coach("x").with("time_zone", "Mars/Olympus").into_fact()),
@@ -281,4 +281,22 @@ async fn a_flag_set_through_the_api_outlives_an_older_fact() {
     let shown = key.get(&path).await.expect(200);
     assert_eq!((shown.str("full_name"), &shown.body["is_active"]), ("After", &json!(true)));
     assert_eq!(key.get("/v1/ping").await.body["active_clients"], 1);
+}
+
+#[tokio::test]
+async fn a_record_is_stored_as_the_application_has_it() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for (id, member, value) in [
+        ("quoted", "email", "\"q x\"@x.example"),
+        ("literal", "email", "a@[127.0.0.1]"),
+        ("padded", "email", "sp@x.example "),
+        ("none", "email", "not an address"),
+        ("unnamed", "full_name", ""),
+    ] {
+        world.facts([Fact::client("ada", id).with(member, value)]).await;
+        assert_eq!(key.get(&format!("/v1/clients/{id}")).await.expect(200).body[member], value);
+    }
+    world.facts([Fact::contact("ada", &uuid(1)).with("name", "")]).await;
+    assert!(world.set_aside().await.is_empty());
 }

@@ -37,6 +37,11 @@ impl Email {
         }
     }
 
+    /// What the application has for an address, be it one by our rules or not: its record is stored as it stands.
+    pub fn said(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// The address as given.
     pub fn as_str(&self) -> &str {
         &self.0

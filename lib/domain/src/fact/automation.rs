@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::MAX_NAME_CHARS;
+use super::{MAX_NAME_CHARS, name};
 use crate::automation::{Automation, Step, Trigger};
 use crate::fields::{Fields, Invalid, LEAST_NUMBER};
 use crate::id::{AutomationId, CoachId, EndpointId, MAX_ID_CHARS};
@@ -23,7 +23,7 @@ pub(super) fn automation(fields: Fields<'_>) -> Result<Automation, Invalid> {
     Ok(Automation {
         id,
         coach_id,
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         active: fields.required_boolean("active")?,
         trigger: trigger(fields.required_object("trigger", "trigger.")?)?,
         steps: steps.into_iter().map(step).collect::<Result<_, Invalid>>()?,

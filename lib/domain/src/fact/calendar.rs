@@ -7,7 +7,7 @@ use chrono_tz::Tz;
 use serde_json::Value;
 use url::Url;
 
-use super::{MAX_NAME_CHARS, present};
+use super::{name, present};
 use crate::busy::Span;
 use crate::calendar::{
     Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_HOURS_A_DAY, MAX_NOTICE_MINUTES, MAX_OVERRIDES,
@@ -44,7 +44,7 @@ pub struct CalendarEventSaved {
 pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {
     let calendar = Calendar {
         id: fields.required_uuid("calendar_id", CalendarId::parse)?,
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
             text.parse::<Tz>().map_err(|_| "must be an IANA time zone such as Europe/Berlin")
         })?,

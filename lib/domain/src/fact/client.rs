@@ -1,6 +1,6 @@
 //! The application's whole record of a client.
 
-use super::{MAX_NAME_CHARS, email, nullable, nullable_id, present};
+use super::{MAX_NAME_CHARS, email, name, nullable, nullable_id, present};
 use crate::client::{Measure, Origin, Phase, Profile};
 use crate::fields::{Fields, Invalid, LEAST_NUMBER};
 use crate::id::{ClientId, CoachId, MAX_ID_CHARS, ProgrammeId};
@@ -26,7 +26,7 @@ pub struct ClientSaved {
 pub(super) fn client(fields: Fields<'_>) -> Result<ClientSaved, Invalid> {
     let profile = Profile {
         email: email(fields)?,
-        full_name: fields.required_text("full_name", MAX_NAME_CHARS)?.to_owned(),
+        full_name: name(fields, "full_name")?,
         phone: nullable(fields, "phone", MAX_NAME_CHARS)?.map(Phone::as_given),
         goals: nullable(fields, "goals", MAX_NOTE_CHARS)?.map(str::to_owned),
         health_notes: nullable(fields, "health_notes", MAX_NOTE_CHARS)?.map(str::to_owned),

@@ -1,6 +1,6 @@
 //! The application's whole record of a contact, and contacts that turn out to be one.
 
-use super::{MAX_NAME_CHARS, email, nullable};
+use super::{MAX_NAME_CHARS, email, name, nullable};
 use crate::contact::Marketing;
 use crate::email::Email;
 use crate::fields::{Fields, Invalid};
@@ -33,7 +33,7 @@ pub(super) fn contact(fields: Fields<'_>) -> Result<ContactSaved, Invalid> {
     Ok(ContactSaved {
         contact_id: fields.required_uuid("contact_id", ContactId::parse)?,
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         email: email(fields)?,
         phone: nullable(fields, "phone", MAX_NAME_CHARS)?.map(Phone::as_given),
         do_not_contact: fields.required_boolean("do_not_contact")?,

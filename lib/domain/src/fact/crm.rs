@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{MAX_NAME_CHARS, nullable, present};
+use super::{MAX_NAME_CHARS, name, nullable, present};
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, ContactId, MAX_ID_CHARS, OpportunityId, PipelineId, StageId, WorkflowId};
 use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};
@@ -55,7 +55,7 @@ pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
     }
     let pipeline = Pipeline {
         pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         stages,
     };
     Ok(PipelineSaved { coach_id: coach(fields)?, pipeline })
@@ -68,7 +68,7 @@ pub(super) fn opportunity(fields: Fields<'_>) -> Result<OpportunitySaved, Invali
         opportunity_id: fields.required_uuid("opportunity_id", OpportunityId::parse)?,
         coach_id: coach(fields)?,
         contact_id: fields.required_uuid("contact_id", ContactId::parse)?,
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         value_cents: value_cents.ok_or_else(|| fields.refuse("value_cents", "is required"))?,
         pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
         stage: fields.required("stage", MAX_ID_CHARS, StageId::parse)?,
@@ -81,7 +81,7 @@ pub(super) fn workflow(fields: Fields<'_>) -> Result<WorkflowSaved, Invalid> {
     present(fields, "activated_at")?;
     let workflow = Workflow {
         id: fields.required_uuid("workflow_id", WorkflowId::parse)?,
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         trigger: fields.required_text("trigger", MAX_NAME_CHARS)?.to_owned(),
         is_active: fields.required_boolean("active")?,
         activated_at: fields.timestamp("activated_at")?,

@@ -2,7 +2,7 @@
 
 use chrono_tz::Tz;
 
-use super::{MAX_NAME_CHARS, nullable_id, present};
+use super::{MAX_NAME_CHARS, name, nullable_id, present};
 use crate::email::MAX_EMAIL_CHARS;
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, ProgrammeId, TeamId};
@@ -27,7 +27,7 @@ pub(super) fn workspace(fields: Fields<'_>) -> Result<Workspace, Invalid> {
     Ok(Workspace {
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
         email: fields.required_text("email", MAX_EMAIL_CHARS)?.to_owned(),
-        name: fields.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+        name: name(fields, "name")?,
         team_id: nullable_id(fields, "team_id", TeamId::parse)?,
         canonical_host: fields.required("canonical_host", MAX_URL_CHARS, CanonicalHost::parse)?,
         time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
