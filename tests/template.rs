@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use local_stack::template::document;
 use serde_json::{Value, json};
@@ -13,26 +13,8 @@ const GATEWAY_TIMEOUT_S: u64 = 30;
 /// An account's functions run this many times at once, unless it has asked for more. A hundred cannot be reserved.
 const ACCOUNT_CONCURRENCY: u64 = 1_000;
 const UNRESERVED: u64 = 100;
-/// Metrics of the functions' own.
-const METRICS: [&str; 17] = [
-    "attempt_ms",
-    "booking_conflicts",
-    "calls",
-    "claim_takeovers",
-    "deliveries",
-    "delivery_latency_ms",
-    "duration_ms",
-    "facts_set_aside",
-    "invocations",
-    "outbox_lag_s",
-    "outbox_latency_ms",
-    "queue_wait_ms",
-    "read_units",
-    "requests",
-    "sweep_failed",
-    "sweep_lag_s",
-    "write_units",
-];
+/// Where the runbook is in the repository.
+const RUNBOOK: &str = "functions/docs/pages/runbook.md";
 /// What the access log may hold of a request: nothing that a caller sent.
 const LOGGED: [&str; 8] = [
     "error.responseType",
@@ -78,6 +60,43 @@ fn timeout_s(template: &Value, function: &Value) -> u64 {
 /// What a `Fn::GetAtt` or a `Ref` names.
 fn target(value: &Value) -> &str {
     value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str()).unwrap_or_else(|| panic!("{value}"))
+}
+
+/// The items of a list, or the one item that stands for a list of one.
+fn each(value: &Value) -> &[Value] {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
+/// Whether the function's policies let it send to the queue, or its environment names the queue's URL.
+fn may_send_to(function: &Value, queue: &str) -> bool {
+    let properties = &function["Properties"];
+    let variables = properties["Environment"]["Variables"].as_object();
+    let is_told = variables.into_iter().flatten().any(|(_, value)| value["Ref"] == queue);
+    let statements = each(&properties["Policies"]).iter().flat_map(|policy| each(&policy["Statement"]));
+    let mut sending = statements.filter(|it| each(&it["Action"]).iter().any(|action| action == "sqs:SendMessage"));
+    is_told || sending.any(|it| each(&it["Resource"]).iter().any(|resource| resource["Fn::GetAtt"][0] == queue))
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// Names of the functions' own metrics, as their sources have them. Those of unit tests are none.
+fn metrics() -> BTreeSet<String> {
+    let mut waiting = vec![root().join("functions"), root().join("lib")];
+    let mut names = BTreeSet::new();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("\n#[cfg(test)]").next().unwrap();
+            let literal = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
+            names.extend(code.split("Metric::new(").skip(1).map(literal));
+        }
+    }
+    assert!(names.len() > 15, "{names:?}");
+    names
 }
 
 /// `SweepLagAlarm`: `sweep-lag`.
@@ -134,6 +153,20 @@ fn background_functions_reserve_what_their_mappings_may_take_and_leave_enough() 
 }
 
 #[test]
+fn who_may_send_to_a_queue_that_it_consumes_is_not_ended_as_a_runaway_and_nobody_else_is_spared() {
+    let template = template();
+    assert!(template["Globals"]["Function"]["RecursiveLoop"].is_null());
+    let mut spared = 0;
+    for (id, function) in functions(&template) {
+        let goes_round = events(&function, "SQS").iter().any(|event| may_send_to(&function, target(&event["Queue"])));
+        let wanted = if goes_round { json!("Allow") } else { Value::Null };
+        assert_eq!(function["Properties"]["RecursiveLoop"], wanted, "{id}");
+        spared += usize::from(goes_round);
+    }
+    assert_eq!(spared, 3);
+}
+
+#[test]
 fn functions_that_answer_requests_end_before_the_gateway_gives_up() {
     let template = template();
     for (id, function) in functions(&template) {
@@ -180,6 +213,28 @@ fn every_queue_is_encrypted_and_its_dead_letters_outlive_its_messages() {
 }
 
 #[test]
+fn what_a_rule_cannot_bring_to_its_queue_lies_with_dead_letters() {
+    let template = template();
+    let policies = of_type(&template, "AWS::SQS::QueuePolicy");
+    for (id, rule) in of_type(&template, "AWS::Events::Rule") {
+        for aimed in rule["Properties"]["Targets"].as_array().unwrap() {
+            for arn in [&aimed["Arn"], &aimed["DeadLetterConfig"]["Arn"]] {
+                let queue = json!({"Ref": target(arn)});
+                let of_queue = policies.values().filter(|policy| policy["Properties"]["Queues"] == json!([queue]));
+                let mut statements = of_queue.flat_map(|it| each(&it["Properties"]["PolicyDocument"]["Statement"]));
+                let lets = |statement: &Value| {
+                    statement["Principal"]["Service"] == "events.amazonaws.com"
+                        && statement["Action"] == "sqs:SendMessage"
+                        && statement["Resource"] == *arn
+                        && target(&statement["Condition"]["ArnEquals"]["aws:SourceArn"]) == id
+                };
+                assert!(statements.any(lets), "{id} may not send to {queue}");
+            }
+        }
+    }
+}
+
+#[test]
 fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
     let template = template();
     let groups = of_type(&template, "AWS::Logs::LogGroup");
@@ -199,7 +254,10 @@ fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
 #[test]
 fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
     let template = template();
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions/docs/pages/runbook.md");
+    let page = root().join(RUNBOOK);
+    // The API's own address is there whether or not it has a domain.
+    let base = template["Outputs"]["BaseUrl"]["Value"]["Fn::Sub"].as_str().unwrap();
+    let metrics = metrics();
     let runbook = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
     let sections: BTreeSet<String> = runbook
         .lines()
@@ -213,9 +271,13 @@ fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
             assert_eq!(properties[actions], told, "{id}: {actions}");
         }
         let section = kebab(&id);
-        let description = properties["AlarmDescription"].as_str().unwrap();
-        assert!(description.ends_with(&format!(". Runbook: /docs/guides/runbook#{section}")), "{id}: {description}");
+        let description = properties["AlarmDescription"]["Fn::Sub"].as_str().unwrap();
+        let link = format!(". Runbook: {base}/docs/guides/runbook#{section} ({RUNBOOK})");
+        assert!(description.ends_with(&link), "{id}: {description}");
         assert!(sections.contains(&section), "{id} has no section {section} in the runbook");
+        if properties["Namespace"] == "PartnerApi" {
+            assert!(metrics.contains(properties["MetricName"].as_str().unwrap()), "{id} watches what nobody says");
+        }
     }
 }
 
@@ -278,7 +340,7 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
     for id in kinds.into_iter().flat_map(|kind| of_type(&template, kind).into_keys()) {
         assert!(shown.contains(id.as_str()), "{id} is not on the dashboard");
     }
-    for metric in METRICS {
+    for metric in metrics() {
         let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
         assert!(named, "{metric} is not on the dashboard");
     }

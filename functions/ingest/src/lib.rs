@@ -41,6 +41,8 @@ use crate::store_fact::{Stored, coach_of, store};
 
 /// How long a fact lay in the queue. One that goes round again is delayed on purpose.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
+/// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue tell of them.
+const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
 /// The function.
 pub struct App {
@@ -112,6 +114,7 @@ impl App {
                     error = error_chain(&*error),
                     "a fact could not be stored; it comes again"
                 );
+                add(MESSAGES_FAILED, 1.0);
                 let mut failure = BatchItemFailure::default();
                 failure.item_identifier = id;
                 response.batch_item_failures.push(failure);
