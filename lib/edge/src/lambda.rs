@@ -10,7 +10,7 @@ use axum::Router;
 use axum::response::Response;
 use futures::FutureExt;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Uri};
+use http::{HeaderValue, Uri, header};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
@@ -83,9 +83,8 @@ async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
 
 /// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any other.
 async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
-    let (parts, body) = request.into_parts();
-    let bare = http::Request::from_parts(parts.clone(), axum::body::Body::empty());
-    let request = http::Request::from_parts(parts, axum::body::Body::new(body));
+    let bare = bare(&request);
+    let request = request.map(axum::body::Body::new);
     let problem = match routed {
         Routed::Known(_) => match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
             Ok(response) => return response.unwrap_or_else(|never| match never {}),
@@ -98,6 +97,19 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
         Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
         Err(problem) => axum::response::IntoResponse::into_response(problem),
     }
+}
+
+/// As much of a request as an answer has to know that no handler gives.
+fn bare(request: &http::Request<Body>) -> http::Request<axum::body::Body> {
+    let mut bare = http::Request::new(axum::body::Body::empty());
+    *bare.method_mut() = request.method().clone();
+    if let Some(accepted) = request.headers().get(header::ACCEPT) {
+        bare.headers_mut().insert(header::ACCEPT, accepted.clone());
+    }
+    if let Some(id) = request.extensions().get::<RequestId>() {
+        bare.extensions_mut().insert(id.clone());
+    }
+    bare
 }
 
 /// Takes path and query out of the event, in a form that a URI can hold, and leaves what cannot go wrong in their place.

@@ -31,7 +31,7 @@ pub(crate) use dose::DOSES_PREFIX;
 pub use dose::Doses;
 
 use crate::client::{Clients, Standing, Telling};
-use crate::db::{Db, Item, StoreError, n, putting, read_failed, s};
+use crate::db::{Db, Item, StoreError, n, putting, read_failed, s, stand_back};
 use crate::outbox::Outbox;
 use crate::vault::Vault;
 
@@ -133,9 +133,15 @@ impl Records {
             let request = DeleteRequest::builder().set_key(Some(key.clone())).build().expect("a key is given");
             WriteRequest::builder().delete_request(request).build()
         };
-        let mut wanted: Vec<WriteRequest> = keys.iter().map(delete).collect();
-        // What DynamoDB had no room for is asked for again.
+        let (mut wanted, mut round): (Vec<WriteRequest>, _) = (keys.iter().map(delete).collect(), 0);
+        // What DynamoDB had no capacity for is asked for again.
         while !wanted.is_empty() {
+            if round == MAX_ROUNDS {
+                let source = format!("{} items are left undeleted", wanted.len()).into();
+                return Err(StoreError::Unavailable { operation: "BatchWriteItem", source });
+            }
+            stand_back(round).await;
+            round += 1;
             let request = self.db.client().batch_write_item().request_items(&self.table, wanted);
             let written = request.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
             let written = written.map_err(|error| read_failed("BatchWriteItem", error))?;
