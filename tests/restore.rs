@@ -1,5 +1,5 @@
-//! A restore: what the tables held at one moment, in another stack with the same secrets and with empty queues. The tables without a backup
-//! (claims, remembered facts, login links) begin empty.
+//! A restore: what the tables held at one moment, in another stack with the same secrets and with empty queues. Those that speak of writes
+//! which may be gone (claims, remembered facts, login links) begin empty.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! What a function runs in: its configuration, clock, randomness, AWS settings and log. Nothing here knows the product.
+//! What a function runs in: its configuration, clock, randomness, AWS settings, log and metrics. Of the product it knows names alone, for the
+//! log and the metrics: its crates ([`OUR_CRATES`]), `coach_id` and `PartnerApi`.
 
 mod aws;
 mod clock;
