@@ -51,7 +51,7 @@ impl Deliveries {
     }
 
     /// Sends again what has failed since then, whenever its event was, in the order in which it failed. How many. What cannot be sent
-    /// again within [`RECOVERY`] is left to the next call.
+    /// again within 18 s is left to the next call.
     pub async fn recover(
         &self,
         (coach, endpoint): (&CoachId, &EndpointId),
