@@ -159,3 +159,23 @@ async fn what_was_put_off_is_delivered_once_each() {
     assert_eq!(ada.settings().await.get(&path).await.expect(200).body["data"], json!([]));
     assert!(world.take_messages("deliveries-dlq").await.is_empty());
 }
+
+#[tokio::test]
+async fn a_receiver_that_takes_its_time_is_not_told_one_event_after_the_other() {
+    const EVENTS: usize = 60;
+    // One after the other would take twice as long.
+    const LIMIT: Duration = Duration::from_secs(75);
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    receiver.otherwise(Answer::status(204).after(Duration::from_millis(2_500)));
+    let ada = world.coach("ada").await;
+    let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+    for n in 0..EVENTS {
+        world.put([Fact::client("ada", &format!("c{n}"))]).await;
+    }
+    let all_told = async || receiver.hooks().len() >= EVENTS;
+    until(&world, "telling a slow receiver", LIMIT, all_told).await;
+    world.settle().await;
+    let delivered = ada.deliveries(&endpoint).await;
+    assert!(delivered.iter().all(|delivery| delivery["attempts"].as_array().unwrap().len() == 1), "once each");
+}

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use chrono::TimeDelta;
 use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt};
-use domain::endpoint::{Endpoint, EndpointStatus, SignedEndpoint};
+use domain::endpoint::{Endpoint, EndpointStatus, Pace, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
 use outbound::gather::Place;
 use runtime::{Line, Metric, Unit, random_bytes, write_line};
+use store::StoreError;
 use store::delivery::{Entry, Recorded, Taken};
-use webhook::Webhook;
+use webhook::{Answer, Webhook};
 
 use crate::batch::Together;
 use crate::{App, DeliverError};
@@ -23,10 +24,12 @@ const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
 /// From the event's making to the receiver's 2xx.
 const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
 
-/// An endpoint that has not answered by then is slow.
+/// An endpoint that has not answered by then hangs, unless it is known to take its time.
 const SLOW_AFTER: Duration = Duration::from_secs(2);
 /// How long it counts as such.
-const SLOW_FOR: TimeDelta = TimeDelta::seconds(60);
+const HANGING_FOR: TimeDelta = TimeDelta::seconds(60);
+/// How long one that has answered after that counts as one that takes its time.
+const ANSWERING_FOR: TimeDelta = TimeDelta::minutes(10);
 
 impl App {
     /// Makes the attempt, or ends the delivery where its endpoint takes none any more.
@@ -120,29 +123,54 @@ impl App {
             signature: signature_header(&signed.secrets, &taken.event_id, at.unix_s(), &taken.body),
             body: taken.body.clone(),
         };
-        let answer = self.noting_slowness(taken, signed, self.webhooks.post(webhook)).await;
+        let answer = self.noting_pace(taken, signed, self.webhooks.post(webhook)).await;
         let line =
             Attempt { at, result: answer.result, duration_ms: answer.duration_ms, response_excerpt: answer.excerpt };
         (line, answer.retry_after)
     }
 
-    /// Waits for an answer, and says of an endpoint that lets others wait that it does, while it still does.
-    async fn noting_slowness<T>(&self, taken: &Taken, signed: &SignedEndpoint, answer: impl Future<Output = T>) -> T {
+    /// Waits for an answer, and says of an endpoint that lets others wait what it does: hang, as long as nobody knows better, or answer late.
+    async fn noting_pace(
+        &self,
+        taken: &Taken,
+        signed: &SignedEndpoint,
+        answer: impl Future<Output = Answer>,
+    ) -> Answer {
         let mut answer = pin!(answer);
         if let Ok(answer) = tokio::time::timeout(SLOW_AFTER, &mut answer).await {
             return answer;
         }
+        let is_known = signed.pace(self.now()) == Pace::Slow;
         // Beside the wait: the request goes on meanwhile.
-        futures::future::join(answer, self.mark_slow(taken, signed)).await.0
+        let mark = async {
+            if !is_known {
+                self.mark_hanging(taken, signed).await;
+            }
+        };
+        let (answer, ()) = futures::future::join(answer, mark).await;
+        match &answer.result {
+            AttemptResult::StatusCode(_) => self.mark_answering(taken, signed).await,
+            AttemptResult::Error(_) if is_known => self.mark_hanging(taken, signed).await,
+            AttemptResult::Error(_) => {}
+        }
+        answer
     }
 
-    async fn mark_slow(&self, taken: &Taken, signed: &SignedEndpoint) {
+    async fn mark_hanging(&self, taken: &Taken, signed: &SignedEndpoint) {
         let now = self.now();
-        if signed.slow_until.is_none_or(|until| until < now + SLOW_FOR / 2) {
+        if signed.slow_until.is_none_or(|until| until < now + HANGING_FOR / 2) {
             let (coach, id) = (&taken.order.coach_id, &taken.order.endpoint_id);
-            if let Err(error) = self.endpoints.mark_slow(coach, id, now + SLOW_FOR).await {
-                tracing::warn!(coach_id = %coach, endpoint_id = %id, %error, "an endpoint that is slow is not known to be");
-            }
+            let marked = self.endpoints.mark_hanging(coach, id, now + HANGING_FOR).await;
+            note_unmarked(taken, marked);
+        }
+    }
+
+    async fn mark_answering(&self, taken: &Taken, signed: &SignedEndpoint) {
+        let now = self.now();
+        if signed.pace(now) != Pace::Slow || signed.answers_until.is_none_or(|until| until < now + ANSWERING_FOR / 2) {
+            let (coach, id) = (&taken.order.coach_id, &taken.order.endpoint_id);
+            let marked = self.endpoints.mark_answering(coach, id, now + ANSWERING_FOR).await;
+            note_unmarked(taken, marked);
         }
     }
 
@@ -175,6 +203,13 @@ impl App {
             }
             (Recorded::Done, Next::Delivered | Next::Exhausted | Next::Gone) => Ok(()),
         }
+    }
+}
+
+fn note_unmarked(taken: &Taken, marked: Result<(), StoreError>) {
+    if let Err(error) = marked {
+        let (coach_id, endpoint_id) = (taken.order.coach_id.as_str(), taken.order.endpoint_id.as_str());
+        tracing::warn!(coach_id, endpoint_id, %error, "an endpoint that is slow is not known to be");
     }
 }
 

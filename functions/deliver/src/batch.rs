@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use chrono::TimeDelta;
-use domain::endpoint::SignedEndpoint;
+use domain::endpoint::{Pace, SignedEndpoint};
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
@@ -24,9 +24,9 @@ use store::{Answer, StoreError};
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
 
-/// Batches that deliver to one endpoint at once. Of one that is slow, the first slot alone is used.
+/// Batches that deliver to one endpoint at once. Of one that hangs, the first slot alone is used.
 const SLOTS: usize = 3;
-/// Waits for a slot, which a healthy endpoint gives back soon; a second in all. Nobody waits for one that is slow.
+/// Waits for a slot, which a quick endpoint gives back soon; a second in all. Nobody waits for one that is not.
 const WAITS: [Duration; 5] = [
     Duration::from_millis(30),
     Duration::from_millis(60),
@@ -38,7 +38,8 @@ const WAITS: [Duration; 5] = [
 const COMPANY: Duration = Duration::from_millis(3);
 /// How long orders wait that found no slot: so long, and up to as long again.
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
-const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(15);
+const PUT_OFF_SLOW: TimeDelta = TimeDelta::seconds(5);
+const PUT_OFF_HANGING: TimeDelta = TimeDelta::seconds(15);
 
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
 
@@ -84,8 +85,8 @@ struct Group {
 }
 
 impl Group {
-    fn is_slow(&self, now: Timestamp) -> bool {
-        self.endpoint.as_ref().and_then(|endpoint| endpoint.slow_until).is_some_and(|until| until > now)
+    fn pace(&self, now: Timestamp) -> Pace {
+        self.endpoint.as_ref().map_or(Pace::Quick, |endpoint| endpoint.pace(now))
     }
 }
 
@@ -181,7 +182,7 @@ impl App {
         outcomes
     }
 
-    /// Delivers to those who have a slot; the others wait for theirs. An endpoint that is slow is not waited for, and no slot of it but the
+    /// Delivers to those who have a slot; the others wait for theirs. One that is slow is not waited for, and of one that hangs no slot but the
     /// first counts.
     async fn start<'a>(
         &'a self,
@@ -201,10 +202,10 @@ impl App {
                     continue;
                 }
             };
-            match (slot, group.is_slow(now)) {
-                (Ok(Some(slot)), slow) if slot.is_first() || !slow => admitted.push((group, slot)),
-                (Ok(slot), true) => held.push((group, slot)),
-                (Ok(_), false) => waiting.push(group),
+            match (slot, group.pace(now)) {
+                (Ok(Some(slot)), pace) if slot.is_first() || pace != Pace::Hanging => admitted.push((group, slot)),
+                (Ok(slot), Pace::Hanging | Pace::Slow) => held.push((group, slot)),
+                (Ok(_), Pace::Quick) => waiting.push(group),
                 (Err(error), _) => outcomes.extend(failed(group.due, error)),
             }
         }
@@ -231,7 +232,7 @@ impl App {
         }
         let Some((wait, later)) = waits.split_first() else {
             let now = self.now();
-            let put_off = groups.into_iter().map(|group| self.put_off_all(group.due, now + put_off(false)));
+            let put_off = groups.into_iter().map(|group| self.put_off_all(group.due, now + put_off(Pace::Quick)));
             return join_all(put_off).await.into_iter().flatten().collect();
         };
         tokio::time::sleep(*wait).await;
@@ -240,10 +241,12 @@ impl App {
         Box::pin(self.start(groups, slots, later, together)).await
     }
 
-    /// Puts off what is for an endpoint that is slow, and gives back a slot that does not count.
+    /// Puts off what is for an endpoint that is slow or hangs, and gives back a slot that does not count.
     async fn hold<'a>(&'a self, group: Group, slot: Option<Slot>, together: &Together<'a>) -> Outcomes {
         let place = together.releases.place();
-        let outcomes = self.put_off_all(group.due, self.now() + put_off(true)).await;
+        let now = self.now();
+        let until = now + put_off(group.pace(now));
+        let outcomes = self.put_off_all(group.due, until).await;
         if let Some(slot) = slot {
             self.release(slot, place, together).await;
         }
@@ -315,8 +318,12 @@ fn whose(order: &DeliveryOrder) -> (CoachId, EndpointId) {
 }
 
 /// Spread, so that those who were put off do not come back as one.
-fn put_off(slow: bool) -> TimeDelta {
-    let least = if slow { PUT_OFF_SLOW } else { PUT_OFF };
+fn put_off(pace: Pace) -> TimeDelta {
+    let least = match pace {
+        Pace::Quick => PUT_OFF,
+        Pace::Slow => PUT_OFF_SLOW,
+        Pace::Hanging => PUT_OFF_HANGING,
+    };
     let more_ms = least.num_milliseconds() * i64::from(u16::from_be_bytes(random_bytes())) / i64::from(u16::MAX);
     least + TimeDelta::milliseconds(more_ms)
 }

@@ -62,8 +62,31 @@ pub struct SignedEndpoint {
     pub endpoint: Endpoint,
     pub secrets: Vec<SigningSecret>,
     pub health: EndpointHealth,
-    /// Until when it counts as slow to answer.
+    /// Until when it counts as one that hangs.
     pub slow_until: Option<Timestamp>,
+    /// Until when it counts as one that takes its time, and does answer.
+    pub answers_until: Option<Timestamp>,
+}
+
+/// How soon an endpoint answers, as far as is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    Quick,
+    /// It takes its time.
+    Slow,
+    /// It did not answer when it was last asked, or has not yet.
+    Hanging,
+}
+
+impl SignedEndpoint {
+    /// How soon it answers, as far as is known at that time.
+    pub fn pace(&self, now: Timestamp) -> Pace {
+        match () {
+            () if self.slow_until > Some(now) => Pace::Hanging,
+            () if self.answers_until > Some(now) => Pace::Slow,
+            () => Pace::Quick,
+        }
+    }
 }
 
 /// A registered webhook endpoint, without its secret.

@@ -8,7 +8,7 @@
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
-//! 7. `acquire_slots`, `release_slots`, `mark_slow` UpdateItem, or statements of one request: module `slots`.
+//! 7. `acquire_slots`, `release_slots`, `mark_hanging`, `mark_answering` UpdateItem, or statements of one request: module `slots`.
 //! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
 
 mod health;
@@ -88,6 +88,8 @@ struct Record {
     /// Until when it counts as slow to answer, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slow_until: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answers_until: Option<i64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -173,8 +175,9 @@ impl Endpoints {
     fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.id, secret)).collect::<Result<_, _>>()?;
-        let slow_until = record.slow_until.map(Timestamp::from_ms);
-        Ok(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until })
+        let [slow_until, answers_until] =
+            [record.slow_until, record.answers_until].map(|ms| ms.map(Timestamp::from_ms));
+        Ok(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until, answers_until })
     }
 
     /// Registers an endpoint.
@@ -204,6 +207,7 @@ impl Endpoints {
             }],
             health: EndpointHealth::default(),
             slow_until: None,
+            answers_until: None,
             id,
         };
         let put = Put::builder()

@@ -171,12 +171,21 @@ impl Endpoints {
         Ok(())
     }
 
-    /// Notes that an endpoint is slow to answer, until then.
-    pub async fn mark_slow(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
+    /// Notes that an endpoint hangs, until then.
+    pub async fn mark_hanging(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
+        self.mark(coach, id, "SET slow_until = :until", until).await
+    }
+
+    /// Notes that an endpoint takes its time and does answer, until then.
+    pub async fn mark_answering(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
+        self.mark(coach, id, "SET answers_until = :until REMOVE slow_until", until).await
+    }
+
+    async fn mark(&self, coach: &CoachId, id: &EndpointId, mark: &str, until: Timestamp) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
             update
-                .update_expression("SET slow_until = :until")
+                .update_expression(mark)
                 .condition_expression("attribute_exists(pk)")
                 .expression_attribute_values(":until", n(until.ms()))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
