@@ -192,11 +192,18 @@ async fn a_conflict_a_refusal_or_a_lost_answer_costs_no_duplicate() {
 }
 
 #[tokio::test]
-async fn a_slot_whose_answer_was_lost_is_given_back() {
-    let place = FanOut::new(3).await;
-    let (ada, _) = place.coach().await;
-    // Alone the first time, then in a batch.
-    ada.endpoint(&format!("{}/new", place.receiver.url()), "identifiers").await;
+async fn a_slot_that_was_taken_alone_and_whose_answer_was_lost_is_given_back() {
+    lost_answers_leave_no_slot_taken(1).await;
+}
+
+#[tokio::test]
+async fn a_slot_that_was_taken_in_a_batch_and_whose_answer_was_lost_is_given_back() {
+    lost_answers_leave_no_slot_taken(3).await;
+}
+
+async fn lost_answers_leave_no_slot_taken(endpoints: usize) {
+    let place = FanOut::new(endpoints).await;
+    place.coach().await;
     for spared_calls in 0..6 {
         let fault = json!({ "function": "deliver", "spared_calls": spared_calls, "store_lost_answers": 1 });
         place.world.faults(fault).await;

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use domain::delivery::DeliveryOrder;
 use domain::email::Email;
 use domain::endpoint::Endpoint;
@@ -28,6 +29,8 @@ use crate::App;
 const CONCURRENT_ENTRIES: usize = 16;
 /// How long orders wait for those of other entries, whose deliveries take that much longer to store. A lone entry's wait for none.
 const COMPANY: Duration = Duration::from_millis(10);
+/// How long a coach's mail is tried.
+const MAIL_PATIENCE: TimeDelta = TimeDelta::days(1);
 /// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
 const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
 
@@ -86,8 +89,15 @@ impl App {
                 Content::Notice(notice) => {
                     drop(place);
                     // The stream brings what it has brought again where something before it failed: a coach is told once.
-                    if self.outbox.get(&id).await?.is_some() {
-                        self.mail(notice).await?;
+                    if self.outbox.get(&id).await?.is_some()
+                        && let Err(error) = self.mail(notice).await
+                    {
+                        if self.now() < entry.send_after + MAIL_PATIENCE {
+                            return Err(error);
+                        }
+                        // It would be tried for ever, and keep the alarm on that other entries are to ring.
+                        let error = error_chain(error.as_ref());
+                        tracing::error!(entry_id = &*id, coach_id = coach.as_str(), error, "a coach is not told");
                     }
                 }
             }

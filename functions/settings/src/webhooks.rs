@@ -50,10 +50,11 @@ pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParamete
 pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        let id = parse(&id)?;
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
-        match app.endpoints.change(&session.coach, &parse(&id)?, &change, session.now).await? {
+        match app.endpoints.change(&session.coach, &id, &change, session.now).await? {
             Changed::Done(endpoint) => {
                 if endpoint.status != EndpointStatus::Enabled {
                     app.deliveries.end_waiting(&endpoint.id, &endpoint.not_sent(), session.now).await?;

@@ -232,7 +232,7 @@ impl KnownContact {
             confirms |= said.do_not_contact_set_at <= said.saved_at;
         }
         if confirms || changed.contact != self.contact {
-            changed.contact.updated_at = self.later(now);
+            changed.contact.updated_at = self.later(now).max(at);
         }
         changed
     }

@@ -176,7 +176,7 @@ impl Clients {
             client.is_active = is_active;
             let mut writes = Vec::new();
             if is_new || !flag_is_ours {
-                let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, now)));
+                let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, set_at)));
                 writes.push(self.outbox.put(&fact, now));
             }
             if is_new {

@@ -52,7 +52,7 @@ impl Deliveries {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
             update
-                .update_expression("SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now REMOVE next_attempt_at, hop, hop_owner")
+                .update_expression("SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now REMOVE next_attempt_at, hop, hop_owner, lease_owner, lease_until")
                 .condition_expression("#status = :pending AND (attribute_not_exists(lease_until) OR lease_until <= :now)")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]))

@@ -13,7 +13,7 @@ use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{Item, StoreError, Transacted, from_item, n, putting, read_failed, s, to_attribute, to_item, updating};
 use crate::outbox::{Content, Outbox};
 
-/// How long one call may go on with what failed. The function behind it has half as much again.
+/// How long one call may begin pages of what failed. The function behind it has 25 s, and a page takes some tenths.
 const RECOVERY: Duration = Duration::from_secs(18);
 /// Failed deliveries that one look at the index finds.
 const PAGE_ITEMS: i32 = 250;
@@ -42,10 +42,28 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
+        self.restart_if((coach, endpoint), id, (outbox, now), |_| true).await
+    }
+
+    /// The same, if it is so of the delivery as it stands.
+    async fn restart_if(
+        &self,
+        (coach, endpoint): (&CoachId, &EndpointId),
+        id: &DeliveryId,
+        (outbox, now): (&Outbox, Timestamp),
+        is_wanted: impl Fn(&Record) -> bool,
+    ) -> Result<Restarted, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
         let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
         match get.send().await.map_err(|error| read_failed("GetItem", error))?.item {
-            Some(item) => self.restart_read((coach, endpoint), item, outbox, now).await,
+            Some(item) => {
+                let record: Record = from_item(ENTITY, item)?;
+                if is_wanted(&record) {
+                    self.restart_read((coach, endpoint), record, outbox, now).await
+                } else {
+                    Ok(Restarted::Busy)
+                }
+            }
             None => Ok(Restarted::NotFound),
         }
     }
@@ -61,9 +79,15 @@ impl Deliveries {
     ) -> Result<usize, StoreError> {
         let began = Instant::now();
         let (mut recovered, mut start) = (0, None);
+        // The index may be behind, and another call ahead: what counts is how the delivery stands.
+        let has_failed = |record: &Record| {
+            let then = record.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
+            record.status == DeliveryStatus::Failed && then
+        };
         while began.elapsed() < RECOVERY {
-            let (failed, next) = self.failed_since(endpoint, since, start).await?;
-            let restarts: Vec<_> = failed.iter().map(|id| self.restart((coach, endpoint), id, outbox, now)).collect();
+            let (failed, next) = self.failed_between(endpoint, (since, now), start).await?;
+            let restarts: Vec<_> =
+                failed.iter().map(|id| self.restart_if((coach, endpoint), id, (outbox, now), has_failed)).collect();
             let outcomes: Vec<Restarted> =
                 stream::iter(restarts).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
             recovered += outcomes.into_iter().filter(|outcome| *outcome == Restarted::Done).count();
@@ -95,11 +119,10 @@ impl Deliveries {
     async fn restart_read(
         &self,
         (coach, endpoint): (&CoachId, &EndpointId),
-        item: Item,
+        record: Record,
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        let record: Record = from_item(ENTITY, item)?;
         if record.expires_at <= now.unix_s() {
             return Ok(Restarted::NotFound);
         }
@@ -117,13 +140,14 @@ impl Deliveries {
                  attempts = :kept REMOVE failed_at, hop, hop_owner, lease_owner, lease_until",
             )
             .condition_expression(
-                "chain = :seen AND size(attempts) = :made AND size(sealed) > :nothing \
+                "chain = :seen AND #status = :was AND size(attempts) = :made AND size(sealed) > :nothing \
                  AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
             )
             .expression_attribute_names("#status", "status")
             .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
             .expression_attribute_values(":chain", n(chain))
             .expression_attribute_values(":seen", n(record.chain))
+            .expression_attribute_values(":was", s(record.status.as_str()))
             .expression_attribute_values(":made", n(record.attempts.len()))
             .expression_attribute_values(":kept", AttributeValue::L(kept))
             .expression_attribute_values(":first", n(1))
@@ -139,19 +163,20 @@ impl Deliveries {
         })
     }
 
-    /// A page of what failed since then, in the order in which it did, and where the next begins. The index may lag behind by some
-    /// milliseconds.
-    async fn failed_since(
+    /// A page of what failed between these times, in the order in which it did, and where the next begins. What fails while it is read
+    /// through is not among it.
+    async fn failed_between(
         &self,
         endpoint: &EndpointId,
-        since: Timestamp,
+        (since, until): (Timestamp, Timestamp),
         start: Option<Item>,
     ) -> Result<(Vec<DeliveryId>, Option<Item>), StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name("failed");
         let page = query
-            .key_condition_expression("pk = :pk AND failed_at >= :since")
+            .key_condition_expression("pk = :pk AND failed_at BETWEEN :since AND :until")
             .expression_attribute_values(":pk", s(partition(endpoint)))
-            .expression_attribute_values(":since", n(since.ms()))
+            .expression_attribute_values(":since", n(since.ms().min(until.ms())))
+            .expression_attribute_values(":until", n(until.ms()))
             .limit(PAGE_ITEMS)
             .set_exclusive_start_key(start)
             .return_consumed_capacity(ReturnConsumedCapacity::Total)

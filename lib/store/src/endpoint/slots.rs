@@ -124,11 +124,15 @@ impl Endpoints {
             });
             match written.await? {
                 Written::Done(_) => return Ok(Some(slot(whose, number, holding))),
-                // What was taken is seen at once; what has been given back meanwhile, the next time.
+                // What was taken is seen at once; what has been given back meanwhile, the next time. It may be ours, by a take without an
+                // answer.
                 Written::Refused(item) => {
-                    if let Some(number) = item.and_then(|item| look(&item, &mut free, holding, now)) {
+                    free.push_front(number);
+                    let item = item.unwrap_or_default();
+                    if let Some(number) = look(&item, &mut free, holding, now) {
                         return Ok(Some(slot(whose, number, holding)));
                     }
+                    free.retain(|free| *free != number);
                 }
             }
         }
