@@ -138,12 +138,13 @@ async fn of_a_check_in_nothing_stays_that_was_judged() {
 
 #[tokio::test]
 async fn more_automations_than_are_considered_still_let_the_check_in_through() {
+    const CONSIDERED: usize = 100;
     let place = Place::new("identifiers").await;
     let world = &place.world;
     let triggers = [on("check_in_submitted"), low(3.0, Value::Null), on("system_grade_drop")];
-    let rules = (0..25).flat_map(|n| {
+    let rules = (0..CONSIDERED + 5).flat_map(|n| {
         let of = |(kind, trigger): (usize, &Value)| {
-            automation(&format!("a{n:02}-{kind}"), trigger.clone(), &[&place.named_endpoint])
+            automation(&format!("a{n:03}-{kind}"), trigger.clone(), &[&place.named_endpoint])
         };
         triggers.iter().enumerate().map(of).collect::<Vec<_>>()
     });
@@ -152,9 +153,9 @@ async fn more_automations_than_are_considered_still_let_the_check_in_through() {
     world.facts([check_in("k2", 2, json!({ "sleep": 1 }), json!({ "gut": 3 }))]).await;
     // Not all of them are sent to one endpoint at once.
     world.advance_s(60).await;
-    assert_eq!((place.told("check_in_submitted").len(), place.told_low().len()), (1, 20));
+    assert_eq!((place.told("check_in_submitted").len(), place.told_low().len()), (1, CONSIDERED));
     for event in ["check_in_submitted", "low_check_in_score", "system_grade_drop"] {
-        assert_eq!(place.sent(event).len(), 20, "{event}: those with the first ids");
+        assert_eq!(place.sent(event).len(), CONSIDERED, "{event}: those with the first ids");
     }
     assert!(world.set_aside().await.is_empty());
 }
