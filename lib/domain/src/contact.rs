@@ -220,16 +220,17 @@ impl KnownContact {
         let said = &self.said;
         // After the application's word, even by a clock that is behind its own: the same fact, seen twice, does not undo this.
         let at = said.saved_at.map_or(now, |saved_at| now.after(saved_at));
+        let is_theirs = |set_at: Option<Timestamp>| said.saved_at.is_some() && set_at <= said.saved_at;
         let mut confirms = false;
         if let Some(name) = &patch.name {
             changed.contact.name.clone_from(name);
             changed.said.name_set_at = Some(at);
-            confirms |= said.name_set_at <= said.saved_at;
+            confirms |= is_theirs(said.name_set_at);
         }
         if patch.do_not_contact {
             changed.contact.do_not_contact = true;
             changed.said.do_not_contact_set_at = Some(at);
-            confirms |= said.do_not_contact_set_at <= said.saved_at;
+            confirms |= is_theirs(said.do_not_contact_set_at);
         }
         if confirms || changed.contact != self.contact {
             changed.contact.updated_at = self.later(now).max(at);

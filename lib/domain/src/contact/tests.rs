@@ -88,10 +88,13 @@ fn what_the_api_set_outlives_older_records_and_gives_way_to_newer_ones() {
 }
 
 #[test]
-fn what_changes_nothing_says_it_anew_and_is_no_change() {
+fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
     let made = KnownContact::meet(&saved("lee", true), at(10), at(10));
-    let same = made.change(&ContactPatch { name: Some("lee".to_owned()), do_not_contact: true }, at(30));
-    assert_eq!(same.contact, made.contact);
+    let patch = ContactPatch { name: Some("lee".to_owned()), do_not_contact: true };
+    let confirmed = made.change(&patch, at(15));
+    assert_eq!(confirmed.contact, Contact { updated_at: at(15), ..made.contact });
+    let same = confirmed.change(&patch, at(30));
+    assert_eq!(same.contact, confirmed.contact);
     let later = same.hear(&saved("other", false), at(20), at(40)).unwrap();
     assert!(later.contact.name == "lee" && later.contact.do_not_contact);
 }

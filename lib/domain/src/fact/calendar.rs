@@ -244,6 +244,10 @@ mod tests {
                 lacking.as_object_mut().unwrap().remove(field);
                 refused(name, &lacking, field);
                 for wrong in [json!(["x"]), json!(1.5), json!(-1), json!("")] {
+                    // A calendar may have no name.
+                    if field == "name" && wrong == json!("") {
+                        continue;
+                    }
                     let mut mistyped = whole.clone();
                     mistyped[field] = wrong;
                     refused(name, &mistyped, field);

@@ -34,22 +34,23 @@ pub fn apply(
     let told = &found.told;
     let mut changed = found.clone();
     // What confirms the application's word is an update too: older facts do not change it any more.
+    let is_theirs = |told_at: Option<Timestamp>| told.whole_at.is_some() && told_at <= told.whole_at;
     let mut confirms = false;
     if let Some(name) = &patch.name {
         changed.name.clone_from(name);
         changed.told.name_at = Some(at);
-        confirms |= told.name_at <= told.whole_at;
+        confirms |= is_theirs(told.name_at);
     }
     if let Some(value) = patch.value_cents {
         changed.value_cents = value;
         changed.told.value_at = Some(at);
-        confirms |= told.value_at <= told.whole_at;
+        confirms |= is_theirs(told.value_at);
     }
     if patch.stage.is_some() || patch.lost_reason.is_some() {
         changed.stage = patch.stage.as_ref().unwrap_or(&found.stage).clone();
         changed.lost_reason = lost_reason;
         changed.told.place_at = Some(at);
-        confirms |= told.place_at <= told.whole_at;
+        confirms |= is_theirs(told.place_at);
     }
     if confirms || (Opportunity { told: found.told, ..changed.clone() }) != *found {
         changed.updated_at = at;
@@ -166,6 +167,22 @@ mod tests {
             }
         }
         assert_eq!(seen, PLACES.len() * CHOICES.len() * 16);
+    }
+
+    #[test]
+    fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
+        let mut theirs = opportunity("new");
+        theirs.told.whole_at = Some(at(50));
+        let patch = OpportunityPatch {
+            name: Some(theirs.name.clone()),
+            value_cents: Some(theirs.value_cents),
+            stage: Some(stage("new")),
+            lost_reason: None,
+        };
+        let confirmed = apply(&theirs, &pipeline(), &patch, at(100)).unwrap();
+        assert_eq!(confirmed.updated_at, at(100));
+        let same = apply(&confirmed, &pipeline(), &patch, at(200)).unwrap();
+        assert_eq!((same.updated_at, same.told.name_at), (at(100), Some(at(200))));
     }
 
     #[test]
