@@ -132,6 +132,8 @@ mod tests {
                     let [reason, name, value, same] = [1, 2, 4, 8].map(|bit| bits & bit != 0);
                     let mut found = opportunity(place.0);
                     found.lost_reason = place.1.then(|| "before".to_owned());
+                    // The application has not spoken of it.
+                    found.told.whole_at = None;
                     let patch = OpportunityPatch {
                         // A value that it has already is refused as any other.
                         name: name.then(|| if same { found.name.clone() } else { "Renamed".to_owned() }),
