@@ -124,8 +124,9 @@ class Receiver:
         """Waits for what is about to be so."""
         deadline = time.monotonic() + DEADLINE_S
         while not holds():
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(0.02)
             assert self.process.poll() is None and time.monotonic() < deadline, f"{self.language}: {self.said()}"
-            time.sleep(0.02)
 
     def listens(self):
         with contextlib.suppress(ConnectionRefusedError):
