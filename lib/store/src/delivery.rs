@@ -10,8 +10,8 @@
 //! 4. `record`   UpdateItem on the lease, or statements as above: the attempt's line, and what follows. In the module `entry`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
-//! 7. `restart`  GetItem, then a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`):
-//!    in the module `restart`.
+//! 7. `restart`  GetItem, then a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`)
+//!    and a BatchGetItem, and begins chains for groups of them in one transaction each: in the module `restart`.
 //! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
 //! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
 //!

@@ -15,12 +15,14 @@ use crate::outbox::{Content, Outbox};
 
 /// How long one call may begin pages of what failed. The function behind it has 25 s, and a page takes some tenths.
 const RECOVERY: Duration = Duration::from_secs(18);
-/// Failed deliveries that one look at the index finds.
-const PAGE_ITEMS: i32 = 250;
+/// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
+const PAGE_ITEMS: i32 = 100;
+/// Deliveries of one transaction. It takes 100 writes, and no more than 4 MB of items.
+const TRANSACTION_RESTARTS: usize = 25;
 /// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
 const KEPT_ATTEMPTS: usize = 50;
 /// Transactions at once.
-const CONCURRENT_RESTARTS: usize = 16;
+const CONCURRENT_RESTARTS: usize = 4;
 
 /// What came of sending an event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,29 +44,21 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        self.restart_if((coach, endpoint), id, (outbox, now), |_| true).await
-    }
-
-    /// The same, if it is so of the delivery as it stands.
-    async fn restart_if(
-        &self,
-        (coach, endpoint): (&CoachId, &EndpointId),
-        id: &DeliveryId,
-        (outbox, now): (&Outbox, Timestamp),
-        is_wanted: impl Fn(&Record) -> bool,
-    ) -> Result<Restarted, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
         let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        match get.send().await.map_err(|error| read_failed("GetItem", error))?.item {
-            Some(item) => {
-                let record: Record = from_item(ENTITY, item)?;
-                if is_wanted(&record) {
-                    self.restart_read((coach, endpoint), record, outbox, now).await
-                } else {
-                    Ok(Restarted::Busy)
-                }
-            }
-            None => Ok(Restarted::NotFound),
+        let Some(item) = get.send().await.map_err(|error| read_failed("GetItem", error))?.item else {
+            return Ok(Restarted::NotFound);
+        };
+        let record: Record = from_item(ENTITY, item)?;
+        if record.expires_at <= now.unix_s() {
+            return Ok(Restarted::NotFound);
+        }
+        if record.sealed.is_empty() {
+            return Ok(Restarted::Erased);
+        }
+        match self.db.transact(&self.restarting((coach, endpoint), &record, outbox, now)).await? {
+            Transacted::Done => Ok(Restarted::Done),
+            Transacted::Refused(_) => Ok(Restarted::Busy),
         }
     }
 
@@ -72,31 +66,60 @@ impl Deliveries {
     /// again within 18 s is left to the next call.
     pub async fn recover(
         &self,
-        (coach, endpoint): (&CoachId, &EndpointId),
+        whose: (&CoachId, &EndpointId),
         since: Timestamp,
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
         let began = Instant::now();
         let (mut recovered, mut start) = (0, None);
-        // The index may be behind, and another call ahead: what counts is how the delivery stands.
-        let has_failed = |record: &Record| {
-            let then = record.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
-            record.status == DeliveryStatus::Failed && then
-        };
         while began.elapsed() < RECOVERY {
-            let (failed, next) = self.failed_between(endpoint, (since, now), start).await?;
-            let restarts: Vec<_> =
-                failed.iter().map(|id| self.restart_if((coach, endpoint), id, (outbox, now), has_failed)).collect();
-            let outcomes: Vec<Restarted> =
-                stream::iter(restarts).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
-            recovered += outcomes.into_iter().filter(|outcome| *outcome == Restarted::Done).count();
+            let (failed, next) = self.failed_between(whose.1, (since, now), start).await?;
+            let keys = failed.iter().map(|id| key(whose.1, id)).collect();
+            let mut records: Vec<Record> = self
+                .db
+                .read(&self.table, keys)
+                .await?
+                .into_iter()
+                .map(|item| from_item(ENTITY, item))
+                .collect::<Result<_, _>>()?;
+            // The index may be behind, and another call ahead: what counts is how the delivery stands.
+            records.retain(|record| {
+                let then = record.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
+                let is_whole = record.expires_at > now.unix_s() && !record.sealed.is_empty();
+                record.status == DeliveryStatus::Failed && then && is_whole
+            });
+            records.sort_by_key(|record| record.failed_at);
+            let groups = records.chunks(TRANSACTION_RESTARTS).map(|group| self.restart_all(whose, group, outbox, now));
+            let groups: Vec<_> = groups.collect();
+            let done: Vec<usize> = stream::iter(groups).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
+            recovered += done.iter().sum::<usize>();
             start = next;
             if start.is_none() {
                 break;
             }
         }
         Ok(recovered)
+    }
+
+    /// Begins a chain for each of these in one transaction; where one of them is not as it was read, for each that is. How many.
+    async fn restart_all(
+        &self,
+        whose: (&CoachId, &EndpointId),
+        records: &[Record],
+        outbox: &Outbox,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let writes = |record| self.restarting(whose, record, outbox, now);
+        let all: Vec<TransactWriteItem> = records.iter().flat_map(writes).collect();
+        if matches!(self.db.transact(&all).await?, Transacted::Done) {
+            return Ok(records.len());
+        }
+        let mut done = 0;
+        for record in records {
+            done += usize::from(matches!(self.db.transact(&writes(record)).await?, Transacted::Done));
+        }
+        Ok(done)
     }
 
     /// Stores a delivery that is made once by request, with its order.
@@ -116,19 +139,14 @@ impl Deliveries {
         }
     }
 
-    async fn restart_read(
+    /// What begins another chain of a delivery that is still as it was read: the change of its state, and the first order.
+    fn restarting(
         &self,
         (coach, endpoint): (&CoachId, &EndpointId),
-        record: Record,
+        record: &Record,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<Restarted, StoreError> {
-        if record.expires_at <= now.unix_s() {
-            return Ok(Restarted::NotFound);
-        }
-        if record.sealed.is_empty() {
-            return Ok(Restarted::Erased);
-        }
+    ) -> [TransactWriteItem; 2] {
         let chain = record.chain + 1;
         let kept: Vec<AttributeValue> =
             record.attempts.iter().rev().take(KEPT_ATTEMPTS).rev().map(to_attribute).collect();
@@ -156,11 +174,7 @@ impl Deliveries {
             .expression_attribute_values(":now", n(now.ms()))
             .expression_attribute_values(":expires", n((now + DELIVERY_RETENTION).unix_s()));
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
-        let writes = [updating(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)];
-        Ok(match self.db.transact(&writes).await? {
-            Transacted::Done => Restarted::Done,
-            Transacted::Refused(_) => Restarted::Busy,
-        })
+        [updating(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
     }
 
     /// A page of what failed between these times, in the order in which it did, and where the next begins. What fails while it is read
