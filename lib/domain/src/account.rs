@@ -1,9 +1,10 @@
 //! The password that a new client signs in with for the first time. The application keeps the account; it is handed the hash.
 
+use std::cell::RefCell;
 use std::fmt;
 
-use argon2::password_hash::{PasswordHasher, SaltString};
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::password_hash::{Output, ParamsString, PasswordHash, SaltString};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
 
 /// Bytes of randomness that [`TempPassword::generate`] takes.
@@ -51,10 +52,29 @@ impl TempPassword {
         const PASSES: u32 = 5;
         const LANES: u32 = 1;
         let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("OWASP's parameters are within argon2's");
+        let (algorithm, version) = (Algorithm::Argon2id, Version::V0x13);
+        let hash = MEMORY.with_borrow_mut(|blocks| {
+            blocks.resize(params.block_count(), Block::default());
+            let argon2 = Argon2::new(algorithm, version, params.clone());
+            Output::init_with(Params::DEFAULT_OUTPUT_LEN, |hash| {
+                Ok(argon2.hash_password_into_with_memory(self.0.as_bytes(), &salt, hash, blocks)?)
+            })
+        });
         let salt = SaltString::encode_b64(&salt).expect("16 bytes make a salt");
-        let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
-        argon2.hash_password(self.0.as_bytes(), &salt).expect("a short password hashes").to_string()
+        let phc = PasswordHash {
+            algorithm: algorithm.ident(),
+            version: Some(version.into()),
+            params: ParamsString::try_from(&params).expect("argon2's parameters can be written"),
+            salt: Some(salt.as_salt()),
+            hash: Some(hash.expect("a short password hashes")),
+        };
+        phc.to_string()
     }
+}
+
+thread_local! {
+    /// What passwords are hashed in. Given back, it is soon full of small things, and the next password takes as much again.
+    static MEMORY: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
 }
 
 impl fmt::Debug for TempPassword {
@@ -66,7 +86,7 @@ impl fmt::Debug for TempPassword {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use argon2::password_hash::{PasswordHash, PasswordVerifier};
+    use argon2::password_hash::PasswordVerifier;
 
     #[test]
     fn a_password_is_four_groups_and_its_hash_verifies() {
@@ -78,5 +98,6 @@ mod tests {
         let parsed = PasswordHash::new(&phc).unwrap();
         assert!(Argon2::default().verify_password(password.expose().as_bytes(), &parsed).is_ok());
         assert!(Argon2::default().verify_password(b"else", &parsed).is_err());
+        assert_eq!(password.hash([7; SALT_BYTES]), phc, "whatever was hashed before");
     }
 }
