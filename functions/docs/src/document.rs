@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, built once at start: what is answered from the types that the handlers answer with, request bodies from
+//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from
 //! what stands beside their parsers, refusals from the problems of `edge`.
 //!
 //! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, for `false` as a schema, or for a
@@ -17,8 +17,8 @@ mod webhooks;
 
 use serde_json::{Map, Value, json};
 
-use operation::Operation;
 use schemas::Schemas;
+use share::Shared;
 
 /// Version of the API's description.
 pub const VERSION: &str = "1.2.0";
@@ -26,7 +26,8 @@ pub const VERSION: &str = "1.2.0";
 /// The document.
 pub fn document() -> Value {
     let mut schemas = Schemas::default();
-    let operations = operations::all(&mut schemas);
+    let mut shared = Shared::default();
+    let paths = paths(&mut schemas, &mut shared);
     let webhooks = webhooks::all(&mut schemas);
     schemas.insert("Error", problems::error_schema());
     schemas.insert("Problem", problems::problem_schema());
@@ -36,11 +37,11 @@ pub fn document() -> Value {
         "servers": [{ "url": "/" }],
         "externalDocs": { "url": "/docs", "description": "Reference and guides" },
         "tags": operations::TAGS.map(|(name, about)| json!({ "name": name, "description": about })),
-        "paths": paths(operations),
+        "paths": paths,
         "webhooks": webhooks,
         "components": { "securitySchemes": security_schemes(), "headers": headers::components() },
     });
-    share::responses(&mut document);
+    shared.finish(&mut document);
     schemas.finish(&mut document);
     document
 }
@@ -58,12 +59,15 @@ come as `application/problem+json` (RFC 9457) where `Accept` names it.
 Guides: [getting started](/docs/guides/getting-started), [the CRM](/docs/guides/crm), [idempotency](/docs/guides/idempotency), \
 [errors](/docs/guides/errors), [limits](/docs/guides/limits), [events](/docs/guides/events), [verifying them](/docs/guides/verifying).";
 
-fn paths(operations: Vec<Operation>) -> Value {
+/// Part after part: what an operation has in common with others is let go of before the next is made.
+fn paths(schemas: &mut Schemas, shared: &mut Shared) -> Value {
     let mut paths = Map::new();
-    for operation in operations {
+    for operation in operations::PARTS.into_iter().flat_map(|part| part(schemas)) {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         let method = operation.method.to_lowercase();
-        path[method] = operation.render();
+        let mut rendered = operation.render();
+        shared.take(&mut rendered);
+        path[method] = rendered;
     }
     Value::Object(paths)
 }

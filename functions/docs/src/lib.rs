@@ -20,7 +20,7 @@ use runtime::{BoxError, Environment};
 
 use resource::Resource;
 
-/// Everything there is, made once.
+/// Everything there is, each made when it is first asked for.
 #[derive(Clone)]
 struct App(Arc<Library>);
 
@@ -31,10 +31,13 @@ struct Library {
     guides: BTreeMap<&'static str, Resource>,
 }
 
+/// JSON does nothing by itself.
+const JSON_POLICY: &str = "default-src 'none'; frame-ancestors 'none'";
+
 /// The function's routes.
 pub async fn router(_: &Environment) -> Result<Router, BoxError> {
     let library = Library {
-        document: Resource::json(&document::document())?,
+        document: Resource::new(|| document::document().to_string(), "application/json", JSON_POLICY),
         reference: viewer::page(),
         files: viewer::files(),
         guides: guides::pages(),

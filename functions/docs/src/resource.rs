@@ -1,8 +1,8 @@
-//! Something that is the same for everyone until the next deployment: kept by whoever has it, and asked for again by its `ETag`. It goes out
-//! packed by gzip to whoever takes that.
+//! Something that is the same for everyone until the next deployment: kept by whoever has it, and asked for again by its `ETag`. It is made
+//! when it is first asked for, and goes out packed by gzip to whoever takes that.
 
 use std::io::Read;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,6 @@ use edge::Inbound;
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 use http::{HeaderName, HeaderValue, StatusCode, header};
-use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// How long a copy may be used without asking, in seconds.
@@ -21,9 +20,9 @@ const ETAG_BYTES: usize = 16;
 const GZIP: &str = "gzip";
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// A resource in memory.
+/// A resource, in memory from when it is first asked for.
 pub(crate) struct Resource {
-    given: Bytes,
+    given: LazyLock<Bytes, Box<dyn FnOnce() -> Bytes + Send>>,
     is_packed: bool,
     /// The other form, once somebody has asked for it.
     other: OnceLock<Bytes>,
@@ -34,19 +33,18 @@ pub(crate) struct Resource {
 
 impl Resource {
     /// A resource whose page, where it is one, may do what the `Content-Security-Policy` says.
-    pub(crate) fn new(body: impl Into<Bytes>, media_type: &'static str, policy: &'static str) -> Self {
-        let (other, etag) = (OnceLock::new(), OnceLock::new());
-        Self { given: body.into(), is_packed: false, other, media_type, policy, etag }
+    pub(crate) fn new<B: Into<Bytes>>(
+        make: impl FnOnce() -> B + Send + 'static,
+        media_type: &'static str,
+        policy: &'static str,
+    ) -> Self {
+        let given = LazyLock::new(Box::new(|| make().into()) as Box<_>);
+        Self { given, is_packed: false, other: OnceLock::new(), media_type, policy, etag: OnceLock::new() }
     }
 
     /// The same, of a body that is packed already.
     pub(crate) fn packed(body: &'static [u8], media_type: &'static str, policy: &'static str) -> Self {
-        Self { is_packed: true, ..Self::new(body, media_type, policy) }
-    }
-
-    /// JSON.
-    pub(crate) fn json(value: &Value) -> Result<Self, serde_json::Error> {
-        Ok(Self::new(serde_json::to_vec(value)?, "application/json", "default-src 'none'; frame-ancestors 'none'"))
+        Self { is_packed: true, ..Self::new(move || body, media_type, policy) }
     }
 
     /// The resource, or 304 where the caller has it.
@@ -144,7 +142,7 @@ mod tests {
     }
 
     fn plain() -> Resource {
-        Resource::new(TEXT, "text/plain", "default-src 'none'")
+        Resource::new(|| TEXT, "text/plain", "default-src 'none'")
     }
 
     fn packed() -> Resource {

@@ -27,7 +27,8 @@ pub(crate) fn page() -> Resource {
     );
     let main = "<h1>Reference</h1>\n<div id=\"reference\"><noscript><p>The reference needs JavaScript. \
                 The same is in <a href=\"/openapi.json\">openapi.json</a>.</p></noscript></div>";
-    Resource::new(layout::page("Reference", layout::REFERENCE, &head, main), "text/html; charset=utf-8", POLICY)
+    let page = move || layout::page("Reference", layout::REFERENCE, &head, main);
+    Resource::new(page, "text/html; charset=utf-8", POLICY)
 }
 
 macro_rules! packed {
@@ -41,8 +42,8 @@ pub(crate) fn files() -> BTreeMap<&'static str, Resource> {
     BTreeMap::from([
         (SCRIPT, Resource::packed(packed!("swagger-ui-bundle.js"), JAVASCRIPT, FILE_POLICY)),
         (STYLE, Resource::packed(packed!("swagger-ui.css"), CSS, FILE_POLICY)),
-        ("reference.js", Resource::new(include_str!("reference.js"), JAVASCRIPT, FILE_POLICY)),
-        ("style.css", Resource::new(include_str!("style.css"), CSS, FILE_POLICY)),
+        ("reference.js", Resource::new(|| include_str!("reference.js"), JAVASCRIPT, FILE_POLICY)),
+        ("style.css", Resource::new(|| include_str!("style.css"), CSS, FILE_POLICY)),
     ])
 }
 

@@ -55,22 +55,19 @@ pub(super) const TAGS: [(&str, &str); 13] = [
 ];
 
 /// All operations, in the order in which a reader meets them.
-pub(super) fn all(schemas: &mut Schemas) -> Vec<Operation> {
-    let parts: [fn(&mut Schemas) -> Vec<Operation>; 11] = [
-        ping::operations,
-        clients::operations,
-        records::operations,
-        login::operations,
-        crm_contacts::operations,
-        crm_opportunities::operations,
-        crm_bookings::operations,
-        crm_workflows::operations,
-        keys::operations,
-        webhooks::operations,
-        documentation::operations,
-    ];
-    parts.into_iter().flat_map(|part| part(schemas)).collect()
-}
+pub(super) const PARTS: [fn(&mut Schemas) -> Vec<Operation>; 11] = [
+    ping::operations,
+    clients::operations,
+    records::operations,
+    login::operations,
+    crm_contacts::operations,
+    crm_opportunities::operations,
+    crm_bookings::operations,
+    crm_workflows::operations,
+    keys::operations,
+    webhooks::operations,
+    documentation::operations,
+];
 
 /// Operations on one client name it in the path.
 fn of_client(operation: Operation) -> Operation {

@@ -25,7 +25,7 @@ pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
             .refuses(Problem::NotFound("file")),
         resource("/docs/guides/{page}", "showGuide")
             .summary("Show a guide")
-            .parameter(named("page", &GUIDES.map(|guide| guide.name)))
+            .parameter(named("page", &GUIDES.each_ref().map(|guide| guide.name)))
             .answers(text("The guide.", HTML))
             .refuses(Problem::NotFound("guide")),
     ]
