@@ -220,9 +220,20 @@ impl Event {
         if let Some(automation) = &self.automation {
             data.insert("automation".to_owned(), json!(automation));
         }
-        let body = json!({ "type": self.event_type.as_str(), "timestamp": self.occurred_at, "data": data });
-        body.to_string().into_bytes()
+        body(self.event_type, self.occurred_at, &Value::Object(data))
     }
+}
+
+/// A webhook's body, with its members in the order in which Standard Webhooks shows them.
+pub(crate) fn body(event: EventName, timestamp: Timestamp, data: &Value) -> Vec<u8> {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        r#type: &'a str,
+        timestamp: Timestamp,
+        data: &'a Value,
+    }
+    let body = Body { r#type: event.as_str(), timestamp, data };
+    serde_json::to_vec(&body).expect("texts and JSON can be written as JSON")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Measure, Origin};
 use crate::event::{
-    AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef, ComplianceCrossed,
+    self, AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, CheckInRef, ComplianceCrossed,
     ComputedType, DailyLogInactivity, EventData, EventName, EventType, LowCheckInScore, MessageReceived, MessageRef,
     NamedAutomation, NewClient, PayloadMode, PhaseAdvanced, PhaseEligible,
 };
@@ -57,7 +57,7 @@ pub fn body(event: EventName, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
     let mut data = own.members();
     data["client"] = client;
     data["test"] = json!(true);
-    json!({ "type": event.as_str(), "timestamp": at, "data": data }).to_string().into_bytes()
+    event::body(event, at, &data)
 }
 
 fn emitted(event: EventType, at: Timestamp) -> EventData {

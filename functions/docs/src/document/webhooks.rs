@@ -64,7 +64,7 @@ fn headers(event: &str) -> Value {
             "webhook-signature",
             "By Standard Webhooks 1.0.0: `v1,` and base64. Two, with a space between, for 24 hours after the secret was rotated.",
             json!({ "type": "string" }),
-            json!("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="),
+            json!("v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ="),
         ),
         header("x-service-event", "The event's name.", json!({ "type": "string", "const": event }), json!(event)),
     ])
