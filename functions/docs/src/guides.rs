@@ -48,7 +48,7 @@ const RECEIVERS: [(&str, &str); 4] = [
 ];
 
 /// All guides, in reading order: first those for integrators.
-pub(crate) const GUIDES: [Guide; 13] = [
+pub(crate) static GUIDES: [Guide; 14] = [
     guide!(Integrators, "getting-started", "Getting started"),
     guide!(Integrators, "crm", "The CRM"),
     guide!(Integrators, "idempotency", "Idempotency"),
@@ -56,6 +56,7 @@ pub(crate) const GUIDES: [Guide; 13] = [
     guide!(Integrators, "limits", "Limits"),
     guide!(Integrators, "events", "Events"),
     guide!(Integrators, "verifying", "Verify webhooks"),
+    guide!(Operators, "feed", "The application feed"),
     guide!(Operators, "runbook", "Runbook"),
     guide!(Operators, "upgrading", "Upgrade and roll back"),
     guide!(Operators, "restoring", "Restore"),
@@ -85,15 +86,19 @@ fn shown(file: &str) -> &str {
 
 /// The guides as pages, by name.
 pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
-    let page = |(i, guide): (usize, &Guide)| {
-        let mut main = format!("<article>\n{}</article>\n", rendered(&guide.whole()));
-        if let Some(next) = GUIDES.get(i + 1).filter(|next| next.readers == guide.readers) {
-            main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
-        }
-        let html = layout::page(guide.title, &guide.path(), "", &main);
-        (guide.name, Resource::new(html, "text/html; charset=utf-8", POLICY))
+    let page = |(i, guide): (usize, &'static Guide)| {
+        let next = GUIDES.get(i + 1).filter(|next| next.readers == guide.readers);
+        (guide.name, Resource::new(move || page(guide, next), "text/html; charset=utf-8", POLICY))
     };
     GUIDES.iter().enumerate().map(page).collect()
+}
+
+fn page(guide: &Guide, next: Option<&Guide>) -> String {
+    let mut main = format!("<article>\n{}</article>\n", rendered(&guide.whole()));
+    if let Some(next) = next {
+        main.push_str(&format!("<p class=\"next\">Next: <a href=\"{}\">{}</a></p>", next.path(), next.title));
+    }
+    layout::page(guide.title, &guide.path(), "", &main)
 }
 
 /// Markdown as HTML. Headings can be linked to; what may be wider than a phone scrolls by itself, by keyboard too.
@@ -142,6 +147,8 @@ mod tests {
     use domain::email::MAX_EMAIL_CHARS;
     use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
     use domain::event::EventName;
+    use domain::fact::{Fact, cleaned};
+    use domain::id::EventId;
     use domain::idempotency::{MAX_KEY_CHARS, RETENTION};
     use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
     use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE};
@@ -150,9 +157,11 @@ mod tests {
     use domain::rate_limit::{Limit, WINDOW_S};
     use domain::receiver_url::MAX_URL_CHARS;
     use domain::retry::MAX_ATTEMPTS;
+    use domain::signature::{SigningSecret, signature_header};
     use domain::wall_clock::TZ_DATABASE;
     use edge::Code;
     use edge::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
+    use serde_json::Value;
 
     use super::*;
 
@@ -282,6 +291,62 @@ mod tests {
         for section in runbook.split("\n## ").skip(1) {
             let ends = ["**Look**", "**For coaches**", "**Ends**"].iter().all(|part| section.contains(part));
             assert!(ends, "{section}");
+        }
+    }
+
+    #[test]
+    fn the_event_that_a_guide_shows_is_signed_with_the_secret_that_it_tells() {
+        let text = text_of("events");
+        let secret = SigningSecret::new(std::array::from_fn(|i| i as u8 + 1));
+        assert!(text.contains(&format!("`{}`", secret.reveal())));
+        let request = text.split("```\nPOST ").nth(1).unwrap().split("```").next().unwrap();
+        let (headers, body) = request.trim_end().split_once("\n\n").unwrap();
+        let header = |name: &str| headers.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": ")).unwrap();
+        let (id, at) = (EventId::parse(header("webhook-id")).unwrap(), header("webhook-timestamp").parse().unwrap());
+        assert_eq!(header("webhook-signature"), signature_header(&[secret], &id, at, body.as_bytes()));
+    }
+
+    /// A fact's name, its example, and what the page says of each of its fields.
+    fn described_facts() -> Vec<(&'static str, Value, Vec<(&'static str, &'static str)>)> {
+        let sections = text_of("feed").split("\n### `").skip(1).map(|section| {
+            let (name, rest) = section.split_once('`').unwrap();
+            let example = rest.split("```").nth(1).unwrap().strip_prefix("json").unwrap();
+            let table = rest.split("\n|---|---|\n").nth(1).unwrap().split("\n\n").next().unwrap();
+            let rows = table.lines().flat_map(|row| {
+                let (fields, rule) = row.trim_matches('|').split_once(" | ").unwrap();
+                fields.split(", ").map(move |field| (field.trim().trim_matches('`'), rule))
+            });
+            (name, serde_json::from_str(example).unwrap(), rows.collect())
+        });
+        sections.collect()
+    }
+
+    #[test]
+    fn the_guide_to_the_feed_shows_every_fact_as_it_is_read() {
+        let facts = described_facts();
+        assert_eq!(facts.len(), 24);
+        for (name, example, rows) in &facts {
+            Fact::parse(name, example).unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
+            assert_eq!(cleaned(name, example), *example, "{name}: a field that is not looked at");
+            for field in example.as_object().unwrap().keys() {
+                let mut lacking = example.clone();
+                lacking.as_object_mut().unwrap().remove(field);
+                assert!(Fact::parse(name, &lacking).is_err(), "{name} without {field}");
+                if ["id", "occurred_at"].contains(&field.as_str()) {
+                    continue;
+                }
+                let part = format!("{field}.");
+                let own: Vec<_> = rows.iter().filter(|(row, _)| row == field || row.starts_with(&part)).collect();
+                assert!(!own.is_empty(), "{name}: nothing is said of {field}");
+                let mut without = example.clone();
+                without[field] = Value::Null;
+                let said = own.iter().any(|(row, rule)| row == field && rule.to_lowercase().contains("null"));
+                assert_eq!(Fact::parse(name, &without).is_ok(), said, "{name}: {field} as null");
+            }
+            for (row, _) in rows {
+                let top = row.split('.').next().unwrap();
+                assert!(example.get(top).is_some(), "{name} has no {row}");
+            }
         }
     }
 

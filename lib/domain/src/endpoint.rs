@@ -266,7 +266,11 @@ pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
 /// What [`parse_recovery`] takes.
 #[cfg(feature = "openapi")]
 pub fn recovery_schema() -> Body {
-    Body::new([("since", Field::timestamp().required().about("Events from then on."))]).closed()
+    Body::new([(
+        "since",
+        Field::timestamp().required().about("What failed from then on is sent again, whenever its event was."),
+    )])
+    .closed()
 }
 
 impl EndpointChange {

@@ -64,7 +64,7 @@ impl KeyDraft {
             (
                 "permissions",
                 Field::list_of(&permissions, 0)
-                    .about("What a CRM key may do. A partner key has none: it opens all partner operations."),
+                    .about("What a CRM key may do. Left out or empty: nothing. A partner key has none: it opens all partner operations."),
             ),
             (
                 "expires_at",

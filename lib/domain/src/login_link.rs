@@ -57,7 +57,8 @@ impl fmt::Debug for LoginToken {
     }
 }
 
-/// The answer to a request for a link. `login_url` is the credential: there is no `Debug`.
+/// A link that signs a client in, once.
+// `login_url` is a credential: there is no `Debug`.
 #[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LoginLink {

@@ -69,7 +69,7 @@ fn all() -> Vec<Header> {
     vec![
         header(
             REQUEST_ID,
-            "Names the request; `request_id` of an error is the same.",
+            "Names the request. `request_id` of an error is the same, but for an answer that is replayed: that has the first request's.",
             text(),
             json!("JKJaXmPLvHcESHA="),
         ),

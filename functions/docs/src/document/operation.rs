@@ -269,7 +269,10 @@ fn standing(caller: Caller, status: u16) -> Vec<Sent> {
     };
     match (caller, status) {
         (_, 401) => sent.push(always(AUTHENTICATE)),
-        (Caller::Partner | Caller::Crm(_), 500) => sent.extend([at_times(RATE_LIMIT), at_times(RATE_LIMIT_POLICY)]),
+        // Where it is the count that failed, there is none to tell.
+        (Caller::Partner | Caller::Crm(_), 500 | 503) => {
+            sent.extend([at_times(RATE_LIMIT), at_times(RATE_LIMIT_POLICY)])
+        }
         (Caller::Partner | Caller::Crm(_), _) => sent.extend([always(RATE_LIMIT), always(RATE_LIMIT_POLICY)]),
         (Caller::Coach | Caller::Anyone, _) => {}
     }

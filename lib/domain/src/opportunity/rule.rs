@@ -99,7 +99,7 @@ mod tests {
     const CHOICES: [Option<&str>; 7] =
         [None, Some("new"), Some("warm"), Some("won"), Some("lost"), Some("cold"), Some("gone")];
 
-    /// The rule as service.md and decisions.md tell it, case by case. `Ok`: stage and reason afterwards.
+    /// The rule, told case by case. `Ok`: stage and reason afterwards.
     fn expected(
         (current, reason_before): (&'static str, bool),
         chosen: Option<&'static str>,

@@ -160,8 +160,8 @@ fn recover(schemas: &mut Schemas) -> Operation {
     of_endpoint("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries")
         .summary("Send again what failed")
         .about(
-            "Everything that failed of the events since then is sent again, each with the webhook-id that it had. At most 1,000 at a \
-             time: call again until the answer says 0.",
+            "Everything that has failed since then is sent again, each event with the webhook-id that it had. A call begins as many as \
+             18 seconds suffice for, some thousands: call again until the answer says 0.",
         )
         .body(body, &[("since", json!({ "since": "2026-11-20T09:30:00Z" }))])
         .answers(answer)
