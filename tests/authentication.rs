@@ -52,6 +52,28 @@ async fn a_malformed_key_is_refused_without_a_call_to_the_store() {
         assert_eq!(latest["request_id"], reply.body["request_id"]);
         assert_eq!(latest["calls"], json!([]), "{malformed}");
     }
+    for (path, function) in [
+        ("/v1/clients", "clients"),
+        ("/v1/clients?email=grace@example.com", "clients"),
+        ("/v1/clients/c1", "clients"),
+        ("/v1/clients/c1/compliance", "client-records"),
+        ("/v1/clients/c1/check-ins", "client-records"),
+        ("/v1/clients/c1/daily-logs", "client-records"),
+        ("/v1/crm/contacts", "crm-contacts"),
+        ("/v1/crm/opportunities", "crm-opportunities"),
+        ("/v1/crm/bookings", "crm-bookings"),
+        ("/v1/crm/workflows", "crm-workflows"),
+    ] {
+        world.anonymous().get(path).await.refused(401, "unauthorized");
+        world.anonymous().bearing("nonsense").get(path).await.refused(401, "unauthorized");
+        assert!(world.calls(function).await[..2].iter().all(|call| call["calls"] == json!([])), "{path}");
+    }
+    for caller in [world.anonymous(), world.anonymous().bearing("nonsense")] {
+        caller.post("/v1/clients/c1/login-link", json!({})).await.refused(401, "unauthorized");
+        assert_eq!(world.calls("login-links").await[0]["calls"], json!([]));
+        caller.patch("/v1/clients/c1", json!({ "is_active": true })).await.refused(401, "unauthorized");
+        assert_eq!(world.calls("clients").await[0]["calls"], json!([]));
+    }
     for authorization in [key.to_owned(), format!("Basic {key}"), "Bearer".to_owned()] {
         world.anonymous().with("authorization", &authorization).get("/v1/ping").await.refused(401, "unauthorized");
     }

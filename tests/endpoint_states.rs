@@ -98,6 +98,34 @@ async fn a_receiver_that_answers_410_gets_nothing_more_for_good() {
 }
 
 #[tokio::test]
+async fn an_endpoint_is_switched_off_or_deleted_though_what_waits_cannot_be_ended_now() {
+    let place = Place::new().await;
+    let (_, endpoint, settings) = place.coach().await;
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    place.receiver.otherwise(Answer::status(500));
+    place.event("c1").await;
+    let fail = async |spared: usize, failures: u32| {
+        place.world.faults(json!({ "function": "settings", "spared_calls": spared, "store_failures": failures })).await;
+    };
+    // The change itself takes as many as this, and so does the deletion.
+    settings.patch(&path, json!({ "description": "Calls are counted" })).await.expect(200);
+    let change = place.world.calls("settings").await[0]["calls"].as_array().unwrap().len();
+    fail(change, 20).await;
+    let off = settings.patch(&path, json!({ "enabled": false })).await.expect(200);
+    assert_eq!(off.body["status"], "disabled");
+    fail(0, 0).await;
+    assert_eq!(state(&settings, &endpoint).await["status"], "disabled");
+    fail(change, 20).await;
+    settings.delete(&path).await.expect(200);
+    fail(0, 0).await;
+    settings.get(&path).await.refused(404, "not_found");
+    // What was left waiting ends when it is due.
+    let seen = place.receiver.hooks().len();
+    place.world.advance_s(2 * DAY_S).await;
+    assert_eq!(place.receiver.hooks().len(), seen);
+}
+
+#[tokio::test]
 async fn an_endpoint_that_fails_for_five_days_over_three_events_is_switched_off_and_can_be_switched_on_again() {
     let place = Place::new().await;
     let (ada, endpoint, settings) = place.coach().await;

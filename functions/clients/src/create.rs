@@ -18,16 +18,13 @@ use edge::idempotency::{Mismatch, Outcome, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem};
 use runtime::random_bytes;
 use serde_json::Value;
-use store::StoreError;
 use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 use store::contact::StoredContact;
 use store::workspace::StoredWorkspace;
+use store::{MAX_ROUNDS, StoreError, stand_back};
 
 use crate::App;
 use crate::welcome::{FACT_HOLD, Stage, password_result, welcome};
-
-/// How often a creation that met a change of its workspace or lead is tried.
-const MAX_ROUNDS: u32 = 5;
 
 /// What a creation reads before it writes: the workspace, who the new client has been so far, and what it sets off.
 type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>, Vec<Automation>);
@@ -83,7 +80,8 @@ async fn settle(
 ) -> Result<Outcome, Problem> {
     let mut read = read;
     let new = NewClient::make(partner, draft);
-    for _ in 0..MAX_ROUNDS {
+    for round in 0..MAX_ROUNDS {
+        stand_back(round).await;
         let workspace = workspace_of(&read)?;
         let stage = new.stage(draft);
         let answer = password_result(&stage, &workspace.workspace)?;
@@ -102,7 +100,7 @@ async fn settle(
             Created::Changed => read = surroundings(app, partner, draft).await?,
         }
     }
-    Err(Problem::internal("create a client", "its workspace kept changing"))
+    Err(StoreError::kept_changing("a workspace").into())
 }
 
 fn workspace_of(read: &Surroundings) -> Result<&StoredWorkspace, Problem> {

@@ -306,8 +306,14 @@ mod tests {
         assert_eq!(header("webhook-signature"), signature_header(&[secret], &id, at, body.as_bytes()));
     }
 
-    /// A fact's name, its example, and what the page says of each of its fields.
-    fn described_facts() -> Vec<(&'static str, Value, Vec<(&'static str, &'static str)>)> {
+    struct DescribedFact {
+        name: &'static str,
+        example: Value,
+        /// Fields, and what the page says of each.
+        rows: Vec<(&'static str, &'static str)>,
+    }
+
+    fn described_facts() -> Vec<DescribedFact> {
         let sections = text_of("feed").split("\n### `").skip(1).map(|section| {
             let (name, rest) = section.split_once('`').unwrap();
             let example = rest.split("```").nth(1).unwrap().strip_prefix("json").unwrap();
@@ -316,7 +322,7 @@ mod tests {
                 let (fields, rule) = row.trim_matches('|').split_once(" | ").unwrap();
                 fields.split(", ").map(move |field| (field.trim().trim_matches('`'), rule))
             });
-            (name, serde_json::from_str(example).unwrap(), rows.collect())
+            DescribedFact { name, example: serde_json::from_str(example).unwrap(), rows: rows.collect() }
         });
         sections.collect()
     }
@@ -325,7 +331,7 @@ mod tests {
     fn the_guide_to_the_feed_shows_every_fact_as_it_is_read() {
         let facts = described_facts();
         assert_eq!(facts.len(), 24);
-        for (name, example, rows) in &facts {
+        for DescribedFact { name, example, rows } in &facts {
             Fact::parse(name, example).unwrap_or_else(|refused| panic!("{name}: {refused:?}"));
             assert_eq!(cleaned(name, example), *example, "{name}: a field that is not looked at");
             for field in example.as_object().unwrap().keys() {

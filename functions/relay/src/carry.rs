@@ -43,18 +43,32 @@ type EndpointsByCoach = HashMap<CoachId, Result<Vec<Endpoint>, Arc<StoreError>>>
 impl App {
     /// Sends the entries and deletes them; for each what came of it, in their order. Failures are logged here.
     pub(crate) async fn carry(&self, entries: &[Entry]) -> Vec<Result<(), BoxError>> {
-        let facts: Vec<_> = entries.iter().filter_map(|entry| fact_of(&entry.content)).collect();
-        let (endpoints, put) = tokio::join!(self.endpoints_of(entries), self.bus.put(&facts));
-        let mut put = put.into_iter();
+        let (facts, others): (Vec<_>, Vec<_>) =
+            entries.iter().enumerate().partition(|(_, entry)| fact_of(&entry.content).is_some());
         let orders = Orders::new(COMPANY);
-        let work: Vec<_> = entries
-            .iter()
-            .map(|entry| {
-                let put = fact_of(&entry.content).and_then(|_| put.next());
-                self.carry_one(entry, put, &endpoints, (orders.place(), &orders))
-            })
-            .collect();
-        stream::iter(work).buffered(CONCURRENT_ENTRIES).collect().await
+        // A bus that is slow holds up nobody's webhooks.
+        let facts = async {
+            let contents: Vec<_> = facts.iter().filter_map(|(_, entry)| fact_of(&entry.content)).collect();
+            let (put, nobody) = (self.bus.put(&contents).await, EndpointsByCoach::new());
+            let work: Vec<_> = facts
+                .iter()
+                .zip(put)
+                .map(|((i, entry), put)| (*i, self.carry_one(entry, Some(put), &nobody, (orders.place(), &orders))))
+                .collect();
+            carried(work).await
+        };
+        let others = async {
+            let endpoints = self.endpoints_of(entries).await;
+            let work: Vec<_> = others
+                .iter()
+                .map(|(i, entry)| (*i, self.carry_one(entry, None, &endpoints, (orders.place(), &orders))))
+                .collect();
+            carried(work).await
+        };
+        let (facts, others) = tokio::join!(facts, others);
+        let mut results: Vec<_> = facts.into_iter().chain(others).collect();
+        results.sort_unstable_by_key(|(i, _)| *i);
+        results.into_iter().map(|(_, result)| result).collect()
     }
 
     async fn carry_one(
@@ -218,6 +232,12 @@ impl App {
         });
         join_all(reads).await.into_iter().collect()
     }
+}
+
+/// What comes of each, of some at once.
+async fn carried<W: Future>(work: Vec<(usize, W)>) -> Vec<(usize, W::Output)> {
+    let work = work.into_iter().map(|(i, work)| async move { (i, work.await) });
+    stream::iter(work).buffered(CONCURRENT_ENTRIES).collect().await
 }
 
 /// The ids by which an entry's content is known elsewhere.

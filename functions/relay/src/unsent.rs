@@ -2,7 +2,7 @@
 
 use chrono::TimeDelta;
 use domain::time::Timestamp;
-use futures::future::{join_all, try_join_all};
+use futures::future::join_all;
 use runtime::{BoxError, Metric, Unit, add, error_chain};
 use store::outbox::{Entry, SHARDS};
 
@@ -20,9 +20,11 @@ impl App {
     /// Carries what is overdue in all shards.
     pub(crate) async fn carry_unsent(&self) -> Result<(), BoxError> {
         let now = self.now();
-        let shards = try_join_all((0..SHARDS).map(|shard| self.carry_shard(shard, now))).await?;
-        let oldest = shards.iter().filter_map(|(_, oldest)| *oldest).min();
+        // A shard that fails does not stop the others.
+        let shards = join_all((0..SHARDS).map(|shard| self.carry_shard(shard, now))).await;
+        let oldest = shards.iter().flatten().filter_map(|(_, oldest)| *oldest).min();
         add(OUTBOX_LAG_S, oldest.map_or(0, |since| (now.ms() - since.ms()) / 1000) as f64);
+        let shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
         let failed: usize = shards.iter().map(|(failed, _)| failed).sum();
         if failed == 0 { Ok(()) } else { Err(format!("{failed} overdue entries were not sent").into()) }
     }

@@ -1,6 +1,8 @@
 //! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
 //! the delivery log tells what comes of it.
 
+use std::time::{Duration, Instant};
+
 use axum::extract::State;
 use axum::response::Response;
 use domain::delivery::{Ordered, Recovered};
@@ -16,6 +18,9 @@ use store::delivery::{NewDelivery, Restarted};
 use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
+
+/// How long a recovery begins chains. The function has 25 s.
+const RECOVERY: Duration = Duration::from_secs(18);
 
 /// `POST /settings/webhooks/{id}/test`
 pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
@@ -64,7 +69,8 @@ pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParam
         let since = parse_recovery(Fields::body(&inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, &id).await?)?;
         let whose = (&session.coach, &endpoint.id);
-        let deliveries = app.deliveries.recover(whose, since, &app.outbox, session.now).await?;
+        let times = (session.now, Instant::now() + RECOVERY);
+        let deliveries = app.deliveries.recover(whose, since, &app.outbox, times).await?;
         Reply::accepted(&Recovered { deliveries })
     };
     app.sessions.answer(&inbound, work).await

@@ -1,21 +1,26 @@
 //! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation, once.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::response::Response;
 use domain::delivery::DELETED;
-use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, EndpointStatus, NewEndpoint};
+use domain::endpoint::{Endpoint, EndpointChange, EndpointDraft, EndpointList, NewEndpoint};
 use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
+use domain::time::Timestamp;
 use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
-use runtime::random_bytes;
+use runtime::{error_chain, random_bytes};
 use store::endpoint::{Changed, Created, Rotated};
 
 use crate::session::Session;
 use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
+/// How long a change goes on ending what waited.
+const ENDING: Duration = Duration::from_secs(15);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
@@ -56,8 +61,8 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
         }
         match app.endpoints.change(&session.coach, &id, &change, session.now).await? {
             Changed::Done(endpoint) => {
-                if endpoint.status != EndpointStatus::Enabled {
-                    app.deliveries.end_waiting(&endpoint.id, &endpoint.not_sent(), session.now).await?;
+                if change.enabled == Some(false) {
+                    end_waiting(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
                 }
                 Reply::ok(&endpoint.view())
             }
@@ -72,7 +77,7 @@ pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParame
     let work = async |session: Session| {
         let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
-        app.deliveries.end_waiting(&deleted.id, DELETED, session.now).await?;
+        end_waiting(&app, &deleted.id, DELETED, session.now).await;
         Reply::ok(&deleted.view())
     };
     app.sessions.answer(&inbound, work).await
@@ -102,4 +107,15 @@ pub(crate) async fn find(app: &App, session: &Session, id: &str) -> Result<Endpo
 
 fn parse(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
+}
+
+/// What is done already does not fail over this: deliveries that are left waiting end when they are due.
+async fn end_waiting(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) {
+    let ended = tokio::time::timeout(ENDING, app.deliveries.end_waiting(endpoint, reason, now)).await;
+    let left = match ended {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error_chain(&error),
+        Err(_) => "there was no time".to_owned(),
+    };
+    tracing::warn!(endpoint_id = %endpoint, error = left, "deliveries of an endpoint that takes none wait on");
 }

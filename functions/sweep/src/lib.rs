@@ -20,6 +20,7 @@ use store::outbox::Outbox;
 use store::sweep::{SHARDS, Sweeper};
 use store::vault::Vault;
 use store::workspace::Workspaces;
+use tokio::sync::Semaphore;
 
 pub use event::{Event, Scheduled};
 
@@ -31,6 +32,8 @@ pub struct App {
     clock: Arc<dyn Clock>,
     sweeper: Sweeper,
     queue: SweepQueue,
+    /// For each client that is being judged: those of a page, and those of the passes over coaches among it.
+    judging: Semaphore,
     observer: Observer,
 }
 
@@ -45,6 +48,7 @@ impl App {
             clock: env.clock(),
             sweeper: Sweeper::new(env, &db, &workspaces, &outbox)?,
             queue: SweepQueue::new(env)?,
+            judging: Semaphore::new(shard::CONCURRENT),
             observer: env.observer(),
         })
     }

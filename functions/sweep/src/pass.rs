@@ -10,7 +10,7 @@ use store::sweep::{Because, Rulebook};
 use tokio::time::Instant;
 
 use crate::App;
-use crate::shard::{CONCURRENT, Tally, judged};
+use crate::shard::{CONCURRENT, Tally};
 
 /// Clients of one page, which the coach's rules are read once for.
 const PAGE: u32 = 200;
@@ -56,7 +56,7 @@ impl App {
     /// A client that cannot be judged does not keep the pass from the others. It is left due; where that cannot be done either, the pass
     /// comes to this page again.
     async fn pass_one(&self, client: &ClientId, rules: &Rulebook, changed_at: Timestamp) -> Result<Tally, StoreError> {
-        let judged = judged(self.sweeper.judge(client, rules, Because::RulesChanged(changed_at))).await;
+        let judged = self.judged(self.sweeper.judge(client, rules, Because::RulesChanged(changed_at))).await;
         if judged.is_err() {
             self.sweeper.leave_due(client, rules.as_of()).await?;
         }

@@ -68,14 +68,6 @@ impl Tally {
     }
 }
 
-/// What comes of judging a client. One that makes it panic, by a fault of ours, keeps nobody else from being judged.
-pub(crate) async fn judged(work: impl Future<Output = Result<Judged, StoreError>>) -> Result<Judged, BoxError> {
-    match AssertUnwindSafe(work).catch_unwind().await {
-        Ok(judged) => Ok(judged?),
-        Err(_) => Err("judging it panicked".into()),
-    }
-}
-
 /// The rules of the coaches of a page, each read once.
 struct Rulebooks<'a> {
     app: &'a App,
@@ -95,6 +87,19 @@ impl Rulebooks<'_> {
 }
 
 impl App {
+    /// What comes of judging a client, once it is one of few. One that makes it panic, by a fault of ours, keeps nobody else from being
+    /// judged.
+    pub(crate) async fn judged(
+        &self,
+        work: impl Future<Output = Result<Judged, StoreError>>,
+    ) -> Result<Judged, BoxError> {
+        let _one_of_few = self.judging.acquire().await?;
+        match AssertUnwindSafe(work).catch_unwind().await {
+            Ok(judged) => Ok(judged?),
+            Err(_) => Err("judging it panicked".into()),
+        }
+    }
+
     /// Judges all of a shard who are due now.
     pub(crate) async fn sweep(&self, shard: u8) -> Result<(), BoxError> {
         let (now, until) = (self.now(), Instant::now() + TIME);
@@ -129,7 +134,9 @@ impl App {
 
     async fn sweep_one(&self, due: Due, rulebooks: &Rulebooks<'_>, until: Instant) -> Tally {
         match due {
-            Due::Client(client, coach) => Tally::of(&judged(rulebooks.judge(&client, &coach)).await, client.as_str()),
+            Due::Client(client, coach) => {
+                Tally::of(&self.judged(rulebooks.judge(&client, &coach)).await, client.as_str())
+            }
             Due::Coach(coach) => self.pass(&coach, until).await,
             Due::Unreadable(key) => {
                 tracing::error!(key, "an entry of the due index cannot be read");

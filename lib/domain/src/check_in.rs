@@ -36,6 +36,9 @@ impl CheckInList {
     }
 }
 
+/// Wellness systems whose grades are kept.
+const MAX_SYSTEMS: usize = 500;
+
 /// The latest grade of each wellness system, for the next check-in to be compared with. Higher is better.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Grades(BTreeMap<String, Grade>);
@@ -84,7 +87,16 @@ impl Grades {
             }
             self.0.insert(system.clone(), Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at });
         }
+        self.drop_oldest();
         Fallen(fallen)
+    }
+
+    /// They are one item, which has a limit.
+    fn drop_oldest(&mut self) {
+        while self.0.len() > MAX_SYSTEMS {
+            let oldest = self.0.iter().min_by_key(|(_, grade)| grade.submitted_at).map(|(system, _)| system.clone());
+            oldest.map(|system| self.0.remove(&system));
+        }
     }
 
     /// Forgets what a check-in that is deleted had said.
@@ -123,6 +135,20 @@ mod tests {
         assert!(fell("c", 3, &[("gut", 1.0)]).is_empty(), "not compared with itself");
         assert!(fell("late", 1, &[("gut", 0.5)]).is_empty(), "older than the latest");
         assert_eq!(fell("d", 4, &[("gut", 0.9), ("sleep", 3.9), ("mind", 1.5)]), ["gut", "mind", "sleep"]);
+    }
+
+    #[test]
+    fn of_more_systems_than_fit_those_are_forgotten_that_were_graded_first() {
+        let mut latest = Grades::default();
+        let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
+        let many: Vec<String> = (0..MAX_SYSTEMS).map(|number| format!("system-{number}")).collect();
+        let many: Vec<(&str, f64)> = many.iter().map(|system| (system.as_str(), 3.0)).collect();
+        latest.take(&id("a"), at(1), &grades(&[("sleep", 4.0), ("gut", 4.0)]));
+        latest.take(&id("b"), at(2), &grades(&many[1..]));
+        latest.take(&id("c"), at(3), &grades(&[("gut", 4.0)]));
+        assert_eq!(latest.0.len(), MAX_SYSTEMS);
+        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]));
+        assert!(!fallen.includes("sleep") && fallen.includes("gut") && fallen.includes("system-7"));
     }
 
     #[test]

@@ -226,11 +226,16 @@ impl<'a> Fields<'a> {
         number.map(Some).ok_or_else(|| self.invalid(name, format_args!("must be an integer from 0 to {max}")))
     }
 
-    /// An object of at most `max` numbers by names, which has to be there.
-    pub fn required_numbers(&self, name: &str, max: usize) -> Result<BTreeMap<String, f64>, Invalid> {
-        let rule = || self.invalid(name, format_args!("is required and must be an object of at most {max} numbers"));
-        let object =
-            self.value(name).and_then(Value::as_object).filter(|object| object.len() <= max).ok_or_else(rule)?;
+    /// An object of at most `max` numbers by names of at most `max_chars`, which has to be there.
+    pub fn required_numbers(&self, name: &str, max: usize, max_chars: usize) -> Result<BTreeMap<String, f64>, Invalid> {
+        let rule = || {
+            let what = format_args!("an object of at most {max} numbers, with names of at most {max_chars} characters");
+            self.invalid(name, format_args!("is required and must be {what}"))
+        };
+        let fits = |object: &&Map<String, Value>| {
+            object.len() <= max && object.keys().all(|name| name.chars().count() <= max_chars)
+        };
+        let object = self.value(name).and_then(Value::as_object).filter(fits).ok_or_else(rule)?;
         let numbers = object.iter().map(|(key, value)| value.as_f64().map(|number| (key.clone(), number)));
         numbers.collect::<Option<_>>().ok_or_else(rule)
     }

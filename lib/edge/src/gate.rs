@@ -94,14 +94,16 @@ impl Gate {
         limits: &[Limit],
         read: impl Future<Output = T>,
     ) -> Admission<Partner, T> {
-        let checked = async { self.check(inbound, limits, partner).await };
-        let (admitted, read) = futures::future::join(checked, read).await;
+        // Before anything is read, not beside it: without a key nobody reaches a table.
+        let key = presented(&inbound.headers).map_err(unknown)?;
+        let (admitted, read) = futures::future::join(self.check(&key, limits, partner), read).await;
         Ok((admitted?, read))
     }
 
     /// Checks the caller of a CRM route, whose key needs a permission.
     pub async fn crm(&self, inbound: &Inbound, permission: Permission) -> Admission<CrmCaller, ()> {
-        match self.check(inbound, REQUEST, |record, now| crm_caller(record, permission, now)).await {
+        let key = presented(&inbound.headers).map_err(unknown)?;
+        match self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await {
             Ok(admitted) => Ok((admitted, ())),
             // A write is to be repeated, whichever of its calls was not answered.
             Err(refused) if permission.is_write() => Err(Refused { problem: unconfirmed(refused.problem), ..refused }),
@@ -111,13 +113,12 @@ impl Gate {
 
     async fn check<C>(
         &self,
-        inbound: &Inbound,
+        key: &ApiKey,
         limits: &[Limit],
         caller: impl FnOnce(KeyRecord, Timestamp) -> Result<C, Problem>,
     ) -> Result<Admitted<C>, Refused> {
         let now = arrival(&*self.clock);
-        let key = presented(&inbound.headers).map_err(|problem| Refused { problem, quotas: Vec::new() })?;
-        let (record, quotas, stale_windows) = self.key(&key, limits, now).await?;
+        let (record, quotas, stale_windows) = self.key(key, limits, now).await?;
         note("coach_id", record.coach_id.as_str());
         let key_id = record.key_id.clone();
         match caller(record, now) {
@@ -132,7 +133,6 @@ impl Gate {
         limits: &[Limit],
         now: Timestamp,
     ) -> Result<(KeyRecord, Vec<Quota>, Vec<String>), Refused> {
-        let unknown = |problem| Refused { problem, quotas: Vec::new() };
         match self.keys.authenticate(key, limits, now).await {
             Ok(Presented::Accepted { record, quotas, stale_windows }) => Ok((*record, quotas, stale_windows)),
             Ok(Presented::Rejected) => Err(unknown(Problem::Unauthenticated(UNKNOWN))),
@@ -169,6 +169,11 @@ impl Gate {
             tracing::warn!(%error, "old counters of a key stay for now");
         }
     }
+}
+
+/// A refusal of nobody knows whom.
+fn unknown(problem: Problem) -> Refused {
+    Refused { problem, quotas: Vec::new() }
 }
 
 fn partner(record: KeyRecord, now: Timestamp) -> Result<Partner, Problem> {

@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use domain::api_key::Permission;
-use domain::endpoint::MAX_ENDPOINTS;
+use domain::endpoint::{MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP};
 use domain::fields::Invalid;
 use domain::id::ContactId;
 use domain::idempotency::MAX_KEY_CHARS;
@@ -243,7 +243,10 @@ impl Problem {
             Self::EndpointGone => "The receiver answered 410 Gone, which is for good. Register a new endpoint.",
             Self::EndpointDisabled => "The endpoint is switched off. Enable it first.",
             Self::SecretLimit => {
-                "Ten secrets sign for this endpoint at present. Wait for the oldest to end, 24 hours after its rotation."
+                return format!(
+                    "{MAX_SECRETS} secrets sign for this endpoint at present. Wait for the oldest to end, {} hours after its rotation.",
+                    SECRET_OVERLAP.num_hours()
+                );
             }
             Self::DeliveryInProgress => "An attempt at this delivery is under way. Try again in a minute.",
             Self::DeliveryErased => "The client that this event is about is erased, and the event with it.",

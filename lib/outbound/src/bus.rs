@@ -8,6 +8,7 @@ use std::ops::Range;
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use domain::outgoing::{OutgoingFact, SOURCE};
+use futures::future::join_all;
 use runtime::{BoxError, Environment};
 
 const MAX_BATCH_ENTRIES: usize = 10;
@@ -39,12 +40,11 @@ impl Bus {
             .zip(&details)
             .map(|(fact, detail)| SOURCE.len() + fact.detail_type.len() + detail.len())
             .collect();
-        let mut results = Vec::with_capacity(facts.len());
-        for batch in batches(&sizes) {
+        let put = batches(&sizes).into_iter().map(|batch| {
             let entries = batch.clone().map(|i| self.entry(&facts[i].detail_type, &details[i])).collect();
-            results.extend(self.put_batch(entries, batch.len()).await);
-        }
-        results
+            self.put_batch(entries, batch.len())
+        });
+        join_all(put).await.concat()
     }
 
     fn entry(&self, detail_type: &str, detail: &str) -> PutEventsRequestEntry {

@@ -37,16 +37,13 @@ pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
 use crate::contact::Contacts;
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, read_failed, s, stand_back, updating};
+use crate::db::{Db, Item, MAX_ROUNDS, StoreError, Transacted, from_item, n, read_failed, s, stand_back, updating};
 use crate::held_by::Holders;
 use crate::outbox::{Content, Outbox};
 use crate::sweep::Sweeper;
 use crate::watch::{Said, Watch};
 use crate::workspace::Workspaces;
 use record::Record;
-
-/// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 16;
 
 /// One page of a list.
 #[derive(Debug)]

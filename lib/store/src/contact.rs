@@ -68,11 +68,11 @@ impl Contacts {
             .expression_attribute_values(":pk", s(partition(coach)))
             .expression_attribute_values(":email", s(email.as_str()));
         let found = query_all(query).await?.into_iter().map(live).collect::<Result<Vec<_>, _>>()?;
-        Ok(found.into_iter().min_by_key(|stored| (stored.contact().created_at, stored.contact().id)))
+        Ok(found.into_iter().min_by_key(known_first))
     }
 
-    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone. A contact that has become
-    /// another client is nobody's lead.
+    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
+    /// known first. A contact that has become another client is nobody's lead.
     pub async fn find_lead(
         &self,
         coach: &CoachId,
@@ -93,7 +93,7 @@ impl Contacts {
                 Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
             }
         }
-        Ok(free.into_iter().min_by_key(|stored| stored.contact().id))
+        Ok(free.into_iter().min_by_key(known_first))
     }
 
     /// The contact as it was read becomes the client. Nothing else of it changes.
@@ -162,6 +162,11 @@ impl Contacts {
 
 /// What the sort keys of contacts begin with.
 const PREFIX: &str = "CONTACT#";
+
+/// Who of several contacts with an address counts: the one that was known first.
+fn known_first(stored: &StoredContact) -> (Timestamp, ContactId) {
+    (stored.contact().created_at, stored.contact().id)
+}
 
 fn contact_sk(contact: ContactId) -> String {
     format!("{PREFIX}{contact}")

@@ -216,6 +216,8 @@ where
 {
     let transient = match &error {
         SdkError::ServiceError(service) => service.raw().status().as_u16() >= 500 || is_throttle(service.err().code()),
+        // It never left: a fault of ours, which stays.
+        SdkError::ConstructionFailure(_) => false,
         _ => true,
     };
     let source = Box::new(error);

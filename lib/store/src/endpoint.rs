@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit;
 use crate::db::{
-    Db, Item, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at, s, sk_of,
-    stand_back, to_item, updating,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at,
+    s, sk_of, stand_back, to_item, updating,
 };
 use crate::outbox::serde_bytes_attribute;
 use crate::statement::Answer;
@@ -42,9 +42,6 @@ use crate::workspace::key as workspace_key;
 
 pub use secret::Rotated;
 pub use slots::Slot;
-
-/// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 10;
 
 /// What came of registering an endpoint.
 #[derive(Debug)]

@@ -31,12 +31,10 @@ pub(crate) use dose::DOSES_PREFIX;
 pub use dose::Doses;
 
 use crate::client::{Clients, Standing, Telling};
-use crate::db::{Db, Item, StoreError, n, putting, read_failed, s, stand_back};
+use crate::db::{Db, Item, MAX_ROUNDS, StoreError, n, putting, read_failed, s, stand_back};
 use crate::outbox::Outbox;
 use crate::vault::Vault;
 
-/// How often a change that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 24;
 /// How long it is remembered that something was told.
 const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
 /// Items that one BatchWriteItem takes.

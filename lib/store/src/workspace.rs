@@ -18,12 +18,9 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, stand_back, to_attribute,
-    updating, write,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, stand_back,
+    to_attribute, updating, write,
 };
-
-/// How often a save that lost a race is decided anew.
-const MAX_ROUNDS: u32 = 10;
 
 /// Counts begin with the record, so that conditions can rely on them.
 const COUNTS_FROM_ZERO: [&str; 2] =

@@ -3,8 +3,8 @@
 //! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing is decompressed.
 //! Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
 //!
-//! An attempt sends its request once at most. The status counts when it came in time and the body after it ended in time: complete, cut
-//! off at 64 KiB, or broken off. A body that is still dripping at the deadline is a failure, whatever the status.
+//! An attempt sends its request once at most. The status is the answer, where it comes in time. As much of the body is read as comes by the
+//! deadline, 64 KiB at most: it is for the log.
 
 mod error;
 mod excerpt;

@@ -87,8 +87,8 @@ fn check_in_submitted(fields: Fields<'_>) -> Result<ClientHappening, Invalid> {
     Ok(ClientHappening::CheckInSubmitted(CheckInSubmitted {
         check_in: id(fields, "check_in_id", CheckInId::parse)?,
         submitted_at: fields.required_timestamp("submitted_at")?,
-        scores: fields.required_numbers("scores", MAX_JUDGED)?,
-        grades: fields.required_numbers("grades", MAX_JUDGED)?,
+        scores: fields.required_numbers("scores", MAX_JUDGED, MAX_ID_CHARS)?,
+        grades: fields.required_numbers("grades", MAX_JUDGED, MAX_ID_CHARS)?,
     }))
 }
 

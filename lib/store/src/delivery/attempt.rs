@@ -35,6 +35,12 @@ impl StoredAttempt {
         Self { at, result, duration_ms: 5, excerpt: Some(SealedText(excerpt)) }
     }
 
+    /// About the bytes that it takes.
+    pub(super) fn size(&self) -> usize {
+        const MEMBERS: usize = 100;
+        MEMBERS + self.excerpt.as_ref().map_or(0, |excerpt| excerpt.0.len())
+    }
+
     /// Whether it says nothing of what the receiver answered.
     pub(super) fn is_silent(&self) -> bool {
         self.excerpt.is_none()

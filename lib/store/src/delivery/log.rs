@@ -15,6 +15,9 @@ const FILTERED_QUERY_ITEMS: usize = 200;
 /// Queries that a page makes at most; what it has not found by then, the next page goes on to look for.
 const MAX_PAGE_QUERIES: usize = 10;
 
+/// What a page has at most, as JSON: Lambda's answers end at 6 MB, in which the quotation marks of this are written with two characters.
+const PAGE_BYTES: usize = 2 * 1024 * 1024;
+
 /// A part of the delivery log.
 #[derive(Debug)]
 pub struct Page {
@@ -35,6 +38,11 @@ struct Line {
     next_attempt_at: Option<Timestamp>,
 }
 
+/// The bytes of a delivery as JSON.
+fn size_of(view: &DeliveryView) -> usize {
+    serde_json::to_vec(view).map_or(0, |json| json.len())
+}
+
 impl Deliveries {
     /// A part of an endpoint's delivery log, newest first, from after `cursor`. It may be shorter than `limit` before the end.
     pub async fn page(
@@ -45,13 +53,18 @@ impl Deliveries {
         limit: usize,
         now: Timestamp,
     ) -> Result<Page, StoreError> {
-        let mut deliveries: Vec<DeliveryView> = Vec::new();
+        let (mut deliveries, mut bytes): (Vec<DeliveryView>, usize) = (Vec::new(), 0);
         let mut start = cursor.map(|id| key(endpoint, id));
         for _ in 0..MAX_PAGE_QUERIES {
             let items = if status.is_some() { FILTERED_QUERY_ITEMS.max(limit + 1) } else { limit + 1 };
             let found = self.query(endpoint, status, start, items, now).await?;
             for item in found.0 {
-                deliveries.push(self.view(endpoint, from_item(ENTITY, item)?)?);
+                let view = self.view(endpoint, from_item(ENTITY, item)?)?;
+                bytes += size_of(&view);
+                if let (Some(last), true) = (deliveries.last(), bytes > PAGE_BYTES) {
+                    return Ok(Page { next_cursor: Some(last.id.clone()), deliveries });
+                }
+                deliveries.push(view);
             }
             if deliveries.len() > limit {
                 deliveries.truncate(limit);

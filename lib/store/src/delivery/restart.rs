@@ -1,28 +1,31 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
-use futures::stream::{self, StreamExt, TryStreamExt};
+use runtime::error_chain;
 
+use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
-use crate::db::{Item, StoreError, Transacted, from_item, n, putting, read_failed, s, to_attribute, to_item, updating};
+use crate::db::{
+    Item, StoreError, Transacted, from_item, n, putting, read_failed, refused_at, s, to_attribute, to_item, updating,
+};
 use crate::outbox::{Content, Outbox};
 
-/// How long one call may begin pages of what failed. The function behind it has 25 s, and a page takes some tenths.
-const RECOVERY: Duration = Duration::from_secs(18);
 /// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
-/// Deliveries of one transaction. It takes 100 writes, and no more than 4 MB of items.
-const TRANSACTION_RESTARTS: usize = 25;
+/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes. What it writes is paid for twice, a unit for each
+/// KB, and a partition has 1,000 units a second.
+const GROUP_RESTARTS: usize = 25;
+const GROUP_BYTES: usize = 128 * 1024;
+/// The writes that begin a chain: the delivery, and the order.
+const WRITES_EACH: usize = 2;
 /// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
 const KEPT_ATTEMPTS: usize = 50;
-/// Transactions at once.
-const CONCURRENT_RESTARTS: usize = 4;
 
 /// What came of sending an event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,27 +65,21 @@ impl Deliveries {
         }
     }
 
-    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. How many. What cannot be sent
-    /// again within 18 s is left to the next call.
+    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. How many. What is left by `until`, or
+    /// where the store gives no answer any more, is left to the next call.
     pub async fn recover(
         &self,
         whose: (&CoachId, &EndpointId),
         since: Timestamp,
         outbox: &Outbox,
-        now: Timestamp,
+        (now, until): (Timestamp, Instant),
     ) -> Result<usize, StoreError> {
-        let began = Instant::now();
         let (mut recovered, mut start) = (0, None);
-        while began.elapsed() < RECOVERY {
+        loop {
             let (failed, next) = self.failed_between(whose.1, (since, now), start).await?;
             let keys = failed.iter().map(|id| key(whose.1, id)).collect();
-            let mut records: Vec<Record> = self
-                .db
-                .read(&self.table, keys)
-                .await?
-                .into_iter()
-                .map(|item| from_item(ENTITY, item))
-                .collect::<Result<_, _>>()?;
+            let found = self.db.read(&self.table, keys).await?.into_iter().map(|item| from_item(ENTITY, item));
+            let mut records: Vec<Record> = found.collect::<Result<_, _>>()?;
             // The index may be behind, and another call ahead: what counts is how the delivery stands.
             records.retain(|record| {
                 let then = record.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
@@ -90,19 +87,28 @@ impl Deliveries {
                 record.status == DeliveryStatus::Failed && then && is_whole
             });
             records.sort_by_key(|record| record.failed_at);
-            let groups = records.chunks(TRANSACTION_RESTARTS).map(|group| self.restart_all(whose, group, outbox, now));
-            let groups: Vec<_> = groups.collect();
-            let done: Vec<usize> = stream::iter(groups).buffer_unordered(CONCURRENT_RESTARTS).try_collect().await?;
-            recovered += done.iter().sum::<usize>();
+            // One after the other: they are all in one partition, which takes so much a second and no more.
+            for group in groups(&records) {
+                match self.restart_all(whose, group, outbox, now).await {
+                    Ok(restarted) => recovered += restarted,
+                    Err(error) if recovered == 0 => return Err(error),
+                    Err(error) => {
+                        tracing::warn!(endpoint_id = %whose.1, error = error_chain(&error), "a recovery ends early");
+                        return Ok(recovered);
+                    }
+                }
+                if Instant::now() >= until {
+                    return Ok(recovered);
+                }
+            }
             start = next;
             if start.is_none() {
-                break;
+                return Ok(recovered);
             }
         }
-        Ok(recovered)
     }
 
-    /// Begins a chain for each of these in one transaction; where one of them is not as it was read, for each that is. How many.
+    /// Begins a chain for each of these in one transaction, but for those that are no longer as they were read. How many.
     async fn restart_all(
         &self,
         whose: (&CoachId, &EndpointId),
@@ -110,16 +116,23 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
-        let writes = |record| self.restarting(whose, record, outbox, now);
-        let all: Vec<TransactWriteItem> = records.iter().flat_map(writes).collect();
-        if matches!(self.db.transact(&all).await?, Transacted::Done) {
-            return Ok(records.len());
+        let mut left: Vec<&Record> = records.iter().collect();
+        while !left.is_empty() {
+            let writes: Vec<TransactWriteItem> =
+                left.iter().flat_map(|record| self.restarting(whose, record, outbox, now)).collect();
+            match self.db.transact(&writes).await? {
+                Transacted::Done => return Ok(left.len()),
+                Transacted::Refused(reasons) => {
+                    let before = left.len();
+                    let mut writes = reasons.chunks(WRITES_EACH);
+                    left.retain(|_| writes.next().is_some_and(|own| !(0..own.len()).any(|i| refused_at(own, i))));
+                    if left.len() == before {
+                        return Err(StoreError::corrupt(ENTITY, "a restart was refused for no reason"));
+                    }
+                }
+            }
         }
-        let mut done = 0;
-        for record in records {
-            done += usize::from(matches!(self.db.transact(&writes(record)).await?, Transacted::Done));
-        }
-        Ok(done)
+        Ok(0)
     }
 
     /// Stores a delivery that is made once by request, with its order.
@@ -146,7 +159,7 @@ impl Deliveries {
         record: &Record,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> [TransactWriteItem; 2] {
+    ) -> [TransactWriteItem; WRITES_EACH] {
         let chain = record.chain + 1;
         let kept: Vec<AttributeValue> =
             record.attempts.iter().rev().take(KEPT_ATTEMPTS).rev().map(to_attribute).collect();
@@ -202,6 +215,51 @@ impl Deliveries {
     }
 }
 
+/// Successive records that one transaction restarts. One that is large by itself stands alone.
+fn groups(records: &[Record]) -> Vec<&[Record]> {
+    let mut groups = Vec::new();
+    let (mut begin, mut bytes) = (0, 0);
+    for (i, record) in records.iter().enumerate() {
+        let size = size_of(record);
+        if i > begin && (i - begin == GROUP_RESTARTS || bytes + size > GROUP_BYTES) {
+            groups.push(&records[begin..i]);
+            (begin, bytes) = (i, 0);
+        }
+        bytes += size;
+    }
+    groups.extend(records.get(begin..).filter(|rest| !rest.is_empty()));
+    groups
+}
+
+/// About the bytes of a record's item.
+fn size_of(record: &Record) -> usize {
+    const MEMBERS: usize = 400;
+    let attempts: usize = record.attempts.iter().map(StoredAttempt::size).sum();
+    MEMBERS + record.sealed.len() + attempts
+}
+
 fn ordering(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> TransactWriteItem {
     outbox.put(&Content::Order(Box::new(order)), now)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::delivery::AttemptResult;
+
+    use super::super::tests::record;
+    use super::*;
+
+    #[test]
+    fn a_transaction_restarts_few_records_and_fewer_that_are_large() {
+        let of = |excerpt: usize| {
+            let line = StoredAttempt::sealed(Timestamp::from_ms(1), AttemptResult::StatusCode(500), vec![0; excerpt]);
+            Record { attempts: vec![line], ..record() }
+        };
+        let sizes = |records: &[Record]| groups(records).iter().map(|group| group.len()).collect::<Vec<_>>();
+        assert!(sizes(&[]).is_empty());
+        let small: Vec<Record> = (0..60).map(|_| of(100)).collect();
+        assert_eq!(sizes(&small), [25, 25, 10]);
+        let large: Vec<Record> = [60_000, 60_000, 60_000, 200_000, 100, 100].map(of).into();
+        assert_eq!(sizes(&large), [2, 1, 1, 2]);
+    }
 }

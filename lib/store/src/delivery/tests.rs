@@ -15,7 +15,7 @@ fn order() -> DeliveryOrder {
     DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), Timestamp::from_ms(1_000))
 }
 
-fn record() -> Record {
+pub(super) fn record() -> Record {
     Record {
         pk: "ENDPOINT#we_1".to_owned(),
         sk: "DELIVERY#dlv_1".to_owned(),

@@ -177,14 +177,15 @@ impl Endpoints {
 
     /// Notes that an endpoint hangs, until then.
     pub async fn mark_hanging(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
-        self.mark(coach, id, "SET slow_until = :until", until).await
+        self.mark(coach, id, "SET slow_until = :until ADD version :one", until).await
     }
 
     /// Notes that an endpoint takes its time and does answer, until then.
     pub async fn mark_answering(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
-        self.mark(coach, id, "SET answers_until = :until REMOVE slow_until", until).await
+        self.mark(coach, id, "SET answers_until = :until REMOVE slow_until ADD version :one", until).await
     }
 
+    /// Another version: who puts the record as it was read must not undo this.
     async fn mark(&self, coach: &CoachId, id: &EndpointId, mark: &str, until: Timestamp) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
@@ -192,6 +193,7 @@ impl Endpoints {
                 .update_expression(mark)
                 .condition_expression("attribute_exists(pk)")
                 .expression_attribute_values(":until", n(until.ms()))
+                .expression_attribute_values(":one", n(1))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });

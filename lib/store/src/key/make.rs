@@ -5,13 +5,18 @@ use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, MAX_LIVE_KEYS, ROTATION_OVERLAP};
 use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
-use crate::db::{StoreError, Transacted, checking, n, putting, refused_at, s, to_attribute, to_item, updating, write};
+use crate::db::{
+    MAX_ROUNDS, StoreError, Transacted, checking, n, putting, refused_at, s, stand_back, to_attribute, to_item,
+    updating, write,
+};
 use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
 
-const MAX_ROUNDS: u32 = 10;
+/// Copies that are written at once.
+const CONCURRENT_COPIES: usize = 16;
 
 /// What came of making a key.
 #[derive(Debug)]
@@ -71,7 +76,8 @@ impl Keys {
         replaces: Option<&KeyRecord>,
         now: Timestamp,
     ) -> Result<Made, StoreError> {
-        for _ in 0..MAX_ROUNDS {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
             let Some(workspace) = workspaces.get(coach).await? else { return Ok(Made::UnknownWorkspace) };
             let record = KeyRecord {
                 key_id: key.id(),
@@ -217,9 +223,8 @@ impl Keys {
     /// Brings the copies that a coach's keys hold up to the workspace's state. An older state overwrites no newer one.
     pub async fn copy_entitlements(&self, workspace: &StoredWorkspace) -> Result<(), StoreError> {
         let (_, ids) = self.key_ids(&workspace.workspace.coach_id).await?;
-        let copies = ids.iter().map(|id| self.copy_to(id, workspace));
-        futures::future::try_join_all(copies).await?;
-        Ok(())
+        let copies: Vec<_> = ids.iter().map(|id| self.copy_to(id, workspace)).collect();
+        stream::iter(copies).buffer_unordered(CONCURRENT_COPIES).try_collect().await
     }
 
     async fn copy_to(&self, id: &KeyId, workspace: &StoredWorkspace) -> Result<(), StoreError> {
