@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::future::IntoFuture;
 
+use chrono::NaiveDate;
 use serde_json::{Value, json};
 
+use crate::world::sweep::daily_log;
 use crate::world::{Caller, Fact, Receiver, World};
 
 /// A visibility time-out, the longest wait of a stream's retries and a run of the schedule fit into this.
@@ -118,6 +120,24 @@ async fn messages_that_come_twice_are_delivered_once() {
     world.advance_s(RECOVERED_S).await;
     assert_eq!(receiver.hooks().len(), 5);
     assert_eq!(key.get("/v1/ping").await.body["active_clients"], 5);
+}
+
+#[tokio::test]
+async fn a_doubled_fact_that_waits_goes_round_once_at_a_time() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    world.faults(json!({ "duplicate_messages": true })).await;
+    world.facts(["c1", "c2"].map(|client| daily_log(client, NaiveDate::from_ymd_opt(2026, 1, 2).unwrap()))).await;
+    // Doubled each time, it would be 32 messages by now.
+    world.advance_s(90).await;
+    assert!(world.calls("ingest").await.len() <= 40);
+    world.facts([Fact::client("ada", "c1")]).await;
+    world.advance_s(1_000).await;
+    let set_aside = world.set_aside().await;
+    assert!((1..=2).contains(&set_aside.len()), "each copy of the last message: {set_aside:?}");
+    assert!(set_aside.iter().all(|aside| aside["reason"] == "client_id c2 has not been seen"));
+    let logs = world.coach("ada").await.partner_key().await.get("/v1/clients/c1/daily-logs").await.expect(200);
+    assert_eq!(logs.body["count"], 1);
 }
 
 #[tokio::test]

@@ -14,8 +14,8 @@ use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::intake::{IntakeState, IntakeToken};
 use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
-use edge::idempotency::{Mismatch, Outcome, Ticket, key_of, once};
-use edge::{Inbound, Partner, Problem};
+use edge::idempotency::{Mismatch, Ticket, key_of, once};
+use edge::{Inbound, Partner, Problem, Reply};
 use runtime::random_bytes;
 use serde_json::Value;
 use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
@@ -65,7 +65,7 @@ async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Resu
 }
 
 /// Goes on where an earlier request got to.
-async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Outcome, Problem> {
+async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Reply, Problem> {
     let read = (app.workspaces.get(&partner.coach).await?, None, Vec::new());
     let stage = ticket.stage.as_ref().ok_or_else(|| Problem::internal("create a client", "there is no stage"))?;
     welcome(app, partner, &workspace_of(&read)?.workspace, ticket, stage).await
@@ -77,7 +77,7 @@ async fn settle(
     draft: &ClientDraft,
     ticket: Ticket<Stage>,
     read: Surroundings,
-) -> Result<Outcome, Problem> {
+) -> Result<Reply, Problem> {
     let mut read = read;
     let new = NewClient::make(partner, draft);
     for round in 0..MAX_ROUNDS {
@@ -92,7 +92,7 @@ async fn settle(
             Created::Done if draft.send_welcome => {
                 return welcome(app, partner, &workspace.workspace, &ticket, &stage).await;
             }
-            Created::Done => return Ok(Outcome::Recorded(answer)),
+            Created::Done => return Ok(answer),
             Created::EmailTaken => return Err(Problem::EmailTaken),
             Created::PlanFull => return Err(Problem::PlanFull),
             Created::TeamFull => return Err(Problem::TeamFull),

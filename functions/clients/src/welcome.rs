@@ -9,7 +9,7 @@ use domain::intake::{IntakeState, IntakeToken};
 use domain::outgoing::OutgoingFact;
 use domain::welcome::Welcome;
 use domain::workspace::Workspace;
-use edge::idempotency::{Outcome, Ticket};
+use edge::idempotency::Ticket;
 use edge::{Partner, Problem, Reply};
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ pub(crate) async fn welcome(
     workspace: &Workspace,
     ticket: &Ticket<Stage>,
     stage: &Stage,
-) -> Result<Outcome, Problem> {
+) -> Result<Reply, Problem> {
     let mail = Welcome {
         coach_name: &workspace.name,
         client_name: &stage.full_name,
@@ -77,7 +77,7 @@ pub(crate) async fn welcome(
     let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
     let claim = (&app.claims, &ticket.claim, &answer, keep);
     let ours = app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
-    if ours { Ok(Outcome::Recorded(reply)) } else { Err(Problem::IdempotencyInProgress) }
+    if ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
 }
 
 /// The credentials are on their way to the client.

@@ -124,8 +124,7 @@ impl App {
     }
 
     async fn take(&self, message: &SqsMessage, seen: &mut HashSet<FactId>) -> Result<(), BoxError> {
-        let receives = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
-        let receives = receives.unwrap_or(1);
+        let receives = receives(message);
         if patience::is_worn_out(receives) {
             return self.give_up(message).await;
         }
@@ -179,7 +178,10 @@ impl App {
             Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
             Stored::Unknown(reference) | Stored::Provisional(reference) if patience::waits_on(since, now) => {
                 tracing::debug!(fact_id = fact.id.as_str(), reference, "a fact waits");
-                self.queues.send_round(&envelope, since).await
+                // Copies of a message would double with each round: one of them goes on. One that was brought again does too, since
+                // whoever took it before may have died before sending.
+                let is_ours = self.facts.begin_round((&fact.id, since), envelope.rounds, now).await?;
+                if is_ours || receives(message) > 1 { self.queues.send_round(&envelope, since).await } else { Ok(()) }
             }
             Stored::Unknown(reference) => {
                 self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await
@@ -196,6 +198,12 @@ impl App {
 fn fact_id(message: &SqsMessage) -> Option<FactId> {
     let envelope = Envelope::parse(message.body.as_deref()?).ok()?;
     FactId::parse(envelope.detail.get("id")?.as_str()?).ok()
+}
+
+/// How often the queue has brought this message.
+fn receives(message: &SqsMessage) -> u32 {
+    let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
+    count.unwrap_or(1)
 }
 
 fn sent_at(message: &SqsMessage) -> Option<Timestamp> {

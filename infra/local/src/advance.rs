@@ -63,8 +63,10 @@ impl Timeline {
     /// Moves the clock forward and answers the new time once nothing due is left to do.
     pub async fn advance(&self, by: TimeDelta) -> Result<DateTime<Utc>, AdvanceError> {
         let _journey = self.journey.lock().await;
-        self.settle().await?;
         let target_ms = self.clock.offset_ms().saturating_add(by.num_milliseconds());
+        // Before the first step, not once the journey has got there.
+        StackClock::can_be_ahead(target_ms)?;
+        self.settle().await?;
         let mut swept_at = self.clock.now();
         loop {
             let message = self.aws.sqs().next_due().await?;

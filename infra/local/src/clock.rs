@@ -69,11 +69,14 @@ impl StackClock {
         SystemClock.now()
     }
 
+    /// Whether the clock can be so far ahead.
+    pub fn can_be_ahead(offset_ms: i64) -> Result<(), ClockError> {
+        if offset_ms > MAX_OFFSET_MS { Err(ClockError::TooFar) } else { Ok(()) }
+    }
+
     /// Moves the clock forward. Kept before it takes effect: after a crash no stored time lies in the future. Never back.
     pub fn set_offset_ms(&self, offset_ms: i64) -> Result<(), ClockError> {
-        if offset_ms > MAX_OFFSET_MS {
-            return Err(ClockError::TooFar);
-        }
+        Self::can_be_ahead(offset_ms)?;
         if offset_ms > self.offset_ms() {
             self.write(offset_ms)?;
             self.offset_ms.fetch_max(offset_ms, Ordering::AcqRel);

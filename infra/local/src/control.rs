@@ -75,15 +75,16 @@ async fn health(State(stack): State<Arc<Stack>>) -> Response {
 }
 
 async fn clock(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
-    const RULE: &str = "advance_s must be a positive integer: {\"advance_s\": seconds}";
+    const RULE: &str = "advance_s must be a number of seconds from 0 on: {\"advance_s\": 60}";
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Advance {
         advance_s: Value,
     }
     let advance: Advance = parsed(&body, RULE)?;
-    let seconds = advance.advance_s.as_i64().filter(|seconds| *seconds > 0);
-    let by = seconds.and_then(TimeDelta::try_seconds).ok_or_else(|| bad_request(RULE))?;
+    let seconds = advance.advance_s.as_f64().filter(|seconds| *seconds >= 0.0).ok_or_else(|| bad_request(RULE))?;
+    // What is too large for a number of milliseconds becomes the largest, which is refused.
+    let by = TimeDelta::milliseconds((seconds * 1_000.0).round() as i64);
     // Goes on when the caller stops waiting: half a journey would leave due work behind.
     let journey = tokio::spawn(async move { stack.timeline.advance(by).await });
     match journey.await {

@@ -103,11 +103,6 @@ impl Grades {
     pub fn forget(&mut self, check_in: &CheckInId) {
         self.0.retain(|_, grade| grade.check_in_id != *check_in);
     }
-
-    /// True when there is nothing to compare with.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ impl Fact {
 
 /// A field whose value may be null still has to be said: a record that lacks one is not whole.
 fn present(fields: Fields<'_>, name: &str) -> Result<(), Invalid> {
-    if fields.mentions(name) { Ok(()) } else { Err(Invalid::field(name, "is required (it may be null)")) }
+    if fields.mentions(name) { Ok(()) } else { Err(fields.refuse(name, "is required (it may be null)")) }
 }
 
 /// A text or null. The application's own records may hold an empty text where they mean none.

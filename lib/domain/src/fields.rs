@@ -207,7 +207,7 @@ impl<'a> Fields<'a> {
     /// A whole number of 0 or more.
     pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+        let count = whole(value, u32::MAX.into()).and_then(|count| u32::try_from(count).ok());
         count.map(Some).ok_or_else(|| self.invalid(name, COUNT_RULE))
     }
 
@@ -220,10 +220,9 @@ impl<'a> Fields<'a> {
     /// of JSON holds exactly.
     pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let whole = |number: &f64| number.fract() == 0.0 && (0.0..=max as f64).contains(number);
-        let number = value.as_u64().or_else(|| value.as_f64().filter(whole).map(|number| number as u64));
-        let number = number.filter(|number| *number <= max);
-        number.map(Some).ok_or_else(|| self.invalid(name, format_args!("must be an integer from 0 to {max}")))
+        whole(value, max)
+            .map(Some)
+            .ok_or_else(|| self.invalid(name, format_args!("must be an integer from 0 to {max}")))
     }
 
     /// An object of at most `max` numbers by names of at most `max_chars`, which has to be there.
@@ -298,4 +297,11 @@ impl<'a> Fields<'a> {
         });
         parsed.collect::<Result<Vec<T>, Invalid>>().map(Some)
     }
+}
+
+/// A whole number from 0 to `max`, as [`Fields::whole_number`] has it.
+fn whole(value: &Value, max: u64) -> Option<u64> {
+    let is_whole = |number: &f64| number.fract() == 0.0 && (0.0..=max as f64).contains(number);
+    let number = value.as_u64().or_else(|| value.as_f64().filter(is_whole).map(|number| number as u64));
+    number.filter(|number| *number <= max)
 }

@@ -21,7 +21,7 @@ use store::{Db, MAX_ROUNDS, StoreError, stand_back};
 use uuid::Uuid;
 
 use crate::gate::CrmCaller;
-use crate::idempotency::{Mismatch, Outcome, Ticket, once, required_key_of};
+use crate::idempotency::{Mismatch, Ticket, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
@@ -115,11 +115,11 @@ async fn rounds<W: Write>(
     write: &W,
     attempt: &Attempt<'_>,
     read: Result<(W::Request, W::Found), Problem>,
-) -> Result<Outcome, Problem> {
+) -> Result<Reply, Problem> {
     let (request, mut found) = read?;
     for round in 1..=MAX_ROUNDS {
         match write.attempt(attempt, &request, found).await? {
-            (Committed::Done, reply) => return Ok(Outcome::Recorded(reply)),
+            (Committed::Done, reply) => return Ok(reply),
             (Committed::ClaimLost, _) => return Err(Problem::IdempotencyInProgress),
             (Committed::Changed, _) => stand_back(round).await,
         }

@@ -24,23 +24,6 @@ pub struct Ticket<S> {
     pub stage: Option<S>,
 }
 
-/// What the work gives back.
-#[derive(Debug)]
-pub enum Outcome {
-    /// The answer was recorded together with the work.
-    Recorded(Reply),
-    /// The answer is still to be recorded.
-    Unrecorded(Reply),
-}
-
-impl Outcome {
-    fn into_reply(self) -> Reply {
-        match self {
-            Self::Recorded(reply) | Self::Unrecorded(reply) => reply,
-        }
-    }
-}
-
 /// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
 /// size between the two.
 pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
@@ -88,9 +71,9 @@ pub async fn once<S, T, F, Fut>(
 where
     S: DeserializeOwned,
     F: FnOnce(Option<Ticket<S>>, T) -> Fut,
-    Fut: Future<Output = Result<Outcome, Problem>>,
+    Fut: Future<Output = Result<Reply, Problem>>,
 {
-    let Some(key) = key else { return work(None, read.await).await.map(Outcome::into_reply) };
+    let Some(key) = key else { return work(None, read.await).await };
     let print = fingerprint(inbound.method.as_str(), &inbound.path, &inbound.payload());
     let (begun, read) = futures::future::join(claims.begin(&key, print, now), read).await;
     let (claim, stage) = match begun? {
@@ -112,7 +95,7 @@ where
     let result = AssertUnwindSafe(work(Some(ticket), read)).catch_unwind().await;
     let result = result.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked")));
     let reply = match result {
-        Ok(Outcome::Recorded(reply)) => return Ok(reply),
+        Ok(reply) => return Ok(reply),
         // Another request has taken this one's place: its answer is the one that counts.
         Err(Problem::IdempotencyInProgress) => return Err(Problem::IdempotencyInProgress),
         // What the coach has to mend stands before the claim in the order of checks: the mended request must not meet it again.
@@ -120,7 +103,6 @@ where
             release(claims, &claim).await;
             return Err(Problem::CrmNotConfigured);
         }
-        Ok(Outcome::Unrecorded(reply)) => reply,
         Err(problem) => Reply::problem(&problem, inbound),
     };
     let answer = reply.to_answer();

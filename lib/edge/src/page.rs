@@ -24,25 +24,18 @@ pub struct Page {
     title: String,
     main: String,
     forms_go_to: Option<String>,
-    style: &'static str,
 }
 
 impl Page {
     /// A page. `title` is text; `main` is HTML, the page's one `h1` included.
     pub fn new(status: StatusCode, title: &str, main: impl Into<String>) -> Self {
-        Self { status, title: title.to_owned(), main: main.into(), forms_go_to: None, style: STYLE }
+        Self { status, title: title.to_owned(), main: main.into(), forms_go_to: None }
     }
 
     /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold redirects to the
     /// policy of the page with the form. Without this a page sends no forms.
     pub fn with_forms_to(mut self, origin: &str) -> Self {
         self.forms_go_to = Some(origin.to_owned());
-        self
-    }
-
-    /// Gives the page another style sheet than the plain one.
-    pub fn with_style(mut self, style: &'static str) -> Self {
-        self.style = style;
         self
     }
 
@@ -64,18 +57,18 @@ impl Page {
 
     /// The response.
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
-        let Self { status, title, main, forms_go_to, style } = self;
+        let Self { status, title, main, forms_go_to } = self;
         let title = escape(&title);
         let html = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n<style>{style}</style>\n</head>\n\
+             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n\
              <body>\n<main>\n{main}\n</main>\n</body>\n</html>\n"
         );
         let mut response = (status, Body::from(html)).into_response();
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
-        keep_private(headers, &policy(style, forms_go_to.as_deref()), inbound);
+        keep_private(headers, &policy(forms_go_to.as_deref()), inbound);
         response
     }
 }
@@ -86,7 +79,7 @@ pub fn see_other(url: &str, inbound: &Inbound) -> Result<Response, Problem> {
     let mut response = StatusCode::SEE_OTHER.into_response();
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, location);
-    keep_private(headers, &policy("", None), inbound);
+    keep_private(headers, &policy(None), inbound);
     Ok(response)
 }
 
@@ -106,11 +99,8 @@ fn keep_private(headers: &mut HeaderMap, policy: &str, inbound: &Inbound) {
 }
 
 /// Nothing but the page's own style, which its hash names.
-fn policy(style: &str, forms_go_to: Option<&str>) -> String {
-    let style = match style {
-        "" => "'none'".to_owned(),
-        style => format!("'sha256-{}'", STANDARD.encode(Sha256::digest(style))),
-    };
+fn policy(forms_go_to: Option<&str>) -> String {
+    let style = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(STYLE)));
     let forms = forms_go_to.map_or("'none'".to_owned(), |origin| format!("'self' {origin}"));
     format!("default-src 'none'; style-src {style}; form-action {forms}; base-uri 'none'; frame-ancestors 'none'")
 }

@@ -254,7 +254,7 @@ impl Problem {
                 "It could not be confirmed whether this was done. Retry with the same Idempotency-Key: it is done once."
             }
             Self::Internal(_) => {
-                "Something went wrong on our side. Retry with the same Idempotency-Key; if it stays, give support the event_id."
+                "Something went wrong on our side. Retry, with the same Idempotency-Key where it had one; if it stays, give support the event_id."
             }
         };
         text.to_owned()

@@ -4,6 +4,7 @@
 //! (<https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevents.html>).
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
@@ -16,8 +17,14 @@ const MAX_BATCH_BYTES: usize = 256 * 1024;
 
 /// A fact was not put on the bus. After a failed call it may have been all the same.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the bus did not take a fact: {0}")]
-pub struct BusError(String);
+#[error("the bus did not take a fact")]
+pub struct BusError(#[source] Arc<dyn std::error::Error + Send + Sync>);
+
+impl BusError {
+    fn of(error: impl Into<BoxError>) -> Self {
+        Self(error.into().into())
+    }
+}
 
 /// The bus.
 #[derive(Clone)]
@@ -56,13 +63,10 @@ impl Bus {
         match self.client.put_events().set_entries(Some(entries)).send().await {
             Ok(answer) => {
                 let mut results: Vec<_> = answer.entries.unwrap_or_default().iter().map(result_of).collect();
-                results.resize(count, Err(BusError("no answer for the entry".to_owned())));
+                results.resize(count, Err(BusError::of("no answer for the entry")));
                 results
             }
-            Err(error) => {
-                let text = aws_sdk_eventbridge::error::DisplayErrorContext(error).to_string();
-                vec![Err(BusError(text)); count]
-            }
+            Err(error) => vec![Err(BusError::of(error)); count],
         }
     }
 }
@@ -71,7 +75,7 @@ impl Bus {
 fn result_of(entry: &PutEventsResultEntry) -> Result<(), BusError> {
     match (entry.error_code(), entry.event_id()) {
         (None, Some(_)) => Ok(()),
-        (code, _) => Err(BusError(code.unwrap_or("no reason given").to_owned())),
+        (code, _) => Err(BusError::of(code.unwrap_or("no reason given"))),
     }
 }
 

@@ -47,16 +47,6 @@ impl Config {
     pub fn variables(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
-
-    /// A variable with a type.
-    pub fn parse<T>(&self, name: &str) -> Result<T, ConfigError>
-    where
-        T: std::str::FromStr,
-        T::Err: std::fmt::Display,
-    {
-        let value = self.get(name)?;
-        value.parse().map_err(|error| ConfigError::new(name, format!("{value:?}: {error}")))
-    }
 }
 
 /// Values may be secrets: only the names are shown.

@@ -16,7 +16,7 @@ use domain::sweep::{Former, MAX_SWEPT, Rule};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, n, putting, read_failed, s, to_item};
+use crate::db::{Item, StoreError, failed, from_item, n, putting, s, to_item};
 use crate::workspace::{Workspaces, key_of, partition};
 
 const ENTITY: &str = "automation";
@@ -191,7 +191,7 @@ impl Workspaces {
     ) -> Result<Option<StoredAutomation>, StoreError> {
         let get = self.db().client().get_item().table_name(self.table()).set_key(Some(key(coach, id)));
         let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let item = get.send().await.map_err(|error| read_failed("GetItem", error))?.item;
+        let item = get.send().await.map_err(|error| failed("GetItem", error))?.item;
         item.map(StoredAutomation::from_item).transpose()
     }
 
@@ -256,7 +256,7 @@ impl Workspaces {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
                 found.push(from_item::<Record>(ENTITY, item)?);
             }

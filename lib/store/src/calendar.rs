@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, checking, from_item, n, read_failed, s, to_attribute, write};
+use crate::db::{Db, Item, StoreError, Written, checking, failed, from_item, n, s, to_attribute, write};
 use crate::page::{Listed, PageRequest};
 use crate::workspace::{key_of, partition};
 
@@ -45,7 +45,7 @@ impl Calendars {
     pub async fn get(&self, coach: &CoachId, id: CalendarId) -> Result<Option<StoredCalendar>, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id)));
         let got = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let item = got.map_err(|error| read_failed("GetItem", error))?.item;
+        let item = got.map_err(|error| failed("GetItem", error))?.item;
         item.map(|item| from_item("calendar", item)).transpose()
     }
 
@@ -91,7 +91,7 @@ impl Calendars {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
                 found.push(from_item("calendar", item)?);
             }

@@ -316,12 +316,12 @@ impl Claims {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
             update
-                .update_expression("SET lease_until = :now")
+                .update_expression("SET lease_until = :over")
                 .condition_expression("#owner = :owner AND attribute_not_exists(#status)")
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":owner", s(&claim.owner))
-                .expression_attribute_values(":now", n(0))
+                .expression_attribute_values(":over", n(0))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });

@@ -37,7 +37,7 @@ pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
 use crate::contact::Contacts;
-use crate::db::{Db, Item, MAX_ROUNDS, StoreError, Transacted, from_item, n, read_failed, s, stand_back, updating};
+use crate::db::{Db, Item, MAX_ROUNDS, StoreError, Transacted, failed, from_item, n, s, stand_back, updating};
 use crate::held_by::Holders;
 use crate::outbox::{Content, Outbox};
 use crate::sweep::Sweeper;
@@ -117,7 +117,7 @@ impl Clients {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             items.extend(page.items.unwrap_or_default());
             start = page.last_evaluated_key;
             if start.is_none() || items.len() >= wanted {

@@ -144,7 +144,7 @@ impl Db {
         let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build();
         let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
         let got = request.request_items(table, wanted.expect("keys are given")).send().await;
-        let got = got.map_err(|error| read_failed("BatchGetItem", error))?;
+        let got = got.map_err(|error| failed("BatchGetItem", error))?;
         let found = got.responses.unwrap_or_default().remove(table).unwrap_or_default();
         let unread = got.unprocessed_keys.unwrap_or_default().remove(table);
         Ok((found, unread.map(|unread| unread.keys).unwrap_or_default()))
@@ -181,7 +181,7 @@ pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, St
     let mut start = None;
     loop {
         let page = query.clone().set_exclusive_start_key(start).send().await;
-        let page = page.map_err(|error| read_failed("Query", error))?;
+        let page = page.map_err(|error| failed("Query", error))?;
         found.extend(page.items.unwrap_or_default());
         start = page.last_evaluated_key;
         if start.is_none() {
@@ -209,8 +209,8 @@ where
     }
 }
 
-/// Tells a read's failure apart.
-pub(crate) fn read_failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
+/// Tells a call's failure apart.
+pub(crate) fn failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
 where
     E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
 {
@@ -308,7 +308,7 @@ where
             return Ok(Attempted::Refused(refusal));
         }
         if !service_error.is_some_and(WriteFailure::is_conflict) {
-            return Err(read_failed(operation, error));
+            return Err(failed(operation, error));
         }
         if made == MAX_CONFLICT_ATTEMPTS {
             return Err(StoreError::Unavailable { operation, source: Box::new(error) });

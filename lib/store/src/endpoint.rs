@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit;
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, from_item, n, putting, read_failed, refused_at,
-    s, sk_of, stand_back, to_item, updating,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, refused_at, s,
+    sk_of, stand_back, to_item, updating,
 };
 use crate::outbox::serde_bytes_attribute;
 use crate::statement::Answer;
@@ -130,7 +130,7 @@ impl Endpoints {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         let items = found.items.unwrap_or_default().into_iter();
         items.map(|item| from_item::<Record>("endpoint", item)?.endpoint()).collect()
     }
@@ -285,7 +285,7 @@ impl Endpoints {
         let get =
             self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id))).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let item = got.map_err(|error| read_failed("GetItem", error))?.item;
+        let item = got.map_err(|error| failed("GetItem", error))?.item;
         item.map(|item| from_item("endpoint", item)).transpose()
     }
 

@@ -3,6 +3,8 @@
 //!
 //! 1. `seen` BatchGetItem, consistent: those of a batch.
 //! 2. `mark` PutItem. Two that store the same fact at once mark it twice.
+//! 3. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a fact that waits goes round once,
+//!    however many copies of its message there are.
 
 use std::collections::HashSet;
 
@@ -13,10 +15,13 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, from_item, s, to_item, write};
+use crate::db::{Db, Item, StoreError, Written, from_item, s, to_item, write};
 
 /// How long a fact is remembered.
 const RETENTION: TimeDelta = TimeDelta::days(14);
+
+/// .. and a round of one that waits: longer than it waits.
+const ROUND_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 const PREFIX: &str = "FACT#";
 
@@ -51,6 +56,24 @@ impl SeenFacts {
             seen.extend(id.filter(|_| mark.expires_at > now.unix_s()));
         }
         Ok(seen)
+    }
+
+    /// Notes that a fact which waits since then goes round; whether nobody has noted that before.
+    pub async fn begin_round(
+        &self,
+        (fact, since): (&FactId, Timestamp),
+        round: u32,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let expires_at = (now + ROUND_RETENTION).unix_s();
+        let item = to_item(&Mark { pk: format!("ROUND#{fact}#{}#{round}", since.ms()), expires_at });
+        let written = write("PutItem", || {
+            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
+            put.condition_expression("attribute_not_exists(pk)")
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        Ok(matches!(written.await?, Written::Done(_)))
     }
 
     /// Notes that a fact has been stored.

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use make::Made;
 pub use present::Presented;
 
-use crate::db::{Db, Item, StoreError, from_item, read_failed, s};
+use crate::db::{Db, Item, StoreError, failed, from_item, s};
 use crate::outbox::serde_bytes_attribute;
 
 /// A key's record, without the key.
@@ -131,7 +131,7 @@ impl Keys {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
                 let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str);
                 match sk.strip_prefix("KEY#").and_then(|rest| rest.split_once('#')) {

@@ -23,7 +23,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, b, deleting, from_item, n, putting, read_failed, s, to_item, updating, write};
+use crate::db::{Db, Item, StoreError, b, deleting, failed, from_item, n, putting, s, to_item, updating, write};
 use crate::vault::Vault;
 
 /// Partitions of the `unsent` index.
@@ -174,7 +174,7 @@ impl Outbox {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         let ids = found.items.unwrap_or_default().into_iter().filter_map(|mut item| {
             let send_after = item.get("send_after")?.as_n().ok()?.parse().ok()?;
             match item.remove("pk") {
@@ -189,7 +189,7 @@ impl Outbox {
     pub async fn get(&self, id: &str) -> Result<Option<Entry>, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).key("pk", s(id)).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let item: Option<Item> = got.map_err(|error| read_failed("GetItem", error))?.item;
+        let item: Option<Item> = got.map_err(|error| failed("GetItem", error))?.item;
         item.map(|item| self.entry(from_item("outbox entry", item)?)).transpose()
     }
 

@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::id::CoachId;
 use uuid::Uuid;
 
-use crate::db::{Db, Item, StoreError, read_failed, s};
+use crate::db::{Db, Item, StoreError, failed, s};
 use crate::workspace::partition;
 
 /// What of a coach's partition a list shows.
@@ -62,7 +62,7 @@ impl Listing<'_> {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             records.extend(page.items.unwrap_or_default());
             start = page.last_evaluated_key;
             if records.len() >= wanted || start.is_none() {

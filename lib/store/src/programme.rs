@@ -8,7 +8,7 @@ use domain::id::{CoachId, ProgrammeId};
 use domain::programme::ProgrammePhase;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, n, putting, read_failed, to_item};
+use crate::db::{Item, StoreError, failed, from_item, n, putting, to_item};
 use crate::watch::Before;
 use crate::workspace::{Workspaces, key_of};
 
@@ -32,7 +32,7 @@ impl Workspaces {
     ) -> Result<Option<StoredProgramme>, StoreError> {
         let get = self.db().client().get_item().table_name(self.table()).set_key(Some(key(coach, id)));
         let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let item = get.send().await.map_err(|error| read_failed("GetItem", error))?.item;
+        let item = get.send().await.map_err(|error| failed("GetItem", error))?.item;
         item.map(|item| from_item("programme", item)).transpose()
     }
 

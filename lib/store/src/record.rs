@@ -31,7 +31,7 @@ pub(crate) use dose::DOSES_PREFIX;
 pub use dose::Doses;
 
 use crate::client::{Clients, Standing, Telling};
-use crate::db::{Db, Item, MAX_ROUNDS, StoreError, n, putting, read_failed, s, stand_back};
+use crate::db::{Db, Item, MAX_ROUNDS, StoreError, failed, n, putting, s, stand_back};
 use crate::outbox::Outbox;
 use crate::vault::Vault;
 
@@ -114,7 +114,7 @@ impl Records {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             let more = page.last_evaluated_key.is_some();
             let items = page.items.unwrap_or_default();
             for chunk in items.chunks(MAX_BATCH_WRITES) {
@@ -142,7 +142,7 @@ impl Records {
             round += 1;
             let request = self.db.client().batch_write_item().request_items(&self.table, wanted);
             let written = request.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-            let written = written.map_err(|error| read_failed("BatchWriteItem", error))?;
+            let written = written.map_err(|error| failed("BatchWriteItem", error))?;
             wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table).unwrap_or_default();
         }
         Ok(())

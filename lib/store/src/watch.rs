@@ -29,7 +29,7 @@ pub(crate) use coach::Before;
 pub use coach::CoachWatch;
 
 use crate::db::{
-    Db, Item, StoreError, Transacted, Written, checking, n, putting_over, query_all, read_failed, s, sk_of, stand_back,
+    Db, Item, StoreError, Transacted, Written, checking, failed, n, putting_over, query_all, s, sk_of, stand_back,
     to_item, write,
 };
 use crate::record::{DOSES_PREFIX, Doses};
@@ -90,7 +90,7 @@ impl Watches {
     async fn item(&self, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
+        Ok(got.map_err(|error| failed("GetItem", error))?.item)
     }
 
     /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no date is given.
@@ -188,7 +188,7 @@ impl Watches {
         Ok(())
     }
 
-    /// The same of a coach's.
+    /// Puts a coach's watch in the place of the one that was read; whether that was still there.
     pub(crate) async fn save_coach(&self, watch: &CoachWatch) -> Result<bool, StoreError> {
         self.save_item(&watch.next_version(), watch.found_version()).await
     }
@@ -249,7 +249,7 @@ impl Watches {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))
+            .map_err(|error| failed("Query", error))
     }
 }
 

@@ -18,7 +18,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, from_item, n, read_failed, refused_at, s, stand_back,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, failed, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
 
@@ -94,7 +94,7 @@ impl Workspaces {
     pub async fn get(&self, coach: &CoachId) -> Result<Option<StoredWorkspace>, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach))).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        got.map_err(|error| read_failed("GetItem", error))?.item.map(stored).transpose()
+        got.map_err(|error| failed("GetItem", error))?.item.map(stored).transpose()
     }
 
     /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.
@@ -252,7 +252,7 @@ impl Workspaces {
         updating(update)
     }
 
-    /// The same for a team.
+    /// Moves the count of the seats that a team's clients take.
     pub(crate) fn move_team_seats(&self, team: &TeamId, clients: i64) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -27,11 +27,26 @@ pub struct FaultPlan {
     /// The next n calls wait, before they take effect, until this is set to 0.
     pub stalled_calls: Option<u32>,
     /// Every message that a function gets arrives twice.
+    #[serde(default, deserialize_with = "switch")]
     pub duplicate_messages: Option<bool>,
     /// What calls meet, this function's calls meet alone.
     pub function: Option<String>,
     /// .. and not its next n calls.
     pub spared_calls: Option<u32>,
+}
+
+/// `true` or `false`, or a number: each fault is switched off by 0.
+fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Switch {
+        Is(bool),
+        Number(u32),
+    }
+    Ok(Option::<Switch>::deserialize(deserializer)?.map(|switch| match switch {
+        Switch::Is(on) => on,
+        Switch::Number(number) => number > 0,
+    }))
 }
 
 /// The faults that are still to happen.

@@ -96,9 +96,8 @@ fn within(fields: Fields<'_>, name: &str, least: u32, most: u32) -> Result<u32, 
 }
 
 fn price(fields: Fields<'_>) -> Result<u64, Invalid> {
-    let cents = fields.value("price_cents").and_then(Value::as_u64).filter(|cents| *cents <= MAX_PRICE_CENTS);
-    let rule = format_args!("is required and must be an integer from 0 to {MAX_PRICE_CENTS}");
-    cents.ok_or_else(|| fields.refuse("price_cents", rule))
+    let cents = fields.whole_number("price_cents", MAX_PRICE_CENTS)?;
+    cents.ok_or_else(|| fields.refuse("price_cents", "is required"))
 }
 
 fn currency(text: &str) -> Result<String, &'static str> {

@@ -7,7 +7,7 @@ use runtime::{BoxError, Environment};
 
 use super::standing::client_pk;
 use super::{Record, Standing, StoredClient, key, listed_at, page_start};
-use crate::db::{Db, Item, StoreError, checking, from_item, n, read_failed, s};
+use crate::db::{Db, Item, StoreError, checking, failed, from_item, n, s};
 
 /// The clients table, to read in.
 #[derive(Clone)]
@@ -50,7 +50,7 @@ impl ClientLookup {
     pub(super) async fn item(&self, pk: &str) -> Result<Option<Item>, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(pk))).consistent_read(true);
         let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        Ok(got.map_err(|error| read_failed("GetItem", error))?.item)
+        Ok(got.map_err(|error| failed("GetItem", error))?.item)
     }
 
     /// A coach's active clients in the order of the index, at most `limit`, and where they end; `None` at the end of all.
@@ -72,7 +72,7 @@ impl ClientLookup {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         let more = page.last_evaluated_key.is_some();
         let items = page.items.unwrap_or_default();
         let after = if more { items.last().and_then(listed_at) } else { None };

@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, SORT_PREFIX, partition};
-use crate::db::{Item, StoreError, n, read_failed, s, to_attribute, write};
+use crate::db::{Item, StoreError, failed, n, s, to_attribute, write};
 
 /// Pages of the log that are looked through.
 const MAX_PAGES: usize = 20;
@@ -35,7 +35,7 @@ impl Deliveries {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             let waiting: Vec<_> =
                 page.items.unwrap_or_default().into_iter().map(|key| self.end(key, reason, now)).collect();
             stream::iter(waiting).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;

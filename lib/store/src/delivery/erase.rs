@@ -9,7 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record};
-use crate::db::{Item, StoreError, Written, b, from_item, n, read_failed, s, to_attribute, write};
+use crate::db::{Item, StoreError, Written, b, failed, from_item, n, s, to_attribute, write};
 
 /// Deliveries that are read at once: each may hold what some sixty answers said.
 const PAGE_ITEMS: i32 = 100;
@@ -33,7 +33,7 @@ impl Deliveries {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             let items = self.db.read(&self.table, page.items.unwrap_or_default()).await?;
             let erased = items.into_iter().map(|item| self.erase_body(item, now));
             stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{Item, StoreError, from_item, n, read_failed, s};
+use crate::db::{Item, StoreError, failed, from_item, n, s};
 
 /// Items that one query of a filtered page looks at.
 const FILTERED_QUERY_ITEMS: usize = 200;
@@ -119,7 +119,7 @@ impl Deliveries {
         if let Some(status) = status {
             query = query.expression_attribute_values(":status", s(status.as_str()));
         }
-        let found = query.send().await.map_err(|error| read_failed("Query", error))?;
+        let found = query.send().await.map_err(|error| failed("Query", error))?;
         Ok((found.items.unwrap_or_default(), found.last_evaluated_key))
     }
 }

@@ -12,7 +12,7 @@ use runtime::error_chain;
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{
-    Item, StoreError, Transacted, from_item, n, putting, read_failed, refused_at, s, to_attribute, to_item, updating,
+    Item, StoreError, Transacted, failed, from_item, n, putting, refused_at, s, to_attribute, to_item, updating,
 };
 use crate::outbox::{Content, Outbox};
 
@@ -49,7 +49,7 @@ impl Deliveries {
     ) -> Result<Restarted, StoreError> {
         let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
         let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let Some(item) = get.send().await.map_err(|error| read_failed("GetItem", error))?.item else {
+        let Some(item) = get.send().await.map_err(|error| failed("GetItem", error))?.item else {
             return Ok(Restarted::NotFound);
         };
         let record: Record = from_item(ENTITY, item)?;
@@ -209,7 +209,7 @@ impl Deliveries {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         let ids = page.items.unwrap_or_default().iter().map(super::log::id_of).collect::<Result<_, _>>()?;
         Ok((ids, page.last_evaluated_key))
     }

@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{StoreError, from_item, n, read_failed, s};
+use crate::db::{StoreError, failed, from_item, n, s};
 
 /// Items of the log that one page looks at.
 const PAGE_ITEMS: i32 = 500;
@@ -47,7 +47,7 @@ impl Deliveries {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         let mut orders = Vec::new();
         for item in page.items.unwrap_or_default() {
             let waiting: Waiting = from_item(ENTITY, item)?;

@@ -13,7 +13,7 @@ use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
-use crate::db::{Item, StoreError, Transacted, b, from_item, n, putting, read_failed, s, stand_back, to_item};
+use crate::db::{Item, StoreError, Transacted, b, failed, from_item, n, putting, s, stand_back, to_item};
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
@@ -83,7 +83,7 @@ impl RecordReader {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         page.items.unwrap_or_default().into_iter().map(listed).collect()
     }
 }
@@ -247,7 +247,7 @@ impl Records {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         let newest = newest.items.unwrap_or_default().into_iter().map(listed).collect::<Result<Vec<_>, _>>()?;
         let others = newest.into_iter().filter(|other| other.id != record.check_in_id);
         Ok(others.map(|other| other.submitted_at).max().max(submitted_at))

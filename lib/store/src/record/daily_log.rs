@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition};
 use crate::client::LastLog;
-use crate::db::{Item, StoreError, n, read_failed, s, stand_back, write};
+use crate::db::{Item, StoreError, failed, n, s, stand_back, write};
 
 const SORT_PREFIX: &str = "LOGS#";
 /// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
@@ -68,7 +68,7 @@ impl RecordReader {
             .return_consumed_capacity(ReturnConsumedCapacity::Total)
             .send()
             .await
-            .map_err(|error| read_failed("Query", error))?;
+            .map_err(|error| failed("Query", error))?;
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
     }
 }
@@ -176,7 +176,7 @@ impl Records {
             // Years whose every log was deleted are few.
             let page = query.clone().limit(1).set_exclusive_start_key(start);
             let page = page.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-            let page = page.map_err(|error| read_failed("Query", error))?;
+            let page = page.map_err(|error| failed("Query", error))?;
             let dates = page.items.unwrap_or_default().iter().map(dates_of).collect::<Result<Vec<_>, _>>()?;
             let last = dates.into_iter().flatten().max();
             start = page.last_evaluated_key;

@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
-use crate::db::{Item, StoreError, Transacted, b, from_item, n, read_failed, s, stand_back, to_item};
+use crate::db::{Item, StoreError, Transacted, b, failed, from_item, n, s, stand_back, to_item};
 
 /// What the sort keys of doses begin with: months, then the schedule.
 pub(crate) const DOSES_PREFIX: &str = "DOSES#";
@@ -87,7 +87,7 @@ impl RecordReader {
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
                 .await
-                .map_err(|error| read_failed("Query", error))?;
+                .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
                 read_into(&mut doses, item)?;
             }
