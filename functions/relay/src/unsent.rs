@@ -20,6 +20,10 @@ impl App {
     /// Carries what is overdue in all shards.
     pub(crate) async fn carry_unsent(&self) -> Result<(), BoxError> {
         let now = self.now();
+        if !self.outbox.has_unsent().await? {
+            add(OUTBOX_LAG_S, 0.0);
+            return Ok(());
+        }
         // A shard that fails does not stop the others.
         let shards = join_all((0..SHARDS).map(|shard| self.carry_shard(shard, now))).await;
         let oldest = shards.iter().flatten().filter_map(|(_, oldest)| *oldest).min();

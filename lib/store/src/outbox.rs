@@ -5,11 +5,12 @@
 //!
 //! 1. `put`, `put_events` Parts of the cause's transaction.
 //! 2. `from_image` The relay reads an entry from the stream's record.
-//! 3. `unsent`     Query `unsent` of one shard: what the stream should have carried by now and has not.
-//! 4. `get`        GetItem, for an entry that `unsent` named.
-//! 5. `release`    Part of a transaction: an entry that was held back is to be sent, with its final content.
-//! 6. `delete`     DeleteItem, once sent.
-//! 7. `remove`     Part of a client's erasure.
+//! 3. `has_unsent` Scan of `unsent`, which is empty as a rule, up to the first entry.
+//! 4. `unsent`     Query `unsent` of one shard: what the stream should have carried by now and has not.
+//! 5. `get`        GetItem, for an entry that `unsent` named.
+//! 6. `release`    Part of a transaction: an entry that was held back is to be sent, with its final content.
+//! 7. `delete`     DeleteItem, once sent.
+//! 8. `remove`     Part of a client's erasure.
 
 use std::borrow::Cow;
 
@@ -183,6 +184,23 @@ impl Outbox {
             }
         });
         Ok((ids.collect(), found.last_evaluated_key.map(UnsentStart)))
+    }
+
+    /// Whether there is anything unsent, as far as the index knows: one request, where shards take one each.
+    pub async fn has_unsent(&self) -> Result<bool, StoreError> {
+        let mut start = None;
+        loop {
+            let scan = self.db.client().scan().table_name(&self.table).index_name("unsent").limit(1);
+            let scan = scan.set_exclusive_start_key(start).return_consumed_capacity(ReturnConsumedCapacity::Total);
+            let page = scan.send().await.map_err(|error| failed("Scan", error))?;
+            start = page.last_evaluated_key;
+            if page.items.is_some_and(|items| !items.is_empty()) {
+                return Ok(true);
+            }
+            if start.is_none() {
+                return Ok(false);
+            }
+        }
     }
 
     /// The entry with that id, unless it has been sent.
