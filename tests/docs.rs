@@ -65,6 +65,7 @@ async fn everything_that_the_pages_need_comes_from_the_service_itself() {
         "/docs/guides/crm",
         "/docs/guides/errors",
         "/docs/guides/events",
+        "/docs/guides/feed",
         "/docs/guides/getting-started",
         "/docs/guides/idempotency",
         "/docs/guides/limits",

@@ -216,8 +216,7 @@ where
 {
     let transient = match &error {
         SdkError::ServiceError(service) => service.raw().status().as_u16() >= 500 || is_throttle(service.err().code()),
-        // It never left: a fault of ours, which stays.
-        SdkError::ConstructionFailure(_) => false,
+        SdkError::ConstructionFailure(_) => false, // It never left: a fault of ours, which stays.
         _ => true,
     };
     let source = Box::new(error);
