@@ -81,7 +81,6 @@ async fn settle(
     let mut read = read;
     let new = NewClient::make(partner, draft);
     for round in 0..MAX_ROUNDS {
-        stand_back(round).await;
         let workspace = workspace_of(&read)?;
         let stage = new.stage(draft);
         let answer = password_result(&stage, &workspace.workspace)?;
@@ -97,7 +96,11 @@ async fn settle(
             Created::PlanFull => return Err(Problem::PlanFull),
             Created::TeamFull => return Err(Problem::TeamFull),
             Created::ClaimLost => return Err(Problem::IdempotencyInProgress),
-            Created::Changed => read = surroundings(app, partner, draft).await?,
+            Created::Changed => {
+                // Before it is read anew, not between that and the write.
+                stand_back(round + 1).await;
+                read = surroundings(app, partner, draft).await?;
+            }
         }
     }
     Err(StoreError::kept_changing("a workspace").into())

@@ -1,5 +1,5 @@
-//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from
-//! what stands beside their parsers, refusals from the problems of `edge`.
+//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what stands beside their
+//! parsers, refusals from the problems of `edge`.
 //!
 //! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, for `false` as a schema, or for a
 //! header that is always there.
