@@ -1,11 +1,11 @@
-//! The stack's AWS endpoint behind TLS 1.3, as AWS has it: a certificate by an authority that the functions are told to trust.
+//! The stack's AWS endpoint behind TLS 1.3, as AWS has it: an RSA certificate by an intermediate authority, whose root the functions are told
+//! to trust. `tls/make` has made them.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
@@ -14,11 +14,16 @@ use crate::stand::Variables;
 
 const HOST: &str = "localhost";
 
+const AUTHORITY: &str = include_str!("tls/authority.pem");
+const INTERMEDIATE: &[u8] = include_bytes!("tls/intermediate.der");
+const LEAF: &[u8] = include_bytes!("tls/localhost.der");
+const KEY: &[u8] = include_bytes!("tls/localhost.key.der");
+
 /// Serves the endpoint with TLS until the bench ends. Gives the variables with which functions find and trust it.
 pub(crate) async fn serve(aws_port: u16, dir: &Path) -> Result<Variables, BenchError> {
-    let (config, authority) = certificate().map_err(because("make a certificate"))?;
+    let config = server().map_err(because("show a certificate"))?;
     let bundle = dir.join("roots.pem");
-    std::fs::write(&bundle, authority).map_err(because(&bundle))?;
+    std::fs::write(&bundle, AUTHORITY).map_err(because(&bundle))?;
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(because("listen"))?;
     let port = listener.local_addr().map_err(because("listen"))?.port();
     let acceptor = TlsAcceptor::from(Arc::new(config));
@@ -48,22 +53,10 @@ async fn carry(acceptor: TlsAcceptor, stream: TcpStream, aws_port: u16) {
     let _ = tokio::io::copy_bidirectional(&mut outer, &mut inner).await;
 }
 
-fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error>> {
-    let root_key = KeyPair::generate()?;
-    let mut root = CertificateParams::new(Vec::new())?;
-    root.distinguished_name.push(DnType::CommonName, "The bench's authority");
-    root.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let root_certificate = root.self_signed(&root_key)?;
-    let authority = Issuer::new(root, root_key);
-    let key = KeyPair::generate()?;
-    let mut leaf = CertificateParams::new(vec![HOST.to_owned()])?;
-    leaf.distinguished_name.push(DnType::CommonName, HOST);
-    let leaf = leaf.signed_by(&key, &authority)?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    let config = ServerConfig::builder_with_provider(provider)
+fn server() -> Result<ServerConfig, rustls::Error> {
+    let chain = [LEAF, INTERMEDIATE].map(CertificateDer::from).to_vec();
+    ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(vec![leaf.der().clone()], key)?;
-    Ok((config, root_certificate.pem()))
+        .with_single_cert(chain, PrivatePkcs8KeyDer::from(KEY).into())
 }
