@@ -88,6 +88,19 @@ async fn orders_for_ten_endpoints_cost_few_requests() {
 }
 
 #[tokio::test]
+async fn an_order_alone_gives_its_slot_back_beside_its_line_in_the_log() {
+    let place = FanOut::new(1).await;
+    place.coach().await;
+    let before = place.asked().await.len();
+    place.event("second").await;
+    let asked = place.asked().await;
+    let mut operations: Vec<&str> =
+        asked[..asked.len() - before].iter().map(|(operation, _)| operation.as_str()).collect();
+    operations.sort_unstable();
+    assert_eq!(operations, ["BatchExecuteStatement", "GetItem", "UpdateItem", "UpdateItem"]);
+}
+
+#[tokio::test]
 async fn a_burst_for_one_endpoint_reaches_it_once_each() {
     let place = FanOut::new(1).await;
     let (ada, endpoints) = place.coach().await;

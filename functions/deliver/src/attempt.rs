@@ -8,13 +8,12 @@ use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt};
 use domain::endpoint::{Endpoint, EndpointStatus, Pace, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
-use outbound::gather::Place;
 use runtime::{Line, Metric, Unit, random_bytes, write_line};
 use store::StoreError;
-use store::delivery::{Entry, Recorded, Taken};
+use store::delivery::{Recorded, Taken};
 use webhook::{Answer, Webhook};
 
-use crate::batch::Together;
+use crate::batch::Writing;
 use crate::{App, DeliverError};
 
 /// Attempts, by what came of them.
@@ -33,11 +32,11 @@ const ANSWERING_FOR: TimeDelta = TimeDelta::minutes(10);
 
 impl App {
     /// Makes the attempt, or ends the delivery where its endpoint takes none any more.
-    pub(crate) async fn attempt<'a>(
-        &'a self,
+    pub(crate) async fn attempt(
+        &self,
         taken: &Taken,
         endpoint: Option<SignedEndpoint>,
-        writing: (Place<'_>, &Together<'a>),
+        writing: Writing<'_>,
     ) -> Result<(), DeliverError> {
         match sendable(endpoint) {
             Ok(endpoint) => {
@@ -175,18 +174,28 @@ impl App {
     }
 
     /// Records first: an order that was sent and an attempt that was forgotten would be two chains.
-    async fn record<'a>(
-        &'a self,
+    async fn record(
+        &self,
         taken: &Taken,
         lines: &[Attempt],
         next: Next,
-        (place, together): (Place<'_>, &Together<'a>),
+        Writing { together, place, held }: Writing<'_>,
     ) -> Result<(), DeliverError> {
         let order = &taken.order;
-        let record = async |entries: Vec<Entry>| self.deliveries.record(entries).await;
-        let recorded =
-            together.entries.write(place, self.deliveries.entry(taken, lines, next, self.now()), record).await;
-        match (recorded.ok_or(DeliverError::Unrecorded)?.get().await?, next) {
+        let entry = self.deliveries.entry(taken, lines, next, self.now());
+        // Its place is taken before the line's is given up: the two wait for each other.
+        let left = held.leave().map(|slot| (slot, together.place()));
+        let record = async {
+            let tried = self.write(self.deliveries.recording(&entry), place, together).await;
+            self.deliveries.recorded(&entry, tried).await
+        };
+        let release = async {
+            if let Some((slot, place)) = left {
+                self.release(slot, place, together).await;
+            }
+        };
+        let (recorded, ()) = futures::future::join(record, release).await;
+        match (recorded?, next) {
             (Recorded::Lost, _) => {
                 tracing::warn!(
                     coach_id = %order.coach_id,

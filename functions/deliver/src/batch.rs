@@ -5,7 +5,8 @@
 //! for its slot, or whose receiver is slow, goes on by itself, and nobody waits for it.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsMessage;
@@ -17,9 +18,9 @@ use futures::future::join_all;
 use outbound::gather::{Gathering, Place};
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
-use store::delivery::{Claim, Entry, Recorded};
+use store::delivery::Claim;
 use store::endpoint::Slot;
-use store::{Answer, StoreError};
+use store::{Answer, Statement, StoreError, Tried};
 
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
@@ -61,18 +62,27 @@ struct Sorted {
     malformed: Vec<(SqsMessage, NotAnOrder)>,
 }
 
-/// What the attempts of a batch write together.
-pub(crate) struct Together<'a> {
-    pub(crate) entries: Gathering<Entry, Answer<'a, Recorded>>,
-    releases: Gathering<Slot, Answer<'a, ()>>,
-}
+/// What the attempts of a batch write together: their lines in the log, and the slots that they give back.
+pub(crate) type Together = Gathering<Statement, Tried>;
 
 /// Due orders for one endpoint that have a slot, and what became of each attempt.
 struct Admitted<'a> {
-    slot: Slot,
-    place: Place<'a>,
+    held: Held,
     endpoint: Option<SignedEndpoint>,
     claimed: Vec<(Ordered, Answer<'a, Claim>, Place<'a>)>,
+}
+
+/// A slot, and the attempts that are made in it. The last one to end gives it back, beside its line in the log.
+pub(crate) struct Held {
+    slot: Mutex<Option<Slot>>,
+    under_way: AtomicUsize,
+}
+
+/// Where an attempt writes.
+pub(crate) struct Writing<'a> {
+    pub(crate) together: &'a Together,
+    pub(crate) place: Place<'a>,
+    pub(crate) held: &'a Held,
 }
 
 /// Due orders for one endpoint, the endpoint, and a slot of it.
@@ -119,6 +129,22 @@ impl Sorted {
     }
 }
 
+impl Held {
+    fn new(slot: Slot, attempts: usize) -> Self {
+        Self { slot: Mutex::new(Some(slot)), under_way: AtomicUsize::new(attempts) }
+    }
+
+    /// One attempt less. The slot, if that was the last.
+    pub(crate) fn leave(&self) -> Option<Slot> {
+        if self.under_way.fetch_sub(1, Ordering::Relaxed) == 1 { self.end() } else { None }
+    }
+
+    /// The slot, if nobody has given it back.
+    fn end(&self) -> Option<Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
 impl App {
     /// Does what the messages of a batch say.
     pub(crate) async fn carry_out_all(&self, messages: Vec<SqsMessage>) -> Outcomes {
@@ -148,7 +174,7 @@ impl App {
         let keys: Vec<(CoachId, EndpointId)> = groups.iter().filter_map(named).collect();
         let (endpoints, slots) =
             tokio::join!(self.endpoints.get_all(&keys, now), self.endpoints.acquire_slots(&keys, SLOTS, now));
-        let together = Together { entries: Gathering::new(COMPANY), releases: Gathering::new(COMPANY) };
+        let together = Together::new(COMPANY);
         let (mut ready, mut alone) = (Vec::new(), Vec::new());
         for ((due, endpoint), slot) in groups.into_iter().zip(endpoints).zip(slots) {
             match (endpoint, slot) {
@@ -166,7 +192,7 @@ impl App {
         outcomes
     }
 
-    async fn start_all<'a>(&'a self, groups: Vec<Arrived>, together: &Together<'a>) -> Outcomes {
+    async fn start_all(&self, groups: Vec<Arrived>, together: &Together) -> Outcomes {
         let (mut here, mut slots, mut outcomes) = (Vec::new(), Vec::new(), Outcomes::new());
         for (due, endpoint, slot) in groups {
             match endpoint {
@@ -184,12 +210,12 @@ impl App {
 
     /// Delivers to those who have a slot; the others wait for theirs. One that is slow is not waited for, and of one that hangs no slot but the
     /// first counts.
-    async fn start<'a>(
-        &'a self,
+    async fn start(
+        &self,
         groups: Vec<Group>,
-        slots: Vec<Answer<'a, Option<Slot>>>,
+        slots: Vec<Answer<'_, Option<Slot>>>,
         waits: &[Duration],
-        together: &Together<'a>,
+        together: &Together,
     ) -> Outcomes {
         let now = self.now();
         let (mut admitted, mut waiting, mut held, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -226,7 +252,7 @@ impl App {
         outcomes
     }
 
-    async fn wait_all<'a>(&'a self, groups: Vec<Group>, waits: &[Duration], together: &Together<'a>) -> Outcomes {
+    async fn wait_all(&self, groups: Vec<Group>, waits: &[Duration], together: &Together) -> Outcomes {
         if groups.is_empty() {
             return Outcomes::new();
         }
@@ -242,8 +268,8 @@ impl App {
     }
 
     /// Puts off what is for an endpoint that is slow or hangs, and gives back a slot that does not count.
-    async fn hold<'a>(&'a self, group: Group, slot: Option<Slot>, together: &Together<'a>) -> Outcomes {
-        let place = together.releases.place();
+    async fn hold(&self, group: Group, slot: Option<Slot>, together: &Together) -> Outcomes {
+        let place = together.place();
         let now = self.now();
         let until = now + put_off(group.pace(now));
         let outcomes = self.put_off_all(group.due, until).await;
@@ -254,54 +280,53 @@ impl App {
     }
 
     /// Takes the attempts of these groups on and makes them.
-    async fn attempt_all<'a>(&'a self, groups: Vec<(Group, Slot)>, together: &Together<'a>) -> Outcomes {
+    async fn attempt_all(&self, groups: Vec<(Group, Slot)>, together: &Together) -> Outcomes {
         let due = groups.iter().flat_map(|(group, _)| &group.due);
         let orders: Vec<DeliveryOrder> = due.map(|ordered| ordered.order.clone()).collect();
         let mut claims = self.deliveries.claim(orders, self.now()).await.into_iter();
         let admitted: Vec<Admitted<'_>> = groups
             .into_iter()
             .map(|(Group { endpoint, due }, slot)| {
+                let held = Held::new(slot, due.len());
                 let claimed = due.into_iter().zip(claims.by_ref());
-                Admitted {
-                    slot,
-                    place: together.releases.place(),
-                    endpoint,
-                    claimed: claimed.map(|(ordered, claim)| (ordered, claim, together.entries.place())).collect(),
-                }
+                let claimed = claimed.map(|(ordered, claim)| (ordered, claim, together.place())).collect();
+                Admitted { held, endpoint, claimed }
             })
             .collect();
         let attempted = join_all(admitted.into_iter().map(|admitted| self.attempt_group(admitted, together))).await;
         attempted.into_iter().flatten().collect()
     }
 
-    async fn attempt_group<'a>(&'a self, admitted: Admitted<'_>, together: &Together<'a>) -> Outcomes {
-        let Admitted { slot, place, endpoint, claimed } = admitted;
+    async fn attempt_group(&self, admitted: Admitted<'_>, together: &Together) -> Outcomes {
+        let Admitted { held, endpoint, claimed } = admitted;
         let attempts = claimed.into_iter().map(|(ordered, claim, place)| {
-            let endpoint = endpoint.clone();
+            let (endpoint, writing) = (endpoint.clone(), Writing { together, place, held: &held });
             async move {
                 let outcome = match claim.get().await {
-                    Ok(claim) => {
-                        let redelivered = is_redelivered(&ordered.message);
-                        self.carry_out(claim, endpoint, redelivered, (place, together)).await
-                    }
+                    Ok(claim) => self.carry_out(claim, endpoint, is_redelivered(&ordered.message), writing).await,
                     Err(error) => Err(error.into()),
                 };
                 (ordered.message, outcome)
             }
         });
         let outcomes = join_all(attempts).await;
-        self.release(slot, place, together).await;
+        if let Some(slot) = held.end() {
+            self.release(slot, together.place(), together).await;
+        }
         outcomes
     }
 
-    async fn release<'a>(&'a self, slot: Slot, place: Place<'_>, together: &Together<'a>) {
-        let release = async |slots: Vec<Slot>| self.endpoints.release_slots(slots).await;
-        let released = together.releases.write(place, slot, release).await;
-        if let Some(released) = released
-            && let Err(error) = released.get().await
-        {
+    pub(crate) async fn release(&self, slot: Slot, place: Place<'_>, together: &Together) {
+        let tried = self.write(self.endpoints.releasing(&slot), place, together).await;
+        if let Err(error) = self.endpoints.released(&slot, tried).await {
             tracing::warn!(error = error_chain(&error), "a slot is left to run out");
         }
+    }
+
+    /// Makes an update, with whatever else of the batch is to be made then.
+    pub(crate) async fn write(&self, statement: Statement, place: Place<'_>, together: &Together) -> Tried {
+        let write = async |statements: Vec<Statement>| self.db.try_all(statements).await;
+        together.write(place, statement, write).await.unwrap_or_default()
     }
 
     async fn put_off_all(&self, due: Vec<Ordered>, until: Timestamp) -> Outcomes {

@@ -41,9 +41,6 @@ enum DeliverError {
     /// The endpoint of several orders could not be read, or its slots.
     #[error(transparent)]
     Group(Arc<StoreError>),
-    /// It may have been recorded, or not.
-    #[error("the attempt may not be recorded")]
-    Unrecorded,
     /// Whoever is at it may die: the message has to be there then.
     #[error("the attempt is under way elsewhere")]
     Held,
@@ -52,6 +49,7 @@ enum DeliverError {
 /// A started deliverer.
 pub struct App {
     clock: Arc<dyn Clock>,
+    db: Db,
     endpoints: Endpoints,
     deliveries: Deliveries,
     outbox: Outbox,
@@ -73,6 +71,7 @@ impl App {
             retries: DeliveryQueue::new(env, "DELIVERY_RETRIES_QUEUE_URL")?,
             webhooks: WebhookClient::new(env)?,
             observer: env.observer(),
+            db,
         })
     }
 

@@ -3,11 +3,10 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use domain::endpoint::SignedEndpoint;
 use domain::time::Timestamp;
-use outbound::gather::Place;
 use outbound::queue::DeliveryOrder;
 use store::delivery::{Claim, PuttingBack};
 
-use crate::batch::Together;
+use crate::batch::Writing;
 use crate::{App, DeliverError};
 
 impl App {
@@ -34,18 +33,18 @@ impl App {
     }
 
     /// Makes the attempt, if it is still to be made.
-    pub(crate) async fn carry_out<'a>(
-        &'a self,
+    pub(crate) async fn carry_out(
+        &self,
         claim: Claim,
         endpoint: Option<SignedEndpoint>,
         redelivered: bool,
-        (place, together): (Place<'_>, &Together<'a>),
+        writing: Writing<'_>,
     ) -> Result<(), DeliverError> {
         match claim {
-            Claim::Taken(taken) => self.attempt(&taken, endpoint, (place, together)).await,
+            Claim::Taken(taken) => self.attempt(&taken, endpoint, writing).await,
             // Recorded, and perhaps no more than that: whoever recorded it may have died before sending the next order.
             Claim::Stale(Some(next)) if redelivered => {
-                drop(place);
+                drop(writing);
                 Ok(self.retries.send(&next, self.now()).await?)
             }
             Claim::Stale(_) | Claim::Ended | Claim::Unknown => Ok(()),

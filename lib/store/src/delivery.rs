@@ -7,7 +7,7 @@
 //! 2. `claim`    UpdateItem, those of a batch as statements of one request: takes the lease if this attempt is next and nobody is at it.
 //!    In the module `claim`.
 //! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
-//! 4. `record`   UpdateItem on the lease, or statements as above: the attempt's line, and what follows. In the module `entry`.
+//! 4. `recording`, `recorded` A statement on the lease, or UpdateItem: the attempt's line, and what follows. In the module `entry`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
 //! 7. `restart`  GetItem, then a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`)

@@ -8,7 +8,8 @@
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
-//! 7. `acquire_slots`, `release_slots`, `mark_hanging`, `mark_answering` UpdateItem, or statements of one request: module `slots`.
+//! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_answering` UpdateItem: module
+//!    `slots`.
 //! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
 
 mod health;

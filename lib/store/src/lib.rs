@@ -34,4 +34,4 @@ pub mod workflow;
 pub mod workspace;
 
 pub use db::{Db, MAX_ROUNDS, StoreError, stand_back};
-pub use statement::Answer;
+pub use statement::{Answer, Statement, Tried};

@@ -20,15 +20,19 @@ use crate::db::{Db, Item, StoreError, Written, s};
 /// Statements that one request takes.
 const MAX_STATEMENTS: usize = 25;
 
-/// An update of one item.
-pub(crate) struct Statement {
+/// An update of one item, to be made with others.
+pub struct Statement {
     item: (String, String, String),
     text: String,
     parameters: Vec<AttributeValue>,
 }
 
 /// What came of a statement, with the item where it was asked for; `None` where that is not known.
-pub(crate) type Tried = Option<Written<Option<Item>>>;
+pub(crate) type Known = Option<Written<Option<Item>>>;
+
+/// What came of a statement, as far as that is known. Whoever made it knows what to make of it.
+#[derive(Default)]
+pub struct Tried(pub(crate) Known);
 
 /// What came of one of several requests that were made together.
 pub enum Answer<'a, T> {
@@ -80,8 +84,8 @@ impl Statement {
 
 impl Db {
     /// Tries each of the statements; what came of them, in their order. One alone is left to its caller, as is a second one for an item.
-    pub(crate) async fn try_all(&self, statements: Vec<Statement>) -> Vec<Tried> {
-        let mut tried: Vec<Tried> = statements.iter().map(|_| None).collect();
+    pub async fn try_all(&self, statements: Vec<Statement>) -> Vec<Tried> {
+        let mut tried: Vec<Tried> = statements.iter().map(|_| Tried::default()).collect();
         let mut items = HashSet::new();
         let mut sent: Vec<(usize, Statement)> =
             statements.into_iter().enumerate().filter(|(_, statement)| items.insert(statement.item.clone())).collect();
@@ -94,7 +98,7 @@ impl Db {
         for (places, answers) in join_all(requests).await {
             for (place, answer) in places.into_iter().zip(answers) {
                 if let Some(tried) = tried.get_mut(place) {
-                    *tried = read(answer);
+                    *tried = Tried(read(answer));
                 }
             }
         }
@@ -114,7 +118,7 @@ impl Db {
     }
 }
 
-fn read(answer: BatchStatementResponse) -> Tried {
+fn read(answer: BatchStatementResponse) -> Known {
     let Some(error) = answer.error else { return Some(Written::Done(answer.item)) };
     match error.code {
         // Of an item that is not there none is returned, nor of one that somehow is not: the update alone tells these apart.

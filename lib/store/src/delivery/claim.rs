@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 
 use super::{Deliveries, ENTITY, Record, body_context, new_owner, partition, sort_key};
 use crate::db::{Item, StoreError, Written, from_item, n, s, write};
-use crate::statement::{Answer, Statement};
+use crate::statement::{Answer, Statement, Tried};
 
 /// What came of taking on an attempt.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Deliveries {
         let owners: Vec<String> = orders.iter().map(|_| new_owner()).collect();
         let claiming = orders.iter().zip(&owners).map(|(order, owner)| self.claiming(order, owner, now)).collect();
         let tried = self.db.try_all(claiming).await;
-        let claims = orders.into_iter().zip(owners).zip(tried).map(|((order, owner), tried)| match tried {
+        let claims = orders.into_iter().zip(owners).zip(tried).map(|((order, owner), Tried(tried))| match tried {
             Some(Written::Done(Some(item))) => Answer::Here(self.claimed(&order, owner, Written::Done(item), now)),
             Some(Written::Refused(item)) => Answer::Here(self.claimed(&order, owner, Written::Refused(item), now)),
             Some(Written::Done(None)) | None => Answer::awaited(async move {

@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record, Taken, partition, sort_key};
 use crate::db::{Item, StoreError, Written, from_item, n, s, to_attribute, write};
-use crate::statement::{Answer, Statement};
+use crate::statement::{Statement, Tried};
 
 /// What came of recording an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,24 +36,8 @@ impl Deliveries {
         Entry { lines: sealed.collect(), order, owner, next, made_at: now }
     }
 
-    /// Adds each attempt's lines to its log and sets what follows; what came of each, in their order.
-    pub async fn record(&self, entries: Vec<Entry>) -> Vec<Answer<'_, Recorded>> {
-        let tried = self.db.try_all(entries.iter().map(|entry| self.recording(entry)).collect()).await;
-        let recorded = entries.into_iter().zip(tried).map(|(entry, tried)| match tried {
-            Some(Written::Done(_)) => Answer::Here(Ok(Recorded::Done)),
-            Some(Written::Refused(item)) => Answer::Here(refused(&entry, item)),
-            None => Answer::awaited(async move {
-                match self.record_alone(&entry).await? {
-                    Written::Done(()) => Ok(Recorded::Done),
-                    Written::Refused(item) => refused(&entry, item),
-                }
-            }),
-        });
-        recorded.collect()
-    }
-
-    /// The same as [`Self::record_alone`].
-    fn recording(&self, entry: &Entry) -> Statement {
+    /// The statement that adds an attempt's lines to its log and sets what follows; the same as [`Self::record`].
+    pub fn recording(&self, entry: &Entry) -> Statement {
         const LINE: &str = "SET attempts = list_append(attempts, ?) SET recorded_by = ?";
         const LEASE: &str = "REMOVE lease_owner REMOVE lease_until REMOVE hop REMOVE hop_owner";
         let mut set = vec![entry.lines(), s(&entry.owner)];
@@ -76,7 +60,19 @@ impl Deliveries {
         )
     }
 
-    async fn record_alone(&self, entry: &Entry) -> Result<Written<()>, StoreError> {
+    /// What came of the statement. Where that is not known, the update is made alone.
+    pub async fn recorded(&self, entry: &Entry, Tried(tried): Tried) -> Result<Recorded, StoreError> {
+        let written = match tried {
+            Some(written) => written,
+            None => self.record(entry).await?,
+        };
+        match written {
+            Written::Done(_) => Ok(Recorded::Done),
+            Written::Refused(item) => refused(entry, item),
+        }
+    }
+
+    async fn record(&self, entry: &Entry) -> Result<Written<Option<Item>>, StoreError> {
         const LINE: &str = "attempts = list_append(attempts, :line), recorded_by = :owner";
         const LEASE: &str = "lease_owner, lease_until, hop, hop_owner";
         let order = &entry.order;
@@ -106,7 +102,7 @@ impl Deliveries {
             .send()
         });
         Ok(match written.await? {
-            Written::Done(_) => Written::Done(()),
+            Written::Done(_) => Written::Done(None),
             Written::Refused(item) => Written::Refused(item),
         })
     }

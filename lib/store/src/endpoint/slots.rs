@@ -13,7 +13,7 @@ use runtime::random_bytes;
 
 use super::{Endpoints, key, partition};
 use crate::db::{Item, StoreError, Written, n, s, write};
-use crate::statement::{Answer, Statement};
+use crate::statement::{Answer, Statement, Tried};
 
 /// A slot that is ours.
 #[derive(Debug)]
@@ -73,7 +73,7 @@ impl Endpoints {
                 all.iter_mut().filter_map(|one| one.next().map(|number| (one, number))).collect();
             let statements = open.iter().map(|(one, number)| self.acquiring(one, *number, now)).collect();
             for ((one, number), tried) in open.iter_mut().zip(self.db.try_all(statements).await) {
-                match tried {
+                match tried.0 {
                     Some(Written::Done(_)) => one.slot = Some(slot(one.whose, *number, &one.holding)),
                     Some(Written::Refused(Some(item))) => one.refused(&item, now),
                     // There has been no batch yet, or it is not known what came of it.
@@ -139,26 +139,22 @@ impl Endpoints {
         Ok(None)
     }
 
-    /// Gives slots back; what came of each, in their order.
-    pub async fn release_slots(&self, slots: Vec<Slot>) -> Vec<Answer<'_, ()>> {
-        let statement = |slot: &Slot| {
-            let number = name(slot.number);
-            Statement::update(
-                (&self.table, partition(&slot.coach), sort_key(&slot.endpoint)),
-                (&format!("REMOVE {number}"), Vec::new()),
-                (&format!("{number} = ?"), vec![s(&slot.holding)]),
-            )
-        };
-        let tried = self.db.try_all(slots.iter().map(statement).collect()).await;
-        let released = slots.into_iter().zip(tried).map(|(slot, tried)| match tried {
-            // Refused: its time was over, and somebody else has it.
-            Some(_) => Answer::Here(Ok(())),
-            None => Answer::awaited(async move { self.release_alone(&slot).await }),
-        });
-        released.collect()
+    /// The statement that gives a slot back.
+    pub fn releasing(&self, slot: &Slot) -> Statement {
+        let number = name(slot.number);
+        Statement::update(
+            (&self.table, partition(&slot.coach), sort_key(&slot.endpoint)),
+            (&format!("REMOVE {number}"), Vec::new()),
+            (&format!("{number} = ?"), vec![s(&slot.holding)]),
+        )
     }
 
-    async fn release_alone(&self, slot: &Slot) -> Result<(), StoreError> {
+    /// Gives a slot back, if what came of the statement does not say that it is. Refused: its time was over, and somebody else has it.
+    pub async fn released(&self, slot: &Slot, Tried(tried): Tried) -> Result<(), StoreError> {
+        if tried.is_none() { self.release(slot).await } else { Ok(()) }
+    }
+
+    async fn release(&self, slot: &Slot) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let key = slots_key(&slot.coach, &slot.endpoint);
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key));
