@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::delivery::{Attempt, AttemptResult, DELETED, Next, after_attempt};
+use domain::delivery::{Attempt, AttemptResult, DELETED, DeliveryOrder, Next, after_attempt};
 use domain::endpoint::{Endpoint, EndpointStatus, Pace, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
@@ -173,7 +173,7 @@ impl App {
         }
     }
 
-    /// Records first: an order that was sent and an attempt that was forgotten would be two chains.
+    /// Records the attempt and orders the next. Where it is the last in its slot, the slot goes back beside that.
     async fn record(
         &self,
         taken: &Taken,
@@ -181,13 +181,12 @@ impl App {
         next: Next,
         Writing { together, place, held }: Writing<'_>,
     ) -> Result<(), DeliverError> {
-        let order = &taken.order;
         let entry = self.deliveries.entry(taken, lines, next, self.now());
         // Its place is taken before the line's is given up: the two wait for each other.
         let left = held.leave().map(|slot| (slot, together.place()));
         let record = async {
             let tried = self.write(self.deliveries.recording(&entry), place, together).await;
-            self.deliveries.recorded(&entry, tried).await
+            self.order_next(&taken.order, self.deliveries.recorded(&entry, tried).await?, next).await
         };
         let release = async {
             if let Some((slot, place)) = left {
@@ -195,7 +194,12 @@ impl App {
             }
         };
         let (recorded, ()) = futures::future::join(record, release).await;
-        match (recorded?, next) {
+        recorded
+    }
+
+    /// After the record: an order that was sent and an attempt that was forgotten would be two chains.
+    async fn order_next(&self, order: &DeliveryOrder, recorded: Recorded, next: Next) -> Result<(), DeliverError> {
+        match (recorded, next) {
             (Recorded::Lost, _) => {
                 tracing::warn!(
                     coach_id = %order.coach_id,
