@@ -179,11 +179,11 @@ impl App {
         taken: &Taken,
         lines: &[Attempt],
         next: Next,
-        Writing { together, place, held }: Writing<'_>,
+        Writing { together, place, occupied }: Writing<'_>,
     ) -> Result<(), DeliverError> {
         let entry = self.deliveries.entry(taken, lines, next, self.now());
         // Its place is taken before the line's is given up: the two wait for each other.
-        let left = held.leave().map(|slot| (slot, together.place()));
+        let left = occupied.leave().map(|slot| (slot, together.place()));
         let record = async {
             let tried = self.write(self.deliveries.recording(&entry), place, together).await;
             self.order_next(&taken.order, self.deliveries.recorded(&entry, tried).await?, next).await

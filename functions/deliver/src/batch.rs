@@ -67,13 +67,13 @@ pub(crate) type Together = Gathering<Statement, Tried>;
 
 /// Due orders for one endpoint that have a slot, and what became of each attempt.
 struct Admitted<'a> {
-    held: Held,
+    occupied: Occupied,
     endpoint: Option<SignedEndpoint>,
     claimed: Vec<(Ordered, Answer<'a, Claim>, Place<'a>)>,
 }
 
 /// A slot, and the attempts that are made in it. The last one to end gives it back, beside its line in the log.
-pub(crate) struct Held {
+pub(crate) struct Occupied {
     slot: Mutex<Option<Slot>>,
     under_way: AtomicUsize,
 }
@@ -82,7 +82,7 @@ pub(crate) struct Held {
 pub(crate) struct Writing<'a> {
     pub(crate) together: &'a Together,
     pub(crate) place: Place<'a>,
-    pub(crate) held: &'a Held,
+    pub(crate) occupied: &'a Occupied,
 }
 
 /// Due orders for one endpoint, the endpoint, and a slot of it.
@@ -129,7 +129,7 @@ impl Sorted {
     }
 }
 
-impl Held {
+impl Occupied {
     fn new(slot: Slot, attempts: usize) -> Self {
         Self { slot: Mutex::new(Some(slot)), under_way: AtomicUsize::new(attempts) }
     }
@@ -287,10 +287,10 @@ impl App {
         let admitted: Vec<Admitted<'_>> = groups
             .into_iter()
             .map(|(Group { endpoint, due }, slot)| {
-                let held = Held::new(slot, due.len());
+                let occupied = Occupied::new(slot, due.len());
                 let claimed = due.into_iter().zip(claims.by_ref());
                 let claimed = claimed.map(|(ordered, claim)| (ordered, claim, together.place())).collect();
-                Admitted { held, endpoint, claimed }
+                Admitted { occupied, endpoint, claimed }
             })
             .collect();
         let attempted = join_all(admitted.into_iter().map(|admitted| self.attempt_group(admitted, together))).await;
@@ -298,9 +298,9 @@ impl App {
     }
 
     async fn attempt_group(&self, admitted: Admitted<'_>, together: &Together) -> Outcomes {
-        let Admitted { held, endpoint, claimed } = admitted;
+        let Admitted { occupied, endpoint, claimed } = admitted;
         let attempts = claimed.into_iter().map(|(ordered, claim, place)| {
-            let (endpoint, writing) = (endpoint.clone(), Writing { together, place, held: &held });
+            let (endpoint, writing) = (endpoint.clone(), Writing { together, place, occupied: &occupied });
             async move {
                 let outcome = match claim.get().await {
                     Ok(claim) => self.carry_out(claim, endpoint, is_redelivered(&ordered.message), writing).await,
@@ -310,7 +310,7 @@ impl App {
             }
         });
         let outcomes = join_all(attempts).await;
-        if let Some(slot) = held.end() {
+        if let Some(slot) = occupied.end() {
             self.release(slot, together.place(), together).await;
         }
         outcomes

@@ -36,7 +36,7 @@ impl Deliveries {
         Entry { lines: sealed.collect(), order, owner, next, made_at: now }
     }
 
-    /// The statement that adds an attempt's lines to its log and sets what follows; the same as [`Self::record`].
+    /// The statement that adds an attempt's lines to its log and sets what follows. What came of it is for [`Self::recorded`] to read.
     pub fn recording(&self, entry: &Entry) -> Statement {
         const LINE: &str = "SET attempts = list_append(attempts, ?) SET recorded_by = ?";
         const LEASE: &str = "REMOVE lease_owner REMOVE lease_until REMOVE hop REMOVE hop_owner";
