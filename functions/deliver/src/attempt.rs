@@ -182,8 +182,9 @@ impl App {
         Writing { together, place, occupied }: Writing<'_>,
     ) -> Result<(), DeliverError> {
         let entry = self.deliveries.entry(taken, lines, next, self.now());
+        let last = if occupied.leave() { occupied.end() } else { None };
         // Its place is taken before the line's is given up: the two wait for each other.
-        let left = occupied.leave().map(|slot| (slot, together.place()));
+        let left = last.map(|slot| (slot, together.place()));
         let record = async {
             let tried = self.write(self.deliveries.recording(&entry), place, together).await;
             self.order_next(&taken.order, self.deliveries.recorded(&entry, tried).await?, next).await

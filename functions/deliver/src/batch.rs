@@ -134,13 +134,13 @@ impl Occupied {
         Self { slot: Mutex::new(Some(slot)), under_way: AtomicUsize::new(attempts) }
     }
 
-    /// One attempt less. The slot, if that was the last.
-    pub(crate) fn leave(&self) -> Option<Slot> {
-        if self.under_way.fetch_sub(1, Ordering::Relaxed) == 1 { self.end() } else { None }
+    /// One attempt less; whether that was the last.
+    pub(crate) fn leave(&self) -> bool {
+        self.under_way.fetch_sub(1, Ordering::Relaxed) == 1
     }
 
     /// The slot, if nobody has given it back.
-    fn end(&self) -> Option<Slot> {
+    pub(crate) fn end(&self) -> Option<Slot> {
         self.slot.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
@@ -269,11 +269,11 @@ impl App {
 
     /// Puts off what is for an endpoint that is slow or hangs, and gives back a slot that does not count.
     async fn hold(&self, group: Group, slot: Option<Slot>, together: &Together) -> Outcomes {
-        let place = together.place();
+        let slot = slot.map(|slot| (slot, together.place()));
         let now = self.now();
         let until = now + put_off(group.pace(now));
         let outcomes = self.put_off_all(group.due, until).await;
-        if let Some(slot) = slot {
+        if let Some((slot, place)) = slot {
             self.release(slot, place, together).await;
         }
         outcomes
@@ -302,7 +302,12 @@ impl App {
         let attempts = claimed.into_iter().map(|(ordered, claim, place)| {
             let (endpoint, writing) = (endpoint.clone(), Writing { together, place, occupied: &occupied });
             async move {
-                let outcome = match claim.get().await {
+                let claim = claim.get().await;
+                if !matches!(claim, Ok(Claim::Taken(_))) {
+                    // It writes no line.
+                    writing.occupied.leave();
+                }
+                let outcome = match claim {
                     Ok(claim) => self.carry_out(claim, endpoint, is_redelivered(&ordered.message), writing).await,
                     Err(error) => Err(error.into()),
                 };
