@@ -56,6 +56,7 @@ mod record_costs;
 mod records;
 mod redelivery;
 mod redrive;
+mod relay_batches;
 mod requests;
 mod restore;
 mod rotation;

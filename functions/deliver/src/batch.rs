@@ -15,13 +15,13 @@ use domain::endpoint::{Pace, SignedEndpoint};
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
-use outbound::gather::{Gathering, Place};
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
 use store::delivery::Claim;
 use store::endpoint::Slot;
 use store::{Answer, Statement, StoreError, Tried};
 
+use crate::gather::{Gathering, Place};
 use crate::order::is_redelivered;
 use crate::{App, DeliverError};
 

@@ -8,6 +8,7 @@
 
 mod attempt;
 mod batch;
+mod gather;
 mod order;
 mod resume;
 

@@ -6,6 +6,7 @@
 
 mod carry;
 mod event;
+mod fan_out;
 mod unsent;
 
 use std::sync::Arc;

@@ -33,12 +33,13 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
         let nobody = ClientId::parse(test_event::CLIENT).map_err(|rule| Problem::internal("send a test", rule))?;
         let delivery = NewDelivery {
             endpoint_id: &endpoint.id,
-            id: &delivery_id,
+            id: delivery_id.clone(),
             event_id: &event_id,
             event_type: event_type.as_str(),
             client_id: &nobody,
             made_at: session.now,
-            body: &test_event::body(event_type, endpoint.payload_mode, session.now),
+            body: test_event::body(event_type, endpoint.payload_mode, session.now),
+            not_sent: None,
         };
         app.deliveries.create_ordered(&session.coach, delivery, &app.outbox, session.now).await?;
         Reply::accepted(&Ordered { delivery_id })

@@ -44,7 +44,7 @@ class Stack:
                 properties.update(first["Metric"], Period=first["Period"], Statistic=first["Stat"])
                 math.append(name)
             for policy in properties.get("Policies", []):
-                if any("dynamodb:PartiQLUpdate" in statement["Action"] for statement in policy["Statement"]):
+                if any("dynamodb:PartiQL" in str(statement["Action"]) for statement in policy["Statement"]):
                     statement = {"Effect": "Allow", "Action": "dynamodb:BatchExecuteStatement", "Resource": "*"}
                     policy["Statement"].append(statement)
                     statements.append(name)

@@ -3,7 +3,7 @@
 //! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too. `chain` and `next_attempt` say which order counts;
 //! `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
 //!
-//! 1. `create`, `create_unsent` PutItem, unless it exists.
+//! 1. `create`   PutItem, unless it exists, those of a batch as statements of one request.
 //! 2. `claim`    UpdateItem, those of a batch as statements of one request: takes the lease if this attempt is next and nobody is at it.
 //!    In the module `claim`.
 //! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
@@ -36,6 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_item, write};
 use crate::outbox::serde_bytes_attribute;
+use crate::statement::{Answer, Statement, Tried};
 use crate::vault::Vault;
 
 pub use claim::{Claim, Taken};
@@ -46,17 +47,19 @@ pub use restart::Restarted;
 use attempt::StoredAttempt;
 
 /// A delivery to be stored.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct NewDelivery<'a> {
     pub endpoint_id: &'a EndpointId,
-    pub id: &'a DeliveryId,
+    pub id: DeliveryId,
     pub event_id: &'a EventId,
     pub event_type: &'a str,
     /// Whom the event is about.
     pub client_id: &'a ClientId,
     /// When the event was made.
     pub made_at: Timestamp,
-    pub body: &'a [u8],
+    pub body: Vec<u8>,
+    /// Why it is not made. It can be made up for by hand.
+    pub not_sent: Option<String>,
 }
 
 /// What came of storing a delivery.
@@ -129,22 +132,18 @@ impl Deliveries {
         Ok(Self { db: db.clone(), table: env.config().get("DELIVERIES_TABLE")?.to_owned(), vault: vault.clone() })
     }
 
-    /// Stores a delivery whose first attempt is due at once.
-    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<Created, StoreError> {
-        self.put(self.record_of(delivery, now)).await
-    }
-
-    /// Stores a delivery that is not made, for this reason. It can be made up for by hand.
-    pub async fn create_unsent(
-        &self,
-        delivery: NewDelivery<'_>,
-        reason: &str,
-        now: Timestamp,
-    ) -> Result<Created, StoreError> {
-        let pending = self.record_of(delivery, now);
-        let attempts = vec![StoredAttempt::unsent(now, reason)];
-        let (status, failed_at) = (DeliveryStatus::Failed, Some(now.ms()));
-        self.put(Record { status, attempts, next_attempt_at: None, failed_at, ..pending }).await
+    /// Stores deliveries, whose first attempts are due at once; what came of each, in their order.
+    pub async fn create(&self, deliveries: Vec<NewDelivery<'_>>, now: Timestamp) -> Vec<Answer<'_, Created>> {
+        let records: Vec<Record> = deliveries.into_iter().map(|delivery| self.record_of(delivery, now)).collect();
+        let inserting = records
+            .iter()
+            .map(|record| Statement::insert((&self.table, record.pk.clone(), record.sk.clone()), to_item(record)));
+        let tried = self.db.try_all(inserting.collect()).await;
+        let created = records.into_iter().zip(tried).map(|(record, Tried(tried))| match tried {
+            Some(Written::Done(_)) => Answer::Here(Ok(Created::New)),
+            Some(Written::Refused(_)) | None => Answer::awaited(self.put(record)),
+        });
+        created.collect()
     }
 
     /// Notes that the order has come round before it is due and goes back to the queue.
@@ -173,28 +172,29 @@ impl Deliveries {
     }
 
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
-        let NewDelivery { endpoint_id, id, event_id, event_type, client_id, made_at, body } = delivery;
+        let NewDelivery { endpoint_id, id, event_id, event_type, client_id, made_at, body, not_sent } = delivery;
+        let is_sent = not_sent.is_none();
         Record {
             pk: partition(endpoint_id),
-            sk: sort_key(id),
-            id: id.clone(),
+            sk: sort_key(&id),
             webhook_id: event_id.clone(),
             event_type: event_type.to_owned(),
             client_id: client_id.clone(),
             made_at: Some(made_at),
-            status: DeliveryStatus::Pending,
-            attempts: Vec::new(),
+            status: if is_sent { DeliveryStatus::Pending } else { DeliveryStatus::Failed },
+            attempts: not_sent.map(|reason| StoredAttempt::unsent(now, &reason)).into_iter().collect(),
             chain: 1,
             next_attempt: 1,
-            next_attempt_at: Some(now),
-            failed_at: None,
+            next_attempt_at: is_sent.then_some(now),
+            failed_at: (!is_sent).then(|| now.ms()),
             hop: None,
             hop_owner: None,
             lease_owner: None,
             lease_until: None,
             recorded_by: None,
-            sealed: self.vault.seal(&body_context(endpoint_id, id), body),
+            sealed: self.vault.seal(&body_context(endpoint_id, &id), &body),
             expires_at: (now + DELIVERY_RETENTION).unix_s(),
+            id,
         }
     }
 

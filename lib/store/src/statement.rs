@@ -1,7 +1,7 @@
-//! Conditional updates of several items by one request: BatchExecuteStatement, which takes them as PartiQL.
+//! Writes of several items by one request: BatchExecuteStatement, which takes them as PartiQL.
 //!
 //! A short cut, and no more than that. Each statement stands for itself. What came of it is known where it was done or its condition
-//! failed; of anything else (another transaction, no capacity, no answer, no permission) nothing is, and that update is made alone, with
+//! failed; of anything else (another transaction, no capacity, no answer, no permission) nothing is, and that write is made alone, with
 //! its retries. It may have been done all the same: an update that must not be made twice knows its own by an owner that is drawn for it.
 //!
 //! What is made alone takes its time, and nobody else's: callers get an [`Answer`] for each, to wait for where it is needed.
@@ -20,9 +20,10 @@ use crate::db::{Db, Item, StoreError, Written, s};
 /// Statements that one request takes.
 const MAX_STATEMENTS: usize = 25;
 
-/// An update of one item, to be made with others.
+/// A write of one item, to be made with others.
 pub struct Statement {
-    item: (String, String, String),
+    /// Table and key.
+    item: (String, String, Option<String>),
     text: String,
     parameters: Vec<AttributeValue>,
 }
@@ -67,7 +68,21 @@ impl Statement {
         parameters.extend([s(&pk), s(&sk)]);
         parameters.extend(tested);
         let text = format!(r#"UPDATE "{table}" {changes} WHERE pk = ? AND sk = ? AND {condition}"#);
-        Self { item: (table.to_owned(), pk, sk), text, parameters }
+        Self { item: (table.to_owned(), pk, Some(sk)), text, parameters }
+    }
+
+    /// A new item `pk`, `sk`, which both are among its attributes; one that is there stays as it is, and nothing is known of it.
+    pub(crate) fn insert((table, pk, sk): (&str, String, String), item: Item) -> Self {
+        let (names, parameters): (Vec<String>, Vec<AttributeValue>) =
+            item.into_iter().map(|(name, value)| (format!("'{name}': ?"), value)).unzip();
+        let text = format!(r#"INSERT INTO "{table}" VALUE {{{}}}"#, names.join(", "));
+        Self { item: (table.to_owned(), pk, Some(sk)), text, parameters }
+    }
+
+    /// No more item `pk`, of a table without sort keys.
+    pub(crate) fn delete(table: &str, pk: String) -> Self {
+        let (text, parameters) = (format!(r#"DELETE FROM "{table}" WHERE pk = ?"#), vec![s(&pk)]);
+        Self { item: (table.to_owned(), pk, None), text, parameters }
     }
 
     /// The same, and the item as it then is.
@@ -111,7 +126,7 @@ impl Db {
         match asking.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await {
             Ok(answer) => answer.responses.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(error = error_chain(&error), "updates are made one by one");
+                tracing::warn!(error = error_chain(&error), "statements are carried out one by one");
                 Vec::new()
             }
         }
@@ -126,7 +141,8 @@ fn read(answer: BatchStatementResponse) -> Known {
             error.item.map(|item| Written::Refused(Some(item)))
         }
         Some(
-            BatchStatementErrorCodeEnum::TransactionConflict
+            BatchStatementErrorCodeEnum::DuplicateItem
+            | BatchStatementErrorCodeEnum::TransactionConflict
             | BatchStatementErrorCodeEnum::ThrottlingError
             | BatchStatementErrorCodeEnum::ProvisionedThroughputExceeded
             | BatchStatementErrorCodeEnum::RequestLimitExceeded
@@ -134,7 +150,7 @@ fn read(answer: BatchStatementResponse) -> Known {
         ) => None,
         code => {
             let code = code.map(|code| code.as_str().to_owned()).unwrap_or_default();
-            tracing::warn!(code, reason = error.message, "a statement was refused, and its update is made alone");
+            tracing::warn!(code, reason = error.message, "a statement was refused, and its write is made alone");
             None
         }
     }

@@ -143,7 +143,7 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        let order = DeliveryOrder::first(coach, delivery.endpoint_id, delivery.id, now);
+        let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&self.record_of(delivery, now))));
         let writes = [putting(put.condition_expression("attribute_not_exists(pk)")), ordering(outbox, order, now)];
         match self.db.transact(&writes).await? {

@@ -1,6 +1,6 @@
-//! Writes, or messages, of an event's parts that come at about the same time, made together.
+//! Writes of a batch's orders that come at about the same time, made together.
 //!
-//! The parts of a batch get on at their own pace, and none of them is to wait for a slow one. But most come to the same point within a few
+//! The orders of a batch get on at their own pace, and none of them is to wait for a slow one. But most come to the same point within a few
 //! milliseconds of each other: so a write waits a little for company, and not at all once nobody is left who could bring any.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,7 +27,7 @@ struct Queue<T, R> {
 
 /// Writes of the kind `T`, of each of which comes an `R`.
 #[derive(Debug)]
-pub struct Gathering<T, R> {
+pub(crate) struct Gathering<T, R> {
     queue: Mutex<Queue<T, R>>,
     /// Places that are not used yet.
     open: AtomicUsize,
@@ -37,7 +37,7 @@ pub struct Gathering<T, R> {
 
 /// Somebody who may have something to write.
 #[derive(Debug)]
-pub struct Place<'a> {
+pub(crate) struct Place<'a> {
     open: &'a AtomicUsize,
 }
 
@@ -49,18 +49,18 @@ impl Drop for Place<'_> {
 
 impl<T, R> Gathering<T, R> {
     /// One whose writes wait so long for others.
-    pub fn new(company: Duration) -> Self {
+    pub(crate) fn new(company: Duration) -> Self {
         Self { queue: Mutex::new(Queue { waiting: Vec::new(), number: 0 }), open: AtomicUsize::new(0), company }
     }
 
     /// A place for somebody who may have something to write.
-    pub fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Place<'_> {
         self.open.fetch_add(1, Ordering::Relaxed);
         Place { open: &self.open }
     }
 
     /// Writes `one`, with whatever else waits then. `write` says what came of each, in their order; `None` if it did not.
-    pub async fn write(&self, place: Place<'_>, one: T, write: impl AsyncFnOnce(Vec<T>) -> Vec<R>) -> Option<R> {
+    pub(crate) async fn write(&self, place: Place<'_>, one: T, write: impl AsyncFnOnce(Vec<T>) -> Vec<R>) -> Option<R> {
         let (told, mut answer) = oneshot::channel();
         let number = self.push(one, told);
         drop(place);
