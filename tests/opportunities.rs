@@ -261,6 +261,8 @@ async fn an_opportunity_goes_between_open_and_lost_stages_and_a_reason_goes_with
         (json!({ "name": "Again" }), Ok(json!({ "name": "Again", "stage": "new", "valueCents": 7 }))),
     ];
     walk(&world, &key, &id, steps).await;
+    let unknown = update(&world, &key, &id, json!({ "stage": "gone" })).await.refused(400, "stage_unknown");
+    assert!(unknown.error().ends_with(": new, warm, lost."), "{}", unknown.text);
     world.settle().await;
     let told = world.outgoing("opportunity.updated").await;
     assert_eq!(told.len(), 7, "one for each change, none for what was refused");

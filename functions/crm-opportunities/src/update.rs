@@ -17,6 +17,8 @@ use store::opportunity::StoredOpportunity;
 
 use crate::App;
 
+const OPPORTUNITY: &str = "opportunity";
+
 pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let admission = app.gate.crm(&inbound, Permission::OpportunitiesWrite).await;
     let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Update { app: &app, id: &id }).await;
@@ -50,8 +52,9 @@ impl Write for Update<'_> {
     ) -> Result<(Committed, Reply), Problem> {
         let caller = attempt.caller;
         let pipeline = pipeline.ok_or(Problem::CrmNotConfigured)?;
-        let found = found.ok_or_else(|| refused(Refusal::NotFound))?;
-        let changed = apply(&found.opportunity, &pipeline, patch, caller.now).map_err(refused)?;
+        let found = found.ok_or(Problem::NotFound(OPPORTUNITY))?;
+        let changed =
+            apply(&found.opportunity, &pipeline, patch, caller.now).map_err(|refusal| refused(refusal, &pipeline))?;
         let view = changed.view(Some(&pipeline));
         // What only says anew what the API has said is not told.
         let is_news = changed.updated_at != found.opportunity.updated_at;
@@ -63,11 +66,11 @@ impl Write for Update<'_> {
 }
 
 /// A refusal as it is told.
-fn refused(refusal: Refusal) -> Problem {
+fn refused(refusal: Refusal, pipeline: &Pipeline) -> Problem {
     match refusal {
-        Refusal::NotFound => Problem::NotFound("opportunity"),
+        Refusal::NotFound => Problem::NotFound(OPPORTUNITY),
         Refusal::StagePaymentControlled => Problem::StagePaymentControlled,
-        Refusal::StageUnknown => Problem::StageUnknown,
+        Refusal::StageUnknown => Problem::StageUnknown(pipeline.open_to_choice()),
         Refusal::LostReasonRequired => Problem::LostReasonRequired,
         Refusal::LostReasonNotAllowed => Problem::LostReasonNotAllowed,
     }

@@ -5,6 +5,7 @@
 //! for its slot, or whose receiver is slow, goes on by itself, and nobody waits for it.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use chrono::TimeDelta;
 use domain::endpoint::{Pace, SignedEndpoint};
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
-use futures::future::join_all;
+use futures::future::{FutureExt, join_all};
 use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
 use store::delivery::Claim;
@@ -308,7 +309,11 @@ impl App {
                     writing.occupied.leave();
                 }
                 let outcome = match claim {
-                    Ok(claim) => self.carry_out(claim, endpoint, is_redelivered(&ordered.message), writing).await,
+                    Ok(claim) => {
+                        let work = self.carry_out(claim, endpoint, is_redelivered(&ordered.message), writing);
+                        // One that makes us panic, by a fault of ours, keeps nobody else's from being made.
+                        AssertUnwindSafe(work).catch_unwind().await.unwrap_or(Err(DeliverError::Panicked))
+                    }
                     Err(error) => Err(error.into()),
                 };
                 (ordered.message, outcome)

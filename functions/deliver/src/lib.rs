@@ -42,6 +42,8 @@ enum DeliverError {
     /// The endpoint of several orders could not be read, or its slots.
     #[error(transparent)]
     Group(Arc<StoreError>),
+    #[error("the attempt panicked")]
+    Panicked,
     /// Whoever is at it may die: the message has to be there then.
     #[error("the attempt is under way elsewhere")]
     Held,

@@ -9,12 +9,14 @@ mod set_aside;
 mod store_fact;
 
 use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
 use domain::id::FactId;
 use domain::time::Timestamp;
+use futures::future::FutureExt;
 use lambda_runtime::LambdaEvent;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain, note_each};
 use store::Db;
@@ -128,7 +130,9 @@ impl App {
         if patience::is_worn_out(receives) {
             return self.give_up(message).await;
         }
-        match self.message(message, seen).await {
+        // One that makes us panic, by a fault of ours, keeps nobody else's facts from being stored.
+        let stored = AssertUnwindSafe(self.message(message, seen)).catch_unwind().await;
+        match stored.unwrap_or_else(|_| Err("storing it panicked".into())) {
             Err(error) if patience::is_hopeless(&*error, receives) => {
                 tracing::error!(error = error_chain(&*error), receives, "a fact cannot be stored");
                 self.give_up(message).await

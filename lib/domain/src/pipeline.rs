@@ -54,6 +54,12 @@ impl Pipeline {
         self.stages.iter().find(|known| known.id == *stage).map(|known| known.kind)
     }
 
+    /// The stages that callers may choose: all but those that payments alone bring an opportunity to.
+    pub fn open_to_choice(&self) -> Vec<StageId> {
+        let open = self.stages.iter().filter(|stage| stage.kind != StageKind::Won);
+        open.map(|stage| stage.id.clone()).collect()
+    }
+
     /// The stage that new opportunities begin in, by the name that the coach configured: one that is open.
     pub fn initial_stage(&self, configured: &str) -> Option<&StageId> {
         let stage = self.stages.iter().find(|stage| stage.id.as_str() == configured)?;

@@ -5,7 +5,7 @@ use std::error::Error;
 use domain::api_key::Permission;
 use domain::endpoint::{MAX_ENDPOINTS, MAX_SECRETS, SECRET_OVERLAP};
 use domain::fields::Invalid;
-use domain::id::ContactId;
+use domain::id::{ContactId, StageId};
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
 use domain::rate_limit::{Limit, Quota};
@@ -14,6 +14,9 @@ use store::StoreError;
 
 use crate::code::Code;
 use crate::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
+
+/// Stages that a refusal names.
+const MAX_NAMED_STAGES: usize = 20;
 
 /// The only error of a handler.
 #[derive(Debug)]
@@ -51,7 +54,8 @@ pub enum Problem {
     IdempotencyInProgress,
     /// The contact lives on as another.
     ContactMerged(ContactId),
-    StageUnknown,
+    /// The stages that there are to choose from.
+    StageUnknown(Vec<StageId>),
     LostReasonRequired,
     LostReasonNotAllowed,
     /// Payments alone win an opportunity, and a won one takes a new name only.
@@ -144,7 +148,7 @@ impl Problem {
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
             Self::IdempotencyInProgress => Code::IdempotencyInProgress,
             Self::ContactMerged(_) => Code::ContactMerged,
-            Self::StageUnknown => Code::StageUnknown,
+            Self::StageUnknown(_) => Code::StageUnknown,
             Self::LostReasonRequired => Code::LostReasonRequired,
             Self::LostReasonNotAllowed => Code::LostReasonNotAllowed,
             Self::StagePaymentControlled => Code::StagePaymentControlled,
@@ -212,8 +216,11 @@ impl Problem {
             Self::MethodNotAllowed(methods) => return format!("This path takes {}.", methods.join(", ")),
             Self::IdempotencyInProgress => "A request with the same idempotency key is in progress. Retry as it is.",
             Self::ContactMerged(_) => "This contact was merged into another, which mergedIntoId names. Use that one.",
-            Self::StageUnknown => {
-                "stage must be the id of an open or lost stage of the pipeline that this key works on."
+            Self::StageUnknown(stages) => {
+                let ids: Vec<&str> = stages.iter().take(MAX_NAMED_STAGES).map(StageId::as_str).collect();
+                let more = if stages.len() > ids.len() { ", .." } else { "" };
+                let ids = ids.join(", ");
+                return format!("stage must be the id of an open or lost stage of this key's pipeline: {ids}{more}.");
             }
             Self::LostReasonRequired => "lostReason is required with a lost stage.",
             Self::LostReasonNotAllowed => "lostReason goes with a lost stage alone; this one is open.",
@@ -279,7 +286,7 @@ impl Problem {
     pub fn field(&self) -> Option<String> {
         match self {
             Self::Invalid(invalid) => invalid.field.clone(),
-            Self::StageUnknown => Some("stage".to_owned()),
+            Self::StageUnknown(_) => Some("stage".to_owned()),
             Self::LostReasonRequired | Self::LostReasonNotAllowed => Some("lostReason".to_owned()),
             _ => None,
         }

@@ -94,6 +94,11 @@ pub(super) fn lost_opportunity() -> OpportunityView {
     }
 }
 
+/// What an opportunity may be moved to.
+pub(super) fn stages() -> Vec<StageId> {
+    vec![id!(StageId, "new"), id!(StageId, "qualified"), id!(StageId, "lost")]
+}
+
 pub(super) fn workflow() -> Workflow {
     Workflow {
         id: id!(WorkflowId, "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f78"),

@@ -8,7 +8,9 @@ use edge::Problem;
 use serde_json::json;
 
 use super::{CRM_OPPORTUNITIES, Operation, Schemas, crm_list, of_record};
-use crate::document::crm_examples::{CONTACT_ID, OPPORTUNITY_ID, lost_opportunity, merged_into, opportunity, page};
+use crate::document::crm_examples::{
+    CONTACT_ID, OPPORTUNITY_ID, lost_opportunity, merged_into, opportunity, page, stages,
+};
 use crate::document::examples::to_json;
 use crate::document::operation::Answer;
 
@@ -74,7 +76,7 @@ fn update(schemas: &mut Schemas) -> Operation {
         )
         .answers(answer)
         .refuses(Problem::NotFound("opportunity"))
-        .refuses(Problem::StageUnknown)
+        .refuses(Problem::StageUnknown(stages()))
         .refuses(Problem::LostReasonRequired)
         .refuses(Problem::LostReasonNotAllowed)
         .refuses(Problem::StagePaymentControlled)
