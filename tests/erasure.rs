@@ -1,6 +1,8 @@
 //! `client.erased`: whatever tells of the client goes, wherever it had got to, and nothing that comes late brings it back. What was under way is in
 //! `erasure_races`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Endpoint, Fact, Invitation, Receiver, Reply, World, fact, members};
@@ -272,6 +274,41 @@ async fn facts_that_come_late_bring_nothing_back() {
     assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
     assert_eq!(place.key.get("/v1/clients").await.body["count"], 0);
     assert_eq!(place.receiver.hooks().len(), hooks, "nobody is told");
+}
+
+#[tokio::test]
+async fn what_waited_longer_than_an_erasure_goes_on_is_told_to_nobody() {
+    let place = Place::new().await;
+    let world = &place.world;
+    world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
+    let automations = EVENTS.iter().map(|event| {
+        let step = json!({ "kind": "webhook", "endpoint_id": place.endpoints[0].id });
+        let detail = json!({
+            "automation_id": format!("on_{event}"), "coach_id": "ada", "name": "N", "active": true, "trigger": { "event": event },
+            "steps": [step],
+        });
+        fact("automation.saved", detail)
+    });
+    world.facts(automations).await;
+    world.facts([of_the_application("c1"), of_the_application("stays")]).await;
+    world.facts(life("c1", MARK)).await;
+    let made = place.post(&format!("made.{MARK}@example.com"), false).await.expect(201);
+    let made = made.str("client_id");
+    let is_active = json!({ "is_active": false });
+    place.key.patch(&format!("/v1/clients/{made}"), is_active).await.expect(200);
+    world.facts([erased("c1"), erased(made)]).await;
+    world.advance_s(ENDED_S).await;
+    world.faults(json!({ "function": "", "crash_before_call": 0 })).await;
+    world.advance_s(ENDED_S).await;
+    let told: BTreeSet<String> =
+        place.receiver.hooks().iter().map(|hook| hook.json()["data"]["client"]["id"].to_string()).collect();
+    assert_eq!(told, BTreeSet::from(["\"stays\"".to_owned()]));
+    let facts = [world.outgoing("client.created").await, world.outgoing("client.activation_changed").await];
+    assert!(facts.iter().all(Vec::is_empty), "{facts:?}");
+    world.facts([erased("stays")]).await;
+    world.advance_s(ENDED_S).await;
+    place.forgot(&["c1", made, "stays"]).await;
+    assert_eq!([place.sealed("deliveries").await, place.sealed("outbox").await], [0, 0]);
 }
 
 #[tokio::test]

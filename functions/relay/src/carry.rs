@@ -23,6 +23,8 @@ const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Millise
 
 /// What came of entries, each by its place among all.
 pub(crate) type Outcomes = Vec<(usize, Result<(), BoxError>)>;
+/// An entry, and its place among all.
+pub(crate) type Placed<'a> = (usize, &'a Entry);
 
 impl App {
     /// Sends the entries and deletes them; for each what came of it, in their order. Failures are logged here.
@@ -33,11 +35,12 @@ impl App {
             }
             note_each("coach_ids", content.coach_id().as_str());
         }
-        let facts = async { self.finish(entries, self.put_all(entries).await).await };
-        let orders = async { self.finish(entries, self.order_all(entries).await).await };
-        let notices = async { self.finish(entries, self.mail_all(entries).await).await };
-        let (facts, orders, notices) = tokio::join!(facts, orders, notices);
-        let mut outcomes: Outcomes = facts.into_iter().chain(orders).chain(notices).collect();
+        let (told, untold) = self.told(entries).await;
+        let facts = async { self.finish(entries, self.put_all(&told).await).await };
+        let orders = async { self.finish(entries, self.order_all(&told).await).await };
+        let notices = async { self.finish(entries, self.mail_all(&told).await).await };
+        let (facts, orders, notices, untold) = tokio::join!(facts, orders, notices, self.finish(entries, untold));
+        let mut outcomes: Outcomes = facts.into_iter().chain(orders).chain(notices).chain(untold).collect();
         outcomes.sort_unstable_by_key(|(place, _)| *place);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
@@ -65,17 +68,17 @@ impl App {
     }
 
     /// Puts the entries' facts on the bus.
-    async fn put_all(&self, entries: &[Entry]) -> Outcomes {
-        let fact = |(place, entry)| Some((place, fact_of(entry)?));
-        let (places, facts): (Vec<usize>, Vec<&OutgoingFact>) = entries.iter().enumerate().filter_map(fact).unzip();
+    async fn put_all(&self, entries: &[Placed<'_>]) -> Outcomes {
+        let facts = entries.iter().filter_map(|(place, entry)| Some((*place, fact_of(entry)?)));
+        let (places, facts): (Vec<usize>, Vec<&OutgoingFact>) = facts.unzip();
         let put = self.bus.put(&facts).await.into_iter().map(|put| put.map_err(BoxError::from));
         places.into_iter().zip(put).collect()
     }
 
     /// Mails what coaches are to be told.
-    async fn mail_all(&self, entries: &[Entry]) -> Outcomes {
-        let mails = entries.iter().enumerate().filter_map(|(place, entry)| match &entry.content {
-            Content::Notice(notice) => Some((place, notice, entry.send_after)),
+    async fn mail_all(&self, entries: &[Placed<'_>]) -> Outcomes {
+        let mails = entries.iter().filter_map(|(place, entry)| match &entry.content {
+            Content::Notice(notice) => Some((*place, notice, entry.send_after)),
             Content::Event(_) | Content::Events { .. } | Content::Fact(_) | Content::Order(_) => None,
         });
         join_all(mails.map(async |(place, notice, since)| (place, self.mail(notice, since).await))).await

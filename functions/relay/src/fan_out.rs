@@ -20,7 +20,7 @@ use store::outbox::{Content, Entry};
 use store::{Answer, StoreError};
 
 use crate::App;
-use crate::carry::Outcomes;
+use crate::carry::{Outcomes, Placed};
 
 /// Deliveries that are stored and ordered together: a request to the store, two to the queue.
 const GROUP: usize = 20;
@@ -49,10 +49,11 @@ type Failures = Vec<(usize, BoxError)>;
 impl App {
     /// Makes a delivery for each endpoint that wants an entry's event, and notes it for each that misses it; orders those, and what entries
     /// order themselves. An entry is done when all of its parts are. All are tried, whatever becomes of one.
-    pub(crate) async fn order_all(&self, entries: &[Entry]) -> Outcomes {
+    pub(crate) async fn order_all(&self, entries: &[Placed<'_>]) -> Outcomes {
         let endpoints = self.endpoints_of(entries).await;
         let (mut parts, mut outcomes) = (Vec::new(), BTreeMap::new());
-        for (place, entry) in entries.iter().enumerate() {
+        for (place, entry) in entries {
+            let place = *place;
             let asked = match &entry.content {
                 Content::Event(event) => of_events(slice::from_ref(&**event), entry, &endpoints),
                 Content::Events { events } => of_events(events, entry, &endpoints),
@@ -109,10 +110,10 @@ impl App {
         places.into_iter().zip(sent).filter_map(|(place, sent)| Some((place, sent.err()?.into()))).collect()
     }
 
-    async fn endpoints_of(&self, entries: &[Entry]) -> EndpointsByCoach {
+    async fn endpoints_of(&self, entries: &[Placed<'_>]) -> EndpointsByCoach {
         let coaches: BTreeSet<&CoachId> = entries
             .iter()
-            .filter_map(|entry| match &entry.content {
+            .filter_map(|(_, entry)| match &entry.content {
                 content @ (Content::Event(_) | Content::Events { .. }) => Some(content.coach_id()),
                 Content::Fact(_) | Content::Order(_) | Content::Notice(_) => None,
             })

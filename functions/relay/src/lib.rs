@@ -7,6 +7,7 @@
 mod carry;
 mod event;
 mod fan_out;
+mod late;
 mod unsent;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use outbound::mail::Mailer;
 use outbound::queue::DeliveryQueue;
 use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::Db;
+use store::client::ClientLookup;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::outbox::{Content, Entry, Outbox};
@@ -35,6 +37,7 @@ const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
 pub struct App {
     clock: Arc<dyn Clock>,
     outbox: Outbox,
+    clients: ClientLookup,
     endpoints: Endpoints,
     deliveries: Deliveries,
     queue: DeliveryQueue,
@@ -52,6 +55,7 @@ impl App {
         Ok(Self {
             clock: env.clock(),
             outbox: Outbox::new(env, &db, &vault)?,
+            clients: ClientLookup::new(env, &db)?,
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
             queue: DeliveryQueue::new(env, "DELIVERIES_QUEUE_URL")?,

@@ -7,7 +7,7 @@ use crate::booking::{Booking, CalendarEvent};
 use crate::client::Client;
 use crate::contact::Contact;
 use crate::endpoint::Endpoint;
-use crate::id::{CoachId, FactId, IntakeId};
+use crate::id::{ClientId, CoachId, FactId, IntakeId};
 use crate::intake::IntakeState;
 use crate::opportunity::OpportunityView;
 use crate::time::Timestamp;
@@ -42,6 +42,12 @@ pub struct IntakeFact {
 }
 
 impl OutgoingFact {
+    /// The client whom it tells of, if it does: by itself, or as the contact that the client was.
+    pub fn client_id(&self) -> Option<ClientId> {
+        let id = self.detail.pointer("/client/client_id").or_else(|| self.detail.pointer("/contact/clientId"))?;
+        ClientId::parse(id.as_str()?).ok()
+    }
+
     /// `client.created`.
     pub fn client_created(client: &Client, credential: &Credential, intake: &IntakeFact) -> Self {
         let mut record = client_record(client);

@@ -9,13 +9,14 @@ use domain::time::Timestamp;
 use runtime::random_bytes;
 
 use crate::db::{putting, s};
+use crate::workspace::partition;
 
 /// Part of the change's transaction. `action` is a noun and a verb, such as `endpoint.created`.
 pub(crate) fn record(table: &str, coach: &CoachId, action: &str, subject: &str, at: Timestamp) -> TransactWriteItem {
     let distinguisher = hex::encode(random_bytes::<6>());
     let put = Put::builder()
         .table_name(table)
-        .item("pk", s(format!("COACH#{coach}")))
+        .item("pk", s(partition(coach)))
         .item("sk", s(format!("AUDIT#{at}#{distinguisher}")))
         .item("action", s(action))
         .item("subject", s(subject))

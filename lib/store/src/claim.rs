@@ -24,7 +24,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, Index, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
-use crate::outbox::serde_bytes_attribute;
 use crate::vault::Vault;
 
 /// Claims whose lease ran out under work that died, and that somebody took over.
@@ -76,7 +75,7 @@ struct Record {
     owner: String,
     /// Milliseconds.
     lease_until: i64,
-    #[serde(with = "serde_bytes_attribute")]
+    #[serde(with = "crate::binary")]
     fingerprint: Vec<u8>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stage: Option<Sealed>,
@@ -95,7 +94,7 @@ struct Named {
 
 #[derive(Serialize, Deserialize)]
 #[serde(transparent)]
-struct Sealed(#[serde(with = "serde_bytes_attribute")] Vec<u8>);
+struct Sealed(#[serde(with = "crate::binary")] Vec<u8>);
 
 /// The idempotency table.
 #[derive(Clone)]

@@ -44,6 +44,7 @@ use crate::sweep::Sweeper;
 use crate::watch::{Said, Watch};
 use crate::workspace::Workspaces;
 use record::Record;
+use standing::client_pk;
 
 /// One page of a list.
 #[derive(Debug)]
@@ -135,7 +136,7 @@ impl Clients {
     pub async fn with_email(&self, email: &EmailKey) -> Result<Vec<Client>, StoreError> {
         let Some(holders) = self.holders(email.as_str()).await? else { return Ok(Vec::new()) };
         let mut clients = Vec::new();
-        let keys = holders.all().map(|id| key(&format!("CLIENT#{id}"))).collect();
+        let keys = holders.all().map(|id| key(&client_pk(id))).collect();
         for item in self.db.read(&self.table, keys).await? {
             clients.push(from_item::<Record>("client", item)?.into_client());
         }
@@ -220,7 +221,7 @@ impl Clients {
     fn confirmation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
-            .key("pk", s(format!("CLIENT#{}", client.id)))
+            .set_key(Some(key(&client_pk(&client.id))))
             .update_expression("SET activation_set_at = :at ADD version :one")
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(version))
@@ -232,7 +233,7 @@ impl Clients {
     fn activation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
-            .key("pk", s(format!("CLIENT#{}", client.id)))
+            .set_key(Some(key(&client_pk(&client.id))))
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(version))
             .expression_attribute_values(":at", n(set_at.ms()))
@@ -270,7 +271,7 @@ fn listed_at(item: &Item) -> Option<String> {
 fn page_start(coach: &CoachId, partition: &str, listed_at: &str) -> Item {
     let id = listed_at.split_once('#').map_or("", |(_, id)| id);
     Item::from([
-        ("pk".to_owned(), s(format!("CLIENT#{id}"))),
+        ("pk".to_owned(), s(client_pk(id))),
         (partition.to_owned(), s(coach.as_str())),
         ("listed_at".to_owned(), s(listed_at)),
     ])

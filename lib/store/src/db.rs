@@ -391,7 +391,7 @@ pub(crate) fn to_item<T: Serialize>(record: &T) -> Item {
 
 /// An item as the record that it was written from.
 pub(crate) fn from_item<T: DeserializeOwned>(entity: &'static str, item: Item) -> Result<T, StoreError> {
-    serde_dynamo::from_item(item).map_err(|error| StoreError::corrupt(entity, error))
+    serde_dynamo::from_item(item).map_err(|error| crate::unreadable::unreadable(entity, error))
 }
 
 /// A record inside an item.

@@ -35,7 +35,6 @@ use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_item, write};
-use crate::outbox::serde_bytes_attribute;
 use crate::statement::{Answer, Statement, Tried};
 use crate::vault::Vault;
 
@@ -113,7 +112,7 @@ struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     recorded_by: Option<String>,
     /// The body. Empty once the client is erased.
-    #[serde(with = "serde_bytes_attribute")]
+    #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
     expires_at: i64,
 }

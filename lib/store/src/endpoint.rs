@@ -33,13 +33,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit;
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, refused_at, s,
-    sk_of, stand_back, to_item, updating,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, putting_over,
+    refused_at, s, sk_of, stand_back, to_item, updating,
 };
-use crate::outbox::serde_bytes_attribute;
 use crate::statement::Answer;
 use crate::vault::Vault;
-use crate::workspace::key as workspace_key;
+use crate::workspace::{key as workspace_key, partition};
 
 pub use secret::Rotated;
 pub use slots::Slot;
@@ -92,7 +91,7 @@ struct Record {
 
 #[derive(Clone, Serialize, Deserialize)]
 struct SealedSecret {
-    #[serde(with = "serde_bytes_attribute")]
+    #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
     /// Until when it signs, in ms. Absent from the current one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,13 +307,7 @@ impl Endpoints {
             disabled_at: endpoint.disabled_at,
             ..record
         };
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(to_item(&replacement)))
-            .condition_expression("#version = :seen")
-            .expression_attribute_names("#version", "version")
-            .expression_attribute_values(":seen", n(seen));
-        putting(put)
+        putting_over(&self.table, to_item(&replacement), Some(seen))
     }
 
     fn workspace_exists(&self, coach: &CoachId) -> TransactWriteItem {
@@ -367,10 +360,6 @@ impl Record {
 }
 
 const SORT_PREFIX: &str = "ENDPOINT#";
-
-fn partition(coach: &CoachId) -> String {
-    format!("COACH#{coach}")
-}
 
 fn sort_key(id: &EndpointId) -> String {
     format!("{SORT_PREFIX}{id}")

@@ -31,7 +31,6 @@ pub use make::Made;
 pub use present::Presented;
 
 use crate::db::{Db, Item, StoreError, failed, from_item, s};
-use crate::outbox::serde_bytes_attribute;
 
 /// A key's record, without the key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -86,7 +85,7 @@ impl KeyRecord {
 struct Stored {
     pk: String,
     sk: String,
-    #[serde(with = "serde_bytes_attribute")]
+    #[serde(with = "crate::binary")]
     hash: Vec<u8>,
     #[serde(flatten)]
     record: KeyRecord,

@@ -4,6 +4,7 @@
 
 mod audit;
 mod automation;
+mod binary;
 pub mod booking;
 pub mod calendar;
 pub mod claim;
@@ -28,6 +29,7 @@ pub mod record;
 pub mod rules;
 mod statement;
 pub mod sweep;
+mod unreadable;
 pub mod vault;
 mod watch;
 pub mod workflow;

@@ -10,6 +10,7 @@ use aws_sdk_dynamodb::operation::delete_item::DeleteItemOutput;
 use aws_sdk_dynamodb::operation::get_item::GetItemOutput;
 use aws_sdk_dynamodb::operation::put_item::PutItemOutput;
 use aws_sdk_dynamodb::operation::query::QueryOutput;
+use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsOutput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::types::ConsumedCapacity;
@@ -45,6 +46,8 @@ fn read_units(output: &Output) -> f64 {
         units(got.consumed_capacity())
     } else if let Some(found) = output.downcast_ref::<QueryOutput>() {
         units(found.consumed_capacity())
+    } else if let Some(found) = output.downcast_ref::<ScanOutput>() {
+        units(found.consumed_capacity())
     } else if let Some(got) = output.downcast_ref::<BatchGetItemOutput>() {
         units(got.consumed_capacity())
     } else {
@@ -63,9 +66,9 @@ fn write_units(output: &Output) -> f64 {
         units(deleted.consumed_capacity())
     } else if let Some(written) = output.downcast_ref::<BatchWriteItemOutput>() {
         units(written.consumed_capacity())
-    } else if let Some(updated) = output.downcast_ref::<BatchExecuteStatementOutput>() {
-        // Only updates are asked for as statements.
-        units(updated.consumed_capacity())
+    } else if let Some(written) = output.downcast_ref::<BatchExecuteStatementOutput>() {
+        // Only writes are asked for as statements.
+        units(written.consumed_capacity())
     } else {
         0.0
     }

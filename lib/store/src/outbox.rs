@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::delivery::DeliveryOrder;
 use domain::event::Event;
-use domain::id::CoachId;
+use domain::id::{ClientId, CoachId};
 use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
@@ -29,6 +29,7 @@ use crate::db::{
     Db, Item, StoreError, Written, b, deleting, failed, from_item, n, putting, s, to_item, updating, write,
 };
 use crate::statement::{Statement, Tried};
+use crate::unreadable::unreadable;
 use crate::vault::Vault;
 
 /// Partitions of the `unsent` index.
@@ -67,6 +68,16 @@ impl Content {
         }
     }
 
+    /// The client whom it is about, if there is one. Events of one cause are about one.
+    pub fn client_id(&self) -> Option<ClientId> {
+        match self {
+            Self::Event(event) => Some(event.client_id.clone()),
+            Self::Events { events } => Some(first(events).client_id.clone()),
+            Self::Fact(fact) => fact.client_id(),
+            Self::Order(_) | Self::Notice(_) => None,
+        }
+    }
+
     /// The coach whom it is about.
     pub fn coach_id(&self) -> &CoachId {
         match self {
@@ -96,7 +107,7 @@ struct Record {
     pk: String,
     unsent_shard: String,
     send_after: i64,
-    #[serde(with = "serde_bytes_attribute")]
+    #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
 }
 
@@ -156,7 +167,7 @@ impl Outbox {
 
     /// The entry that a stream record's new image holds.
     pub fn from_image(&self, image: serde_dynamo::Item) -> Result<Entry, StoreError> {
-        let record = serde_dynamo::from_item(image).map_err(|error| StoreError::corrupt("outbox entry", error))?;
+        let record = serde_dynamo::from_item(image).map_err(|error| unreadable("outbox entry", error))?;
         self.entry(record)
     }
 
@@ -260,30 +271,4 @@ fn context(id: &str) -> String {
 fn shard_of(id: &str) -> String {
     let sum: u32 = id.bytes().map(u32::from).sum();
     (sum % u32::from(SHARDS)).to_string()
-}
-
-/// Bytes as a binary attribute (serde's own way for `Vec<u8>` would be a list of numbers).
-pub(crate) mod serde_bytes_attribute {
-    use serde::{Deserializer, Serializer, de};
-
-    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(bytes)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
-        struct Bytes;
-        impl<'de> de::Visitor<'de> for Bytes {
-            type Value = Vec<u8>;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a binary attribute")
-            }
-            fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<Vec<u8>, E> {
-                Ok(bytes.to_vec())
-            }
-            fn visit_byte_buf<E: de::Error>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
-                Ok(bytes)
-            }
-        }
-        deserializer.deserialize_byte_buf(Bytes)
-    }
 }

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::claim::{Answer, Claim, Claims};
 use crate::client::record::{Kept, Record, Traces, Versions};
+use crate::client::standing::intake_pk;
 use crate::client::{Clients, email_pk, key};
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
@@ -159,7 +160,7 @@ impl Clients {
     ) -> Result<bool, StoreError> {
         let intake = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key(&format!("INTAKE#{client}"))))
+            .set_key(Some(key(&intake_pk(client))))
             .update_expression("SET #state = :state")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#state", "state")
@@ -196,7 +197,7 @@ impl Clients {
 
 fn intake_record<'a>(client: &ClientId, intake: &IntakeWrite<'a>, now: Timestamp) -> IntakeRecord<'a> {
     IntakeRecord {
-        pk: format!("INTAKE#{client}"),
+        pk: intake_pk(client),
         intake_id: intake.id,
         token_sha256: intake.token_sha256,
         state: intake.state,

@@ -1,7 +1,7 @@
 //! Erasure: the record, the address, the intake, the seat, the contact that the client was, and what was still to be told go at once. A
 //! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
 
-use aws_sdk_dynamodb::types::{Delete, Put, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, ReturnConsumedCapacity, TransactWriteItem};
 use domain::client::{Client, Origin};
 use domain::email::Email;
 use domain::event::Event;
@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 
 use super::feed::Seats;
 use super::record::{Record, Traces};
-use super::standing::client_pk;
+use super::standing::{client_pk, intake_pk};
 use super::{Clients, MAX_ROUNDS, Standing, email_pk, key};
 use crate::audit;
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
-use crate::db::{StoreError, Transacted, deleting, from_item, n, putting, stand_back, to_item, write};
+use crate::db::{StoreError, Transacted, deleting, from_item, putting_over, stand_back, to_item, write};
 use crate::held_by::Address;
 
 /// What is left to erase elsewhere.
@@ -109,7 +109,7 @@ impl Clients {
             writes.extend(address.leave(self.holders(email.as_str()).await?.as_ref(), client.id.as_str()));
         }
         writes.extend(self.untold(&client));
-        let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&format!("INTAKE#{}", client.id))));
+        let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));
         writes.push(deleting(intake));
         if let Some(lead) = &left.lead {
             writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, now).await?);
@@ -133,12 +133,6 @@ impl Clients {
     fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> TransactWriteItem {
         let Erased { claim, lead } = left.clone();
         let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim, lead };
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&tombstone)));
-        putting(match version {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(version) => {
-                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-            }
-        })
+        putting_over(&self.table, to_item(&tombstone), version)
     }
 }

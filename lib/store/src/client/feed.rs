@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::automation::told;
 use domain::client::{Client, Phase, Profile};
 use domain::email::Email;
@@ -14,7 +14,7 @@ use futures::future::try_join;
 
 use crate::client::record::{Record, Versions};
 use crate::client::{Clients, MAX_ROUNDS, Standing, Telling, email_pk, key};
-use crate::db::{StoreError, Transacted, n, putting, stand_back, to_item};
+use crate::db::{StoreError, Transacted, putting_over, stand_back, to_item};
 use crate::held_by::Address;
 use crate::watch::Watch;
 use crate::workspace::StoredWorkspace;
@@ -137,14 +137,7 @@ impl Clients {
             login_epoch: found.login_epoch + u64::from(ends_login_links(found, client)),
         });
         let record = Record::new(client, at, kept, versions);
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
-        let put = match found {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(found) => {
-                put.condition_expression("version = :version").expression_attribute_values(":version", n(found.version))
-            }
-        };
-        putting(put)
+        putting_over(&self.table, to_item(&record), found.map(|found| found.version))
     }
 
     pub(super) fn seat_writes(&self, seats: &Seats<'_>) -> Vec<TransactWriteItem> {

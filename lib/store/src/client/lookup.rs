@@ -1,11 +1,13 @@
 //! A client for those who change nothing of it: looked up by id, and held to what it was.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
 use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
-use super::standing::client_pk;
+use super::standing::{client_id_of, client_pk};
 use super::{Record, Standing, StoredClient, key, listed_at, page_start};
 use crate::db::{Db, Item, StoreError, checking, failed, from_item, n, s};
 
@@ -39,10 +41,18 @@ impl ClientLookup {
         })
     }
 
+    /// Those of these clients that were erased.
+    pub async fn erased_among(&self, ids: &BTreeSet<ClientId>) -> Result<BTreeSet<ClientId>, StoreError> {
+        let keys = ids.iter().map(|id| key(&client_pk(id))).collect();
+        let found = self.db.read(&self.table, keys).await?;
+        let erased = found.iter().filter(|item| is_tombstone(item)).map(client_id_of);
+        erased.collect()
+    }
+
     pub(super) async fn find(&self, id: &ClientId) -> Result<Standing<Box<Record>>, StoreError> {
         match self.item(&client_pk(id)).await? {
             None => Ok(Standing::Unknown),
-            Some(item) if item.contains_key("erased_at") => Ok(Standing::Erased),
+            Some(item) if is_tombstone(&item) => Ok(Standing::Erased),
             Some(item) => Ok(Standing::Known(Box::new(from_item("client", item)?))),
         }
     }
@@ -76,12 +86,7 @@ impl ClientLookup {
         let more = page.last_evaluated_key.is_some();
         let items = page.items.unwrap_or_default();
         let after = if more { items.last().and_then(listed_at) } else { None };
-        let ids = items.iter().map(|item| {
-            let id = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix("CLIENT#"));
-            let id = id.and_then(|id| ClientId::parse(id).ok());
-            id.ok_or_else(|| StoreError::corrupt("client", "its key has another form"))
-        });
-        Ok((ids.collect::<Result<_, _>>()?, after))
+        Ok((items.iter().map(client_id_of).collect::<Result<_, _>>()?, after))
     }
 
     /// Part of a transaction: the client has not been erased.
@@ -106,4 +111,8 @@ impl ClientLookup {
             .expression_attribute_values(":epoch", n(grant.login_epoch));
         checking(check)
     }
+}
+
+fn is_tombstone(item: &Item) -> bool {
+    item.contains_key("erased_at")
 }

@@ -8,6 +8,7 @@ use domain::phone::Phone;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::standing::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
@@ -93,7 +94,7 @@ impl Record {
     pub(super) fn new(client: &Client, saved_at: Timestamp, kept: Kept, versions: Versions) -> Self {
         let profile = client.profile.clone();
         Self {
-            pk: format!("CLIENT#{}", client.id),
+            pk: client_pk(&client.id),
             owner: client.coach_id.clone(),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
             listed_at: format!("{}#{}", client.created_at, client.id),
@@ -162,17 +163,16 @@ impl Record {
 pub(super) fn list_item(item: Item) -> Result<ClientListItem, StoreError> {
     #[derive(Deserialize)]
     struct Projected {
-        pk: String,
         full_name: String,
         email: Option<Email>,
         is_active: bool,
         current_phase: Option<String>,
         created_at: Timestamp,
     }
+    let client_id = client_id_of(&item)?;
     let projected: Projected = from_item("client", item)?;
-    let id = projected.pk.strip_prefix("CLIENT#").unwrap_or_default();
     Ok(ClientListItem {
-        client_id: ClientId::parse(id).map_err(|rule| StoreError::corrupt("client", rule))?,
+        client_id,
         full_name: projected.full_name,
         email: projected.email,
         is_active: projected.is_active,

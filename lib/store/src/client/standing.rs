@@ -1,6 +1,8 @@
 //! Where a client stands: not seen yet, known, or erased for good. What happens to a client is written on condition that it still stands
 //! as it was read.
 
+use std::fmt;
+
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
 use chrono::NaiveDate;
 use chrono_tz::Tz;
@@ -12,7 +14,7 @@ use domain::time::Timestamp;
 
 use super::record::Record;
 use super::{Clients, key};
-use crate::db::{StoreError, checking, n, s, updating};
+use crate::db::{Item, StoreError, checking, n, s, updating};
 
 /// A client as stored.
 #[derive(Debug, Clone)]
@@ -150,6 +152,21 @@ impl Clients {
     }
 }
 
-pub(super) fn client_pk(id: &ClientId) -> String {
-    format!("CLIENT#{id}")
+const CLIENT_PREFIX: &str = "CLIENT#";
+
+const INTAKE_PREFIX: &str = "INTAKE#";
+
+pub(super) fn client_pk(id: impl fmt::Display) -> String {
+    format!("{CLIENT_PREFIX}{id}")
+}
+
+pub(super) fn intake_pk(id: &ClientId) -> String {
+    format!("{INTAKE_PREFIX}{id}")
+}
+
+/// Whose record, or tombstone, an item is.
+pub(super) fn client_id_of(item: &Item) -> Result<ClientId, StoreError> {
+    let id = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix(CLIENT_PREFIX));
+    let id = id.and_then(|id| ClientId::parse(id).ok());
+    id.ok_or_else(|| StoreError::corrupt("client", "its key has another form"))
 }

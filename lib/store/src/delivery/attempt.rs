@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Deliveries, ENTITY};
 use crate::db::StoreError;
-use crate::outbox::serde_bytes_attribute;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredAttempt {
@@ -21,7 +20,7 @@ pub(super) struct StoredAttempt {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-struct SealedText(#[serde(with = "serde_bytes_attribute")] Vec<u8>);
+struct SealedText(#[serde(with = "crate::binary")] Vec<u8>);
 
 impl StoredAttempt {
     /// A line that says why nothing was sent.

@@ -11,9 +11,10 @@ use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use runtime::random_bytes;
 
-use super::{Endpoints, key, partition};
+use super::{Endpoints, key};
 use crate::db::{Item, StoreError, Written, n, s, write};
 use crate::statement::{Answer, Statement, Tried};
+use crate::workspace::partition;
 
 /// A slot that is ours.
 #[derive(Debug)]

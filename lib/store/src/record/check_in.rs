@@ -1,7 +1,7 @@
 //! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and waits in its item;
 //! a deletion is for good. The client's own item keeps the time of the latest one.
 
-use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, TransactWriteItem};
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades};
 use domain::client::Client;
@@ -13,7 +13,7 @@ use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
-use crate::db::{Item, StoreError, Transacted, b, failed, from_item, n, putting, s, stand_back, to_item};
+use crate::db::{Item, StoreError, Transacted, b, failed, from_item, n, putting_over, s, stand_back, to_item};
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
@@ -268,7 +268,7 @@ impl Records {
     fn open_grades(&self, client: &ClientId, item: Item) -> Result<(Grades, u64), StoreError> {
         #[derive(Deserialize)]
         struct Stored {
-            #[serde(with = "crate::outbox::serde_bytes_attribute")]
+            #[serde(with = "crate::binary")]
             sealed: Vec<u8>,
             version: u64,
         }
@@ -278,12 +278,7 @@ impl Records {
 
     /// Puts an item on condition that it has the version that was found, 0 for none.
     pub(super) fn put_version(&self, item: Item, found: u64) -> TransactWriteItem {
-        let put = Put::builder().table_name(&self.table).set_item(Some(item));
-        let put = match found {
-            0 => put.condition_expression("attribute_not_exists(pk)"),
-            found => put.condition_expression("version = :version").expression_attribute_values(":version", n(found)),
-        };
-        putting(put)
+        putting_over(&self.table, item, (found > 0).then_some(found))
     }
 }
 

@@ -1,0 +1,54 @@
+//! What is told of a record that cannot be read: nothing that it holds. Serde quotes values, and they would stand in the log.
+
+use std::fmt::Display;
+
+use crate::db::StoreError;
+
+/// The error for a record that is not of its form. Of what serde says, a missing member alone names no value.
+pub(crate) fn unreadable(entity: &'static str, error: impl Display) -> StoreError {
+    let told = error.to_string();
+    let reason = if told.starts_with("missing field") { told } else { "a member has another form".to_owned() };
+    StoreError::Corrupt { entity, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+    use crate::db::{from_item, to_item};
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is never read")]
+    struct Record {
+        kind: Kind,
+        count: u32,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    enum Kind {
+        Known,
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_without_its_values() {
+        let told = |record: serde_json::Value| {
+            let item = from_item::<Record>("thing", to_item(&record)).unwrap_err().to_string();
+            let json = serde_json::from_value::<Record>(record).map_err(|error| unreadable("thing", error));
+            assert_eq!(json.unwrap_err().to_string(), item);
+            item
+        };
+        let form = "a stored thing cannot be read: a member has another form";
+        for record in [
+            json!({ "kind": "grace", "count": 1 }),
+            json!({ "kind": "known", "count": "grace" }),
+            json!({ "kind": "known", "count": -4155552671_i64 }),
+            json!({ "kind": ["grace"], "count": 1 }),
+        ] {
+            assert_eq!(told(record), form);
+        }
+        assert_eq!(told(json!({ "kind": "known" })), "a stored thing cannot be read: missing field `count`");
+    }
+}
