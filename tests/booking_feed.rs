@@ -1,5 +1,7 @@
 //! `calendar.saved`, `calendar_event.saved`: what the application tells of calendars and what stands on them.
 
+use std::collections::BTreeSet;
+
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
@@ -291,4 +293,29 @@ async fn an_event_with_somebody_who_was_erased_is_stored_with_nobody() {
     assert_eq!((listed.len(), &listed[0]["leadId"], &listed[1]["leadId"]), (2, &Value::Null, &Value::Null));
     desk.book(slot(date, "12:00")).await.refused(404, "not_found");
     desk.cancel(made["id"].as_str().unwrap(), LEAD).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn an_event_over_a_whole_day_of_bookings_tells_of_each_once() {
+    const BOOKINGS: u64 = 90;
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    let booked = (0..BOOKINGS).map(|number| {
+        let starts = midnight + TimeDelta::minutes(15 * i64::try_from(number).unwrap());
+        event("ada", &uuid(100 + number), Some(CALENDAR), starts, 15).with("lead_id", uuid(LEAD))
+    });
+    world.facts(booked).await;
+    assert!(desk.told("booking.conflict").await.is_empty());
+    let holiday = event("ada", &uuid(60), None, midnight, 24 * 60).with("id", "holiday");
+    // The function dies between the transactions that tell of them, and the fact comes again.
+    world.faults(json!({ "function": "ingest", "crash_after_commit": 2 })).await;
+    world.facts([holiday]).await;
+    world.advance_s(600).await;
+    let told = desk.told("booking.conflict").await;
+    let of: BTreeSet<String> = told.iter().map(|fact| fact["booking"]["id"].to_string()).collect();
+    assert_eq!(of.len() as u64, BOOKINGS);
+    let ids: BTreeSet<String> = told.iter().map(|fact| fact["id"].to_string()).collect();
+    assert_eq!(ids.len() as u64, BOOKINGS, "what is told again is told under the same id");
+    assert!(world.stored_event(&uuid(60)).await["conflict_check"].is_null());
 }

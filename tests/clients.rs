@@ -296,3 +296,23 @@ async fn an_email_finds_its_client_at_once_whatever_its_case_and_the_limit() {
     key.get(&format!("/v1/clients?email={long}")).await.refused_for("email");
     key.get(&format!("/v1/clients?email={}", &long[1..])).await.expect(200);
 }
+
+#[tokio::test]
+async fn clients_who_share_an_address_are_paged_through() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let shared = (0..5).map(|number| {
+        let fact = Fact::client("ada", &format!("c{number}")).with("backfill", true).with("email", "all@example.com");
+        fact.with("created_at", format!("2026-01-01T00:0{number}:00Z"))
+    });
+    world.facts(shared).await;
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    for count in [2, 2, 1] {
+        let page = key.get(&format!("/v1/clients?email=ALL@example.com&limit=2{cursor}")).await.expect(200);
+        assert_eq!(page.body["count"], count);
+        seen.extend(list(page.body["clients"].clone()).iter().map(|client| client["client_id"].to_string()));
+        cursor = page.body["next_cursor"].as_str().map_or(String::new(), |cursor| format!("&cursor={cursor}"));
+    }
+    assert_eq!(seen.concat(), r#""c4""c3""c2""c1""c0""#);
+    assert!(cursor.is_empty());
+}

@@ -336,3 +336,31 @@ async fn recorded_answers_are_unreadable_in_the_table() {
         assert!(!stored.contains(plain), "{stored}");
     }
 }
+
+#[tokio::test]
+async fn a_key_whose_work_was_not_confirmed_stands_for_its_payload_alone() {
+    let scene = Scene::start().await;
+    let world = &scene.world;
+    let body = |name: &str, key: &str| json!({ "name": name, "email": format!("{key}@example.com") });
+    let send = async |name: &str, key: &str| scene.key.post("/v1/crm/contacts", body(name, key)).once(key).await;
+    let mut unconfirmed = 0;
+    for spared_calls in 0..6 {
+        let key = format!("key-{spared_calls}");
+        let claims = world.table("idempotency").await.len();
+        world
+            .faults(json!({ "function": "crm-contacts", "spared_calls": spared_calls, "store_conflicts": 1_000 }))
+            .await;
+        let first = send("Lee", &key).await;
+        world.faults(json!({ "function": "", "spared_calls": 0, "store_conflicts": 0 })).await;
+        if first.status == 201 || world.table("idempotency").await.len() == claims {
+            continue;
+        }
+        first.refused(503, "unconfirmed");
+        unconfirmed += 1;
+        send("Kim", &key).await.refused(409, "idempotency_payload_mismatch");
+        world.advance_s(61).await;
+        send("Kim", &key).await.refused(409, "idempotency_payload_mismatch");
+        assert_eq!(send("Lee", &key).await.expect(201).body["contact"]["name"], "Lee");
+    }
+    assert!(unconfirmed > 0);
+}

@@ -6,7 +6,7 @@ use std::future::IntoFuture;
 use serde_json::{Value, json};
 
 use crate::erasure::{ENDED_S, MARK, Place, erased, life, of_the_application};
-use crate::world::Fact;
+use crate::world::{Fact, list};
 
 /// Waits until nothing of the client's record is left.
 async fn until_erased(place: &Place, client: &str) {
@@ -38,6 +38,32 @@ async fn a_creation_that_stalls_while_its_client_is_erased_brings_nothing_back()
         place.forgot(&[&client]).await;
         assert!(world.items("clients", "INTAKE#").await.is_empty());
         assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
+    }
+}
+
+#[tokio::test]
+async fn a_search_that_stalls_while_its_client_is_erased_finds_who_is_left() {
+    let place = Place::new().await;
+    let world = &place.world;
+    for spared_calls in 0..4 {
+        let (client, stays) = (format!("c{spared_calls}"), format!("stays-{spared_calls}"));
+        let email = format!("{client}.{MARK}@example.com");
+        let other = Fact::client("ada", &stays).with("email", email.as_str());
+        world.facts([of_the_application(&client), other]).await;
+        world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
+        let search = tokio::spawn(place.key.get(&format!("/v1/clients?email={email}")).into_future());
+        tokio::select! {
+            () = world.until_stalled() => {}
+            () = async { while !search.is_finished() { tokio::task::yield_now().await } } => {}
+        }
+        world.put([erased(&client)]).await;
+        until_erased(&place, &client).await;
+        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+        let found = search.await.unwrap().expect(200);
+        let ids: Vec<Value> =
+            list(found.body["clients"].clone()).iter().map(|found| found["client_id"].clone()).collect();
+        assert!(ids.contains(&json!(stays)), "after {spared_calls} calls: {}", found.text);
+        world.facts([erased(&stays)]).await;
     }
 }
 

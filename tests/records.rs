@@ -308,3 +308,33 @@ async fn a_fact_about_a_client_that_has_not_been_seen_waits_for_it() {
     assert_eq!(check_ins(&key).await[0]["reviewed"], true);
     assert_eq!(dates(&key, "").await, [day(1)]);
 }
+
+#[tokio::test]
+async fn one_that_goes_while_another_comes_leaves_the_latest_right() {
+    let (world, key) = world().await;
+    let mut stalled_at = 0;
+    // The deletion of the latest stalls before each of its calls in turn.
+    for number in 0..12 {
+        let [before, between, latest_id] = ["a", "b", "x"].map(|name| format!("{name}{number}"));
+        let day = 3 * number;
+        world.facts([submitted(&before, &instant(day)), submitted(&latest_id, &instant(day + 2))]).await;
+        world.faults(json!({ "function": "ingest", "spared_calls": number, "stalled_calls": 1 })).await;
+        world.put([check_in_deleted(&latest_id)]).await;
+        let stalled = tokio::select! {
+            () = world.until_stalled() => true,
+            () = world.settle() => false,
+        };
+        world.put([submitted(&between, &instant(day + 1))]).await;
+        let is_stored = |item: &Value| item["check_in_id"]["S"] == between.as_str();
+        while !world.items("records", "CLIENT#c1").await.iter().any(is_stored) {}
+        world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+        world.settle().await;
+        assert_eq!(ids(&key).await[0], between, "after {number} calls");
+        assert_eq!(latest(&key).await, instant(day + 1), "after {number} calls");
+        if !stalled {
+            break;
+        }
+        stalled_at += 1;
+    }
+    assert!((4..12).contains(&stalled_at), "it stalled {stalled_at} times");
+}

@@ -13,6 +13,7 @@ use domain::fields::Invalid;
 use domain::list::CLIENT_PAGE;
 use edge::{Inbound, Partner, Problem, Reply};
 use store::StoreError;
+use store::client::place_of;
 
 use crate::App;
 
@@ -29,22 +30,32 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| {
         let after = inbound.query("cursor").map(|cursor| read_cursor(&cursor)).transpose()?;
         match &email {
-            Some(email) => with_email(&inbound, &partner, email, found?),
+            Some(email) => with_email(&inbound, &partner, (email, after.as_deref()), found?),
             None => page(&app, &inbound, &partner, after).await,
         }
     };
     app.gate.answer(&inbound, admission, work).await
 }
 
-fn with_email(inbound: &Inbound, partner: &Partner, email: &str, found: Vec<Client>) -> Result<Reply, Problem> {
+fn with_email(
+    inbound: &Inbound,
+    partner: &Partner,
+    (email, after): (&str, Option<&str>),
+    found: Vec<Client>,
+) -> Result<Reply, Problem> {
     if email.chars().count() > MAX_CLIENT_EMAIL_CHARS {
         let rule = format!("must be at most {MAX_CLIENT_EMAIL_CHARS} characters");
         return Err(Invalid::field("email", rule).into());
     }
-    let own =
-        found.iter().filter(|client| client.coach_id == partner.coach && (client.is_active || !active_only(inbound)));
-    let clients: Vec<ClientListItem> = own.take(limit(inbound) as usize).map(Client::list_item).collect();
-    Reply::ok(&ClientList { count: clients.len(), clients, next_cursor: None })
+    let limit = limit(inbound) as usize;
+    let own = found.iter().filter(|client| client.coach_id == partner.coach);
+    let wanted = own.filter(|client| client.is_active || !active_only(inbound));
+    let mut rest = wanted.filter(|client| after.is_none_or(|after| place_of(client).as_str() < after));
+    let page: Vec<&Client> = rest.by_ref().take(limit).collect();
+    let last = page.last().filter(|_| rest.next().is_some());
+    let next_cursor = last.map(|client| URL_SAFE_NO_PAD.encode(place_of(client)));
+    let clients: Vec<ClientListItem> = page.into_iter().map(Client::list_item).collect();
+    Reply::ok(&ClientList { count: clients.len(), clients, next_cursor })
 }
 
 async fn page(app: &App, inbound: &Inbound, partner: &Partner, after: Option<String>) -> Result<Reply, Problem> {

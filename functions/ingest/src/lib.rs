@@ -180,16 +180,14 @@ impl App {
             }
             Stored::Erased => self.queues.send_erasure_again(&envelope, now).await,
             Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
-            Stored::Unknown(reference) | Stored::Provisional(reference) if patience::waits_on(since, now) => {
-                tracing::debug!(fact_id = fact.id.as_str(), reference, "a fact waits");
+            Stored::Waits(reason) | Stored::Provisional(reason) if patience::waits_on(since, now) => {
+                tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits");
                 // Copies of a message would double with each round: one of them goes on. One that was brought again does too, since
                 // whoever took it before may have died before sending.
                 let is_ours = self.facts.begin_round((&fact.id, since), envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(&envelope, since).await } else { Ok(()) }
             }
-            Stored::Unknown(reference) => {
-                self.queues.set_aside(&envelope, &format!("{reference} has not been seen"), now).await
-            }
+            Stored::Waits(reason) => self.queues.set_aside(&envelope, &reason, now).await,
             Stored::Provisional(reference) => {
                 tracing::info!(fact_id = fact.id.as_str(), reference, "a fact is stored without what it refers to");
                 Ok(())

@@ -23,8 +23,8 @@ pub(crate) enum Stored {
     Done,
     /// A client or a contact is erased, but for what is on its way.
     Erased,
-    /// It refers to this, which has not been seen yet.
-    Unknown(String),
+    /// It cannot be yet, for this reason: it refers to what has not been seen, or another fact has to come first.
+    Waits(String),
     /// It is stored. There is more to do once this is seen, which it refers to.
     Provisional(String),
     /// It cannot be, for this reason.
@@ -174,7 +174,8 @@ async fn merge_contacts(
             Stored::Erased
         }
         Merged::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
-        Merged::Circle => Stored::Refused("the contact that merged_into names was merged into this one"),
+        // It may come before the merge that leads the other one elsewhere.
+        Merged::Circle => Stored::Waits("the contact that merged_into names was merged into this one".to_owned()),
     })
 }
 
@@ -226,5 +227,5 @@ fn telling(fact: &Fact, now: Timestamp) -> Telling {
 }
 
 fn unknown(field: &str, id: &str) -> Stored {
-    Stored::Unknown(format!("{field} {id}"))
+    Stored::Waits(format!("{field} {id} has not been seen"))
 }

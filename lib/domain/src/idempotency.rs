@@ -34,6 +34,15 @@ pub enum KeySource {
     Derived,
 }
 
+/// What becomes of a request whose key stands for another payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mismatch {
+    /// It is given the answer that was recorded, marked. Where none was, it takes the other's place.
+    Replayed,
+    /// It is refused.
+    Refused,
+}
+
 /// Identifies repeats of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotencyKey {

@@ -46,6 +46,9 @@ pub struct Told {
     /// The whole, by the application. Absent from what it has not told of yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole_at: Option<Timestamp>,
+    /// The contact, by the API, which never changes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contact_at: Option<Timestamp>,
     /// The name, by the API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_at: Option<Timestamp>,
@@ -104,7 +107,13 @@ impl Opportunity {
             lost_reason: None,
             created_at: now,
             updated_at: now,
-            told: Told { whole_at: None, name_at: Some(now), value_at: Some(now), place_at: Some(now) },
+            told: Told {
+                whole_at: None,
+                contact_at: Some(now),
+                name_at: Some(now),
+                value_at: Some(now),
+                place_at: Some(now),
+            },
         }
     }
 
@@ -128,6 +137,9 @@ impl Opportunity {
             told: Told { whole_at: Some(at), ..told },
         };
         let Some(known) = known else { return Some(heard) };
+        if told.contact_at > Some(at) {
+            heard.contact_id = known.contact_id;
+        }
         if told.name_at > Some(at) {
             heard.name.clone_from(&known.name);
         }

@@ -6,6 +6,7 @@ use std::future::Future;
 use domain::api_key::Scope;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid};
+use domain::idempotency::Mismatch;
 use domain::list::{CRM_PAGE, CrmPage};
 use domain::outgoing::OutgoingFact;
 use runtime::{BoxError, Environment};
@@ -21,7 +22,7 @@ use store::{Db, MAX_ROUNDS, StoreError, stand_back};
 use uuid::Uuid;
 
 use crate::gate::CrmCaller;
-use crate::idempotency::{Mismatch, Ticket, once, required_key_of};
+use crate::idempotency::{Ticket, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;

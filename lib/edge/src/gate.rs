@@ -11,7 +11,7 @@ use domain::phone::Country;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
 use domain::workspace::CrmConfiguration;
-use http::HeaderMap;
+use http::{HeaderMap, Method};
 use runtime::{BoxError, Clock, Environment, note};
 use store::Db;
 use store::key::{KeyRecord, Keys, Presented};
@@ -153,7 +153,14 @@ impl Gate {
             Err(Refused { problem, quotas }) => (Err(problem), quotas),
             Ok((admitted, read)) => {
                 let tidy = self.tidy(&admitted.key_id, &admitted.stale_windows);
-                let (result, ()) = futures::future::join(work(admitted.caller, read), tidy).await;
+                let work = async {
+                    // What changes something measures its body where that comes in the order of checks.
+                    if inbound.method == Method::GET {
+                        inbound.check_size()?;
+                    }
+                    work(admitted.caller, read).await
+                };
+                let (result, ()) = futures::future::join(work, tidy).await;
                 (result, admitted.quotas)
             }
         };

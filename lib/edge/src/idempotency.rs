@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 
 use domain::api_key::Scope;
 use domain::id::CoachId;
-use domain::idempotency::{IdempotencyKey, fingerprint};
+use domain::idempotency::{IdempotencyKey, Mismatch, fingerprint};
 use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
@@ -47,15 +47,6 @@ pub fn required_key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Resu
     Ok(key)
 }
 
-/// What becomes of a request whose key stands for another payload.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mismatch {
-    /// It is given the answer that was recorded, marked.
-    Replayed,
-    /// It is refused.
-    Refused,
-}
-
 /// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the claiming; the work is
 /// given what it read.
 ///
@@ -75,7 +66,7 @@ where
 {
     let Some(key) = key else { return work(None, read.await).await };
     let print = fingerprint(inbound.method.as_str(), &inbound.path, &inbound.payload());
-    let (begun, read) = futures::future::join(claims.begin(&key, print, now), read).await;
+    let (begun, read) = futures::future::join(claims.begin(&key, (print, mismatch), now), read).await;
     let (claim, stage) = match begun? {
         Begun::Fresh(claim) => (claim, None),
         Begun::Staged(claim, stage) => (claim, Some(stage)),

@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::types::{
     ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use chrono::TimeDelta;
-use domain::idempotency::{IdempotencyKey, LEASE, RETENTION};
+use domain::idempotency::{IdempotencyKey, LEASE, Mismatch, RETENTION};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::de::DeserializeOwned;
@@ -114,7 +114,7 @@ impl Claims {
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
-        fingerprint: [u8; 32],
+        (fingerprint, mismatch): ([u8; 32], Mismatch),
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let record = Record {
@@ -142,7 +142,7 @@ impl Claims {
         });
         match written.await {
             Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
-            Ok(Written::Refused(Some(old))) => self.standing(claim, old, fingerprint, now).await,
+            Ok(Written::Refused(Some(old))) => self.standing(claim, old, (fingerprint, mismatch), now).await,
             // Deleted by TTL between the check and the answer.
             Ok(Written::Refused(None)) => Ok(Begun::InProgress { same_payload: true }),
             Err(error) => {
@@ -159,17 +159,19 @@ impl Claims {
         &self,
         claim: Claim,
         old: Item,
-        fingerprint: [u8; 32],
+        (fingerprint, mismatch): ([u8; 32], Mismatch),
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let old: Record = from_item("claim", old)?;
+        let same_payload = old.fingerprint == fingerprint;
         if let (Some(status), Some(body)) = (old.status, &old.body) {
             let body = self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?;
             let answer = Answer { status, body };
-            return Ok(Begun::Answered { answer, same_payload: old.fingerprint == fingerprint });
+            return Ok(Begun::Answered { answer, same_payload });
         }
-        if old.lease_until > now.ms() {
-            return Ok(Begun::InProgress { same_payload: old.fingerprint == fingerprint });
+        // Also after the lease: what the key stands for may have been done, or is what its caller was told to repeat.
+        if old.lease_until > now.ms() || (!same_payload && mismatch == Mismatch::Refused) {
+            return Ok(Begun::InProgress { same_payload });
         }
         self.take_over(claim, &old, fingerprint, now).await
     }

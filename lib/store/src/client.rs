@@ -31,8 +31,10 @@ pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 pub use erase::Erased;
 pub use feed::FeedOutcome;
 pub use lookup::ClientLookup;
+use lookup::is_tombstone;
 pub(crate) use ready::LastLog;
 pub use ready::Telling;
+pub use record::place_of;
 pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
@@ -132,13 +134,16 @@ impl Clients {
         Ok(Page { items, next })
     }
 
-    /// All clients with that address, newest first, whoever owns them.
+    /// All clients with that address, newest first, whoever owns them. One that is erased, or has another address, since its holders were
+    /// read is none.
     pub async fn with_email(&self, email: &EmailKey) -> Result<Vec<Client>, StoreError> {
         let Some(holders) = self.holders(email.as_str()).await? else { return Ok(Vec::new()) };
         let mut clients = Vec::new();
         let keys = holders.all().map(|id| key(&client_pk(id))).collect();
-        for item in self.db.read(&self.table, keys).await? {
-            clients.push(from_item::<Record>("client", item)?.into_client());
+        for item in self.db.read(&self.table, keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
+            let client = from_item::<Record>("client", item)?.into_client();
+            let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == *email);
+            clients.extend(has_it.then_some(client));
         }
         clients.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
         Ok(clients)

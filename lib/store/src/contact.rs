@@ -40,6 +40,9 @@ use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 use record::Stored;
 
+/// Contacts of one address that a new client may have been.
+const MAX_LEADS: usize = 100;
+
 /// The contacts in the CRM table.
 #[derive(Clone)]
 pub struct Contacts {
@@ -72,7 +75,8 @@ impl Contacts {
     }
 
     /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
-    /// known first. A contact that has become another client is nobody's lead.
+    /// known first. A contact that has become another client is nobody's lead. An address that everybody has, such as a placeholder in an
+    /// import, is looked at for so many alone.
     pub async fn find_lead(
         &self,
         coach: &CoachId,
@@ -87,7 +91,8 @@ impl Contacts {
         let Some(address) = by_email.or(if found.is_empty() { None } else { Some(0) }) else { return Ok(None) };
         let holders = Holders::from_item(found.swap_remove(address))?;
         let mut free: Vec<StoredContact> = Vec::new();
-        for item in self.read(coach, holders.all().map(|id| format!("{PREFIX}{id}")).collect()).await? {
+        let some = holders.all().take(MAX_LEADS).map(|id| format!("{PREFIX}{id}")).collect();
+        for item in self.read(coach, some).await? {
             match Stored::from_item(item)? {
                 Stored::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
                 Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}

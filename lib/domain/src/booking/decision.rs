@@ -9,7 +9,7 @@ use crate::busy::Busy;
 use crate::calendar::Calendar;
 use crate::id::ContactId;
 use crate::time::Timestamp;
-use crate::wall_clock::local_start;
+use crate::wall_clock::{date_at, show_time, time_at};
 
 /// What became of the contact that a caller names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +89,9 @@ pub fn reschedule(
     if !event.is_confirmed() || event.span.ends_at <= now {
         return Err(Refusal::NotActive);
     }
-    if local_start(zone, draft.date, draft.time) == Some(event.span.starts_at) {
+    // As it is shown: of an hour that clocks show twice a booking may stand in the second.
+    let stands_at = event.span.starts_at;
+    if (date_at(zone, stands_at), show_time(time_at(zone, stands_at))) == (draft.date, show_time(draft.time)) {
         return Ok(Move::Nowhere);
     }
     let calendar = active(calendar)?;

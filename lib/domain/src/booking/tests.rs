@@ -167,6 +167,19 @@ fn a_move_to_the_same_instant_changes_nothing_whatever_the_calendar_offers() {
     assert_eq!(moved(&to("2026-12-02", "04:00"), Some(&event()), None, now()), Ok(Move::Nowhere));
 }
 
+#[test]
+fn a_booking_in_the_second_of_an_hour_that_comes_twice_stays_where_it_is_shown() {
+    let instant = |text: &str| Timestamp::parse(&format!("2027-10-31T{text}:00Z")).unwrap();
+    for starts in ["00:30", "01:30"] {
+        let starts_at = instant(starts);
+        let span = Span { starts_at, ends_at: instant("02:30") };
+        let busy = Busy { span, buffers: calendar().buffers };
+        let twice = CalendarEvent::booked(EVENT, &draft("2027-10-31", "02:30"), &busy, now());
+        let to_itself = moved(&to("2027-10-31", "02:30"), Some(&twice), Some(&calendar()), now());
+        assert_eq!(to_itself, Ok(Move::Nowhere), "{starts}");
+    }
+}
+
 #[rstest]
 #[case::due(event(), now(), Ok(()))]
 #[case::under_way(event(), at("02T09:59"), Ok(()))]

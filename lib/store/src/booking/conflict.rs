@@ -2,7 +2,7 @@
 //! whatever was booked before that transaction is in them, and whatever is booked after it finds the event. What is found is told in the
 //! transaction that takes the mark away, so that it is told once, however often the fact comes.
 
-use aws_sdk_dynamodb::types::Update;
+use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
 use chrono_tz::Tz;
 use domain::booking::CalendarEvent;
 use domain::id::{CalendarEventId, CoachId};
@@ -11,11 +11,11 @@ use domain::time::Timestamp;
 
 use crate::booking::{Bookings, StoredEvent, event_key};
 use crate::calendar::{StoredCalendar, zone_of};
-use crate::db::{StoreError, Transacted, s, updating};
+use crate::db::{StoreError, Transacted, checking, s, updating};
 use crate::outbox::Content;
 
-/// Most overlaps of one event that are told.
-const MAX_CONFLICTS: usize = 20;
+/// Overlaps that one transaction tells of. It holds a hundred items.
+const TOLD_TOGETHER: usize = 80;
 
 impl Bookings {
     /// Tells what a marked event overlaps and takes the mark away; how many overlaps there are. Of two bookings, the one that was there is
@@ -33,19 +33,45 @@ impl Bookings {
         let calendars = if others.is_empty() { Vec::new() } else { self.calendars.all(coach).await? };
         let facts: Vec<OutgoingFact> =
             others.iter().filter_map(|other| conflict(coach, event, other, &calendars, zone)).collect();
+        let mut told = 0;
+        let mut groups = facts.chunks(TOLD_TOGETHER).peekable();
+        loop {
+            let group = groups.next().unwrap_or_default();
+            // The mark goes with the last of them: whatever dies before that is told again, under the same ids.
+            let is_last = groups.peek().is_none();
+            let mut writes =
+                vec![if is_last { self.unmark(coach, event, mark) } else { self.marked(coach, event, mark) }];
+            writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), now)));
+            match self.db.transact(&writes).await? {
+                Transacted::Done => told += group.len(),
+                // Somebody else was here.
+                Transacted::Refused(_) => return Ok(told),
+            }
+            if is_last {
+                return Ok(told);
+            }
+        }
+    }
+
+    /// Part of a transaction: the event has this mark.
+    fn marked(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(event_key(coach, event.id)))
+            .condition_expression("conflict_check = :mark")
+            .expression_attribute_values(":mark", s(mark));
+        checking(check)
+    }
+
+    /// Part of a transaction: the event's mark goes.
+    fn unmark(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(event_key(coach, event.id)))
             .update_expression("REMOVE conflict_check")
             .condition_expression("conflict_check = :mark")
             .expression_attribute_values(":mark", s(mark));
-        let mut writes = vec![updating(update)];
-        writes.extend(facts.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), now)));
-        match self.db.transact(&writes).await? {
-            Transacted::Done => Ok(facts.len()),
-            // Somebody else was here.
-            Transacted::Refused(_) => Ok(0),
-        }
+        updating(update)
     }
 
     /// What overlaps an event and is not over, where one of the two at least is a booking; in the order of their starts.
@@ -67,19 +93,11 @@ impl Bookings {
             .map(|(id, busy)| (busy.span, id))
             .collect();
         near.sort_unstable();
-        let mut found = Vec::new();
-        for chunk in near.chunks(MAX_CONFLICTS) {
-            let ids: Vec<CalendarEventId> = chunk.iter().map(|(_, id)| *id).collect();
-            let read = self.events(coach, &ids).await?;
-            let counts = |other: &CalendarEvent| {
-                lasts(other) && other.span.overlaps(event.span) && (event.is_booking() || other.is_booking())
-            };
-            found.extend(read.into_iter().filter(counts));
-            if found.len() >= MAX_CONFLICTS {
-                break;
-            }
-        }
-        found.truncate(MAX_CONFLICTS);
+        let ids: Vec<CalendarEventId> = near.into_iter().map(|(_, id)| id).collect();
+        let mut found = self.events(coach, &ids).await?;
+        found.retain(|other| {
+            lasts(other) && other.span.overlaps(event.span) && (event.is_booking() || other.is_booking())
+        });
         Ok(found)
     }
 

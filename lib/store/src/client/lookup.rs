@@ -113,6 +113,6 @@ impl ClientLookup {
     }
 }
 
-fn is_tombstone(item: &Item) -> bool {
+pub(super) fn is_tombstone(item: &Item) -> bool {
     item.contains_key("erased_at")
 }

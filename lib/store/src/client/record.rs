@@ -97,7 +97,7 @@ impl Record {
             pk: client_pk(&client.id),
             owner: client.coach_id.clone(),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
-            listed_at: format!("{}#{}", client.created_at, client.id),
+            listed_at: place_of(client),
             client_id: client.id.clone(),
             email: profile.email,
             full_name: profile.full_name,
@@ -157,6 +157,11 @@ impl Record {
             latest_check_in_at: self.latest_check_in_at,
         }
     }
+}
+
+/// A client's place in lists, from which the next page goes on. The older, the less.
+pub fn place_of(client: &Client) -> String {
+    format!("{}#{}", client.created_at, client.id)
 }
 
 /// A list item from what an index holds of a client.

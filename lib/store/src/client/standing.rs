@@ -103,11 +103,9 @@ impl Clients {
         checking(check)
     }
 
-    /// Part of a transaction: the client as it was read has its latest check-in at that time.
+    /// Part of a transaction: the client as it was read has its latest check-in at that time. It moves the version also where that is the
+    /// time as it was: whoever looks for the latest at the same moment has not seen the check-in that comes or goes here.
     pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> TransactWriteItem {
-        if latest == found.client.latest_check_in_at {
-            return self.unchanged(found);
-        }
         let update = self.update_of(found);
         updating(match latest {
             Some(latest) => update
