@@ -112,6 +112,22 @@ async fn a_grade_that_fell_is_told_of_once_per_check_in_without_saying_which_or_
 }
 
 #[tokio::test]
+async fn a_grade_that_fell_is_told_of_also_where_the_check_in_before_comes_later() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    world.facts([check_in("k2", 2, json!({"gut": 4, "sleep": 4}))]).await;
+    world.facts([check_in("k1", 1, json!({"gut": 5, "sleep": 4}))]).await;
+    let body = json!({
+        "type": "system_grade_drop", "timestamp": "2026-05-02T07:00:00.000Z",
+        "data": { "client": {"id": "c1"}, "check_in": {"id": "k2", "submitted_at": "2026-05-02T07:00:00.000Z"} },
+    });
+    assert_eq!(place.told("system_grade_drop"), std::slice::from_ref(&body));
+    world.facts([check_in("k0", 1, json!({"sleep": 9})).with("submitted_at", "2026-05-01T06:00:00.000Z")]).await;
+    assert_eq!(place.told("system_grade_drop"), [body], "another one comes between");
+    assert_eq!(place.told("check_in_submitted").len(), 3);
+}
+
+#[tokio::test]
 async fn a_deleted_check_in_is_nothing_to_compare_with() {
     let place = Place::new("identifiers").await;
     place.world.facts([check_in("k1", 1, json!({"gut": 5}))]).await;

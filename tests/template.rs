@@ -99,6 +99,15 @@ fn metrics() -> BTreeSet<String> {
     names
 }
 
+/// Where the runbook tells of an alarm. Background functions have one each for what goes wrong in the same ways.
+fn section(alarm: &str) -> String {
+    match alarm {
+        _ if alarm.ends_with("ErrorsAlarm") => "background-errors".to_owned(),
+        _ if alarm.ends_with("ThrottlesAlarm") => "background-throttles".to_owned(),
+        _ => kebab(alarm),
+    }
+}
+
 /// `SweepLagAlarm`: `sweep-lag`.
 fn kebab(alarm: &str) -> String {
     let mut name = String::new();
@@ -270,7 +279,7 @@ fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
         for actions in ["AlarmActions", "OKActions"] {
             assert_eq!(properties[actions], told, "{id}: {actions}");
         }
-        let section = kebab(&id);
+        let section = section(&id);
         let description = properties["AlarmDescription"]["Fn::Sub"].as_str().unwrap();
         let link = format!(". Runbook: {base}/docs/guides/runbook#{section} ({RUNBOOK})");
         assert!(description.ends_with(&link), "{id}: {description}");
@@ -278,6 +287,20 @@ fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
         if properties["Namespace"] == "PartnerApi" {
             assert!(metrics.contains(properties["MetricName"].as_str().unwrap()), "{id} watches what nobody says");
         }
+    }
+}
+
+#[test]
+fn every_background_function_has_alarms_of_its_own_on_errors_and_throttles() {
+    let template = template();
+    for (id, function) in functions(&template) {
+        let watched = ["Errors", "Throttles"].map(|metric| {
+            let alarm = &template["Resources"][format!("{}{metric}Alarm", id.strip_suffix("Function").unwrap())];
+            let (of, properties) = (json!([{ "Name": "FunctionName", "Value": { "Ref": id } }]), &alarm["Properties"]);
+            properties["MetricName"] == metric && properties["Dimensions"] == of
+        });
+        let is_background = events(&function, "HttpApi").is_empty();
+        assert_eq!(watched, [is_background; 2], "{id}");
     }
 }
 

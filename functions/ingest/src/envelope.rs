@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// A fact on its way.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Envelope {
     pub(crate) detail_type: String,
     /// Known fields alone.
@@ -16,6 +16,7 @@ pub(crate) struct Envelope {
     /// How often it has.
     pub(crate) rounds: u32,
 }
+domain::discreet! { Envelope }
 
 #[derive(Serialize, Deserialize)]
 struct Wire {

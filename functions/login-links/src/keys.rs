@@ -11,7 +11,7 @@ use crate::App;
 const MAX_AGE_S: u32 = 300;
 
 pub(crate) async fn keys(State(app): State<App>, inbound: Inbound) -> Response {
-    let set = Reply::ok(app.signer.jwk_set());
-    let reply = set.unwrap_or_else(|problem| Reply::problem(&problem, &inbound));
-    reply.header("cache-control", format!("public, max-age={MAX_AGE_S}")).into_response_for(&inbound)
+    let kept = format!("public, max-age={MAX_AGE_S}");
+    let set = Reply::ok(app.signer.jwk_set()).map(|set| set.header("cache-control", kept));
+    set.unwrap_or_else(|problem| Reply::problem(&problem, &inbound)).into_response_for(&inbound)
 }

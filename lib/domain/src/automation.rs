@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_in::Fallen;
+use crate::check_in::{Fallen, Falls};
 use crate::client::Client;
 use crate::event::{Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
@@ -133,11 +133,12 @@ pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
     std::iter::once(event).chain(sent).collect()
 }
 
-/// All that is told of a check-in, which the grades fell with. A low score is told to subscribers once for each automation that it meets.
+/// All that is told of a check-in, and of what fell with it or with a later one. A low score is told to subscribers once for each
+/// automation that it meets.
 pub fn told_of_check_in(
     client: &Client,
     check_in: &CheckInSubmitted,
-    fallen: &Fallen,
+    falls: &Falls,
     automations: &[Automation],
 ) -> Vec<Event> {
     let (id, at) = (&check_in.check_in, check_in.submitted_at);
@@ -148,7 +149,9 @@ pub fn told_of_check_in(
         events.push(low);
         events.extend(sent);
     }
-    if fallen.any() {
+    let here = Some((id, at, &falls.here)).filter(|(_, _, fallen)| fallen.any());
+    let later = falls.later.iter().map(|((at, id), fallen)| (id, *at, fallen));
+    for (id, at, fallen) in here.into_iter().chain(later) {
         let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, at);
         let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();

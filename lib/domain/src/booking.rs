@@ -1,6 +1,6 @@
 //! What stands on a coach's calendars: bookings, which are shown, and private entries, which only take time.
 //!
-//! Two mouths tell of an event. A fact of the application is the whole record at its time. A write of the API is a fact at its own
+//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write of the API is a fact at its own
 //! time for what it sets: a booking's making sets everything, a reschedule its time, a cancellation its status.
 
 mod decision;

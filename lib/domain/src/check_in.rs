@@ -43,11 +43,22 @@ const MAX_SYSTEMS: usize = 500;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Grades(BTreeMap<String, Grade>);
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 struct Grade {
     grade: f64,
     check_in_id: CheckInId,
     submitted_at: Timestamp,
+    /// Of the check-in that it was compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    previous_at: Option<Timestamp>,
+}
+crate::discreet! { Grade }
+
+/// What fell with check-ins: with the one that comes, and with a later one that was there before it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Falls {
+    pub here: Fallen,
+    pub later: BTreeMap<(Timestamp, CheckInId), Fallen>,
 }
 
 /// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written anywhere.
@@ -73,22 +84,38 @@ impl fmt::Debug for Fallen {
 }
 
 impl Grades {
-    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already keeps that
-    /// grade, and a check-in that is told of once more is not compared with itself.
-    pub fn take(&mut self, check_in: &CheckInId, submitted_at: Timestamp, grades: &BTreeMap<String, f64>) -> Fallen {
-        let mut fallen = BTreeSet::new();
+    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already keeps that grade,
+    /// which fell if it is lower than this one's and no check-in between the two is known. One that is told of once more is not compared
+    /// with itself.
+    pub fn take(&mut self, check_in: &CheckInId, submitted_at: Timestamp, grades: &BTreeMap<String, f64>) -> Falls {
+        let mut falls = Falls::default();
         for (system, grade) in grades {
-            let latest = self.0.get(system);
-            if latest.is_some_and(|latest| latest.submitted_at > submitted_at) {
-                continue;
+            let mut previous_at = None;
+            match self.0.get_mut(system) {
+                Some(latest) if latest.submitted_at > submitted_at => {
+                    if latest.check_in_id != *check_in && latest.previous_at < Some(submitted_at) {
+                        latest.previous_at = Some(submitted_at);
+                        if latest.grade < *grade {
+                            let later = (latest.submitted_at, latest.check_in_id.clone());
+                            falls.later.entry(later).or_default().0.insert(system.clone());
+                        }
+                    }
+                    continue;
+                }
+                Some(latest) if latest.check_in_id == *check_in => previous_at = latest.previous_at,
+                Some(latest) => {
+                    previous_at = Some(latest.submitted_at);
+                    if *grade < latest.grade {
+                        falls.here.0.insert(system.clone());
+                    }
+                }
+                None => {}
             }
-            if latest.is_some_and(|latest| latest.check_in_id != *check_in && *grade < latest.grade) {
-                fallen.insert(system.clone());
-            }
-            self.0.insert(system.clone(), Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at });
+            let grade = Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at, previous_at };
+            self.0.insert(system.clone(), grade);
         }
         self.drop_oldest();
-        Fallen(fallen)
+        falls
     }
 
     /// They are one item, which has a limit.
@@ -121,8 +148,9 @@ mod tests {
     fn a_grade_falls_against_the_latest_of_its_own_system() {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, pairs: &[(&str, f64)]| {
-            let fallen = latest.take(&id(check_in), Timestamp::from_ms(days * 86_400_000), &grades(pairs));
-            fallen.0.into_iter().collect::<Vec<_>>()
+            let falls = latest.take(&id(check_in), Timestamp::from_ms(days * 86_400_000), &grades(pairs));
+            assert!(falls.later.is_empty());
+            falls.here.0.into_iter().collect::<Vec<_>>()
         };
         assert!(fell("a", 1, &[("sleep", 4.0), ("gut", 2.0)]).is_empty());
         assert!(fell("b", 2, &[("sleep", 4.0), ("mind", 1.0)]).is_empty(), "equal, and new, is no fall");
@@ -130,6 +158,23 @@ mod tests {
         assert!(fell("c", 3, &[("gut", 1.0)]).is_empty(), "not compared with itself");
         assert!(fell("late", 1, &[("gut", 0.5)]).is_empty(), "older than the latest");
         assert_eq!(fell("d", 4, &[("gut", 0.9), ("sleep", 3.9), ("mind", 1.5)]), ["gut", "mind", "sleep"]);
+    }
+
+    #[test]
+    fn one_that_comes_late_tells_of_what_fell_after_it_unless_one_between_is_known() {
+        let mut latest = Grades::default();
+        let mut fell = |check_in: &str, days: i64, gut: f64| {
+            let at = Timestamp::from_ms(days * 86_400_000);
+            let falls = latest.take(&id(check_in), at, &grades(&[("gut", gut)]));
+            assert!(!falls.here.any(), "nothing that is older is known");
+            let later = falls.later.into_iter().map(|((_, later), fallen)| (later.to_string(), fallen.includes("gut")));
+            later.collect::<Vec<_>>()
+        };
+        assert!(fell("third", 3, 4.0).is_empty());
+        assert!(fell("zeroth", 0, 4.0).is_empty(), "equal is no fall");
+        assert_eq!(fell("first", 1, 5.0), [("third".to_owned(), true)]);
+        assert!(fell("zeroth again", 0, 9.0).is_empty(), "the first comes between");
+        assert_eq!(fell("second", 2, 4.5), [("third".to_owned(), true)], "told under the same id");
     }
 
     #[test]
@@ -142,7 +187,7 @@ mod tests {
         latest.take(&id("b"), at(2), &grades(&many[1..]));
         latest.take(&id("c"), at(3), &grades(&[("gut", 4.0)]));
         assert_eq!(latest.0.len(), MAX_SYSTEMS);
-        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]));
+        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)])).here;
         assert!(!fallen.includes("sleep") && fallen.includes("gut") && fallen.includes("system-7"));
     }
 
@@ -153,8 +198,8 @@ mod tests {
         latest.take(&id("a"), at(1), &grades(&[("gut", 2.0), ("sleep", 4.0)]));
         latest.take(&id("b"), at(2), &grades(&[("gut", 1.0)]));
         latest.forget(&id("b"));
-        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 0.0)])).any());
-        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 3.9)]));
+        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 0.0)])).here.any());
+        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 3.9)])).here;
         assert!(fallen.any() && fallen.includes("sleep") && !fallen.includes("gut"));
         assert_eq!(format!("{fallen:?}"), "Fallen(..)");
     }

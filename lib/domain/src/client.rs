@@ -67,7 +67,7 @@ pub struct Client {
 }
 
 /// Who a client is.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Profile {
     pub email: Option<Email>,
     pub full_name: String,
@@ -79,6 +79,7 @@ pub struct Profile {
     /// The caller's own id for the client. Passed on to the application.
     pub external_id: Option<String>,
 }
+crate::discreet! { Profile }
 
 /// Where a client stands in a programme.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -89,7 +90,7 @@ pub struct Phase {
 }
 
 /// A client in a list.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientListItem {
     pub client_id: ClientId,
@@ -104,6 +105,7 @@ pub struct ClientListItem {
     pub current_phase: Option<String>,
     pub created_at: Timestamp,
 }
+crate::discreet! { ClientListItem }
 
 /// A page of a coach's clients.
 #[derive(Debug, Clone, Serialize)]
@@ -119,7 +121,7 @@ pub struct ClientList {
 }
 
 /// A client as it is after a change.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientProfile {
     #[serde(flatten)]
@@ -135,6 +137,7 @@ pub struct ClientProfile {
     #[cfg_attr(feature = "openapi", schema(required))]
     pub weight_lbs: Option<Measure>,
 }
+crate::discreet! { ClientProfile }
 
 /// One client, whole.
 #[derive(Debug, Clone, Serialize)]

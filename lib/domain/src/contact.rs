@@ -1,6 +1,6 @@
 //! A CRM contact: somebody in a workspace's address book, who may be or become a client.
 //!
-//! A contact is told of by two mouths. The application says the whole record; the API sets a name, an e-mail address or the suppression.
+//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an e-mail address or the suppression.
 //! What was said last counts, field by field, in whatever order it comes: [`KnownContact`] remembers when.
 
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct Marketing {
 }
 
 /// A contact as the API shows it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct Contact {
@@ -52,13 +52,15 @@ pub struct Contact {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
+crate::discreet! { Contact }
 
 /// A contact to be created, or to be found by its address.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ContactDraft {
     pub name: String,
     pub email: Email,
 }
+crate::discreet! { ContactDraft }
 
 impl ContactDraft {
     /// Reads the body of `POST /v1/crm/contacts`.
@@ -82,12 +84,13 @@ impl ContactDraft {
 }
 
 /// A change of a contact.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ContactPatch {
     pub name: Option<String>,
     /// True: nothing may be sent to the contact any more.
     pub do_not_contact: bool,
 }
+crate::discreet! { ContactPatch }
 
 impl ContactPatch {
     /// Reads the body of `PATCH /v1/crm/contacts/{id}`.

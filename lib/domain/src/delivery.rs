@@ -69,7 +69,7 @@ impl AttemptResult {
 }
 
 /// One line of the delivery log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Attempt {
     pub at: Timestamp,
@@ -80,6 +80,7 @@ pub struct Attempt {
     #[cfg_attr(feature = "openapi", schema(required))]
     pub response_excerpt: Option<String>,
 }
+crate::discreet! { Attempt }
 
 impl Attempt {
     /// A line that says why nothing was sent.

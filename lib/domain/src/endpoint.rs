@@ -90,7 +90,7 @@ impl SignedEndpoint {
 }
 
 /// A registered webhook endpoint, without its secret.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Endpoint))]
 pub struct EndpointView {
     pub id: EndpointId,
@@ -107,6 +107,7 @@ pub struct EndpointView {
     pub disabled_at: Option<Timestamp>,
     pub created_at: Timestamp,
 }
+crate::discreet! { EndpointView }
 
 /// An endpoint that was registered a moment ago.
 #[derive(Serialize)]

@@ -56,7 +56,7 @@ impl PayloadMode {
 }
 
 /// What `Include contact details` adds to `data.client`. A null is kept: it says that there is none.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ContactDetails {
     pub name: String,
@@ -65,6 +65,7 @@ pub struct ContactDetails {
     #[cfg_attr(feature = "openapi", schema(required))]
     pub phone: Option<Phone>,
 }
+crate::discreet! { ContactDetails }
 
 impl ContactDetails {
     /// What a client's record has of them.

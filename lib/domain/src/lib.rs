@@ -17,6 +17,7 @@ pub mod compliance;
 pub mod contact;
 pub mod daily_log;
 pub mod delivery;
+pub mod discreet;
 pub mod dose;
 pub mod email;
 pub mod endpoint;

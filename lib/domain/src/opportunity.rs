@@ -25,7 +25,7 @@ pub const MAX_VALUE_CENTS: u64 = 1_000_000_000;
 pub const MAX_LOST_REASON_CHARS: usize = 500;
 
 /// An opportunity as stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opportunity {
     pub id: OpportunityId,
     pub contact_id: ContactId,
@@ -39,6 +39,7 @@ pub struct Opportunity {
     pub updated_at: Timestamp,
     pub told: Told,
 }
+crate::discreet! { Opportunity }
 
 /// When what was told last. Nothing older changes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -61,7 +62,7 @@ pub struct Told {
 }
 
 /// An opportunity as the API shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Opportunity))]
 pub struct OpportunityView {
@@ -80,6 +81,7 @@ pub struct OpportunityView {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
 }
+crate::discreet! { OpportunityView }
 
 /// The answer that shows one opportunity.
 #[derive(Debug, Clone, Serialize)]
@@ -89,7 +91,7 @@ pub struct OpportunityResult {
 }
 
 impl Opportunity {
-    /// A new one at the beginning of a pipeline. Without a name of its own it is called as its contact.
+    /// A new one at the beginning of a pipeline. Without a name of its own it takes the contact's.
     pub fn create(
         id: OpportunityId,
         draft: &OpportunityDraft,

@@ -16,7 +16,7 @@ use crate::time::Timestamp;
 pub const SOURCE: &str = "partner-api";
 
 /// A fact on its way to the bus.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutgoingFact {
     pub id: FactId,
     pub detail_type: String,
@@ -25,21 +25,24 @@ pub struct OutgoingFact {
     /// Members of `Detail` beside `id`, `occurred_at` and `coach_id`.
     pub detail: Value,
 }
+crate::discreet! { OutgoingFact }
 
 /// How the application signs a new client in: the hash of the temporary password.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Credential {
     /// `$argon2id$...`
     pub phc: String,
 }
+crate::discreet! { Credential }
 
 /// The new client's intake, as the application needs it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct IntakeFact {
     pub id: IntakeId,
     pub state: IntakeState,
     pub token_sha256: String,
 }
+crate::discreet! { IntakeFact }
 
 impl OutgoingFact {
     /// The client whom it tells of, if it does: by itself, or as the contact that the client was.

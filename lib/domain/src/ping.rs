@@ -19,10 +19,11 @@ pub struct PingResult {
 }
 
 /// The coach that a key belongs to.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct PingCoach {
     pub id: CoachId,
     pub email: String,
     pub name: String,
 }
+crate::discreet! { PingCoach }

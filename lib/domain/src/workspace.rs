@@ -57,7 +57,7 @@ impl CanonicalHost {
 }
 
 /// A workspace's record.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Workspace {
     pub coach_id: CoachId,
     pub email: String,
@@ -71,6 +71,7 @@ pub struct Workspace {
     pub entitlements: Entitlements,
     pub crm: Option<CrmConfiguration>,
 }
+crate::discreet! { Workspace }
 
 /// A team's record.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,7 +20,7 @@ pub const MAX_BODY_BYTES: usize = 256 * 1024;
 pub const MAX_JSON_DEPTH: usize = 32;
 
 /// A request with its body.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Inbound {
     pub method: Method,
     /// As sent, not decoded.
@@ -32,6 +32,7 @@ pub struct Inbound {
     body: Bytes,
     claims: Option<serde_json::Map<String, Value>>,
 }
+domain::discreet! { Inbound }
 
 impl<S: Send + Sync> FromRequest<S> for Inbound {
     type Rejection = Problem;
@@ -54,8 +55,9 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
 
 /// The decoded value of a path's one parameter. What does not decode is left empty: it names nothing, which the caller is told after it
 /// has been let in.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PathParameter(pub String);
+domain::discreet! { PathParameter }
 
 impl<S: Send + Sync> FromRequestParts<S> for PathParameter {
     type Rejection = Infallible;
@@ -68,8 +70,9 @@ impl<S: Send + Sync> FromRequestParts<S> for PathParameter {
 }
 
 /// The decoded values of a path's parameters, in their order. What does not decode leaves none.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PathParameters(pub Vec<String>);
+domain::discreet! { PathParameters }
 
 impl PathParameters {
     /// The value at a place. Empty, which names nothing, where there is none.

@@ -12,13 +12,14 @@ use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 
 /// An answer before it is put on the wire.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Reply {
     pub status: StatusCode,
     /// JSON, rendered once.
     body: Vec<u8>,
     headers: Vec<(HeaderName, String)>,
 }
+domain::discreet! { Reply }
 
 impl Reply {
     /// 200 with a record.

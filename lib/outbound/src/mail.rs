@@ -27,7 +27,7 @@ impl Mailer {
         Ok(Self { client: Client::new(env.sdk()), from: env.config().get("MAIL_FROM")?.to_owned() })
     }
 
-    /// Hands a mail over for sending.
+    /// Hands a mail over for sending. A request that times out is made again, so that a mail may go out twice.
     pub async fn send(&self, to: &Email, mail: &Mail) -> Result<(), MailError> {
         let body = Body::builder().text(utf8(&mail.text)).html(utf8(&mail.html)).build();
         let message = Message::builder().subject(utf8(&mail.subject)).body(body).build();

@@ -32,7 +32,7 @@ impl SweepQueue {
         Ok(Self { client: Client::new(env.sdk()), url: env.config().get("SWEEP_QUEUE_URL")?.to_owned() })
     }
 
-    /// Has a shard gone through.
+    /// Orders one sweep of a shard.
     pub async fn send(&self, order: ShardOrder) -> Result<(), QueueError> {
         let body = serde_json::to_string(&order).expect("an order converts to JSON");
         let sent = self.client.send_message().queue_url(&self.url).message_body(body).send().await;

@@ -18,7 +18,7 @@ use rustls::pki_types::pem::PemObject;
 use crate::config::{Config, ConfigError};
 use crate::http::{Http, amazon_roots, roots};
 
-/// A call to AWS is given up after this long, retries included: well inside the API's own 29 s.
+/// A call to AWS is given up after this long, retries included: well inside the 25 s that functions behind the API have.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -42,12 +42,13 @@ pub struct Claim {
 pub struct ClaimKey(String);
 
 /// An answer as it was given.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
     /// JSON.
     pub body: Vec<u8>,
 }
+domain::discreet! { Answer }
 
 impl Claim {
     /// The record that the lease is on.

@@ -31,12 +31,14 @@ pub struct Statement {
 /// What came of a statement, with the item where it was asked for; `None` where that is not known.
 pub(crate) type Known = Option<Written<Option<Item>>>;
 
-/// What came of a statement, as far as that is known. Whoever made it knows what to make of it.
+/// What came of a statement, as far as that is known; whoever made it knows what to make of it. Where it is not known, the write has to be
+/// made alone.
 #[derive(Default)]
 pub struct Tried(pub(crate) Known);
 
 /// What came of one of several requests that were made together.
 pub enum Answer<'a, T> {
+    /// It is known.
     Here(Result<T, StoreError>),
     /// It is made alone.
     Awaited(BoxFuture<'a, Result<T, StoreError>>),
@@ -71,7 +73,7 @@ impl Statement {
         Self { item: (table.to_owned(), pk, Some(sk)), text, parameters }
     }
 
-    /// A new item `pk`, `sk`, which both are among its attributes; one that is there stays as it is, and nothing is known of it.
+    /// A new item `pk`, `sk`, which both are among its attributes; where one is there it stays as it is, and what came of it counts as not known.
     pub(crate) fn insert((table, pk, sk): (&str, String, String), item: Item) -> Self {
         let (names, parameters): (Vec<String>, Vec<AttributeValue>) =
             item.into_iter().map(|(name, value)| (format!("'{name}': ?"), value)).unzip();

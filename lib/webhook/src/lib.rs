@@ -44,7 +44,6 @@ const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 const USER_AGENT: &str = "partner-api-webhooks/1";
 
 /// One signed request.
-#[derive(Debug)]
 pub struct Webhook<'a> {
     pub url: &'a ReceiverUrl,
     pub event_id: &'a EventId,
@@ -56,7 +55,7 @@ pub struct Webhook<'a> {
 }
 
 /// What a receiver made of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     pub result: AttemptResult,
     pub duration_ms: u32,
@@ -65,6 +64,7 @@ pub struct Answer {
     /// The answer's `Retry-After`, as it came.
     pub retry_after: Option<String>,
 }
+domain::discreet! { Answer }
 
 /// Sends webhooks.
 #[derive(Clone)]

@@ -41,7 +41,7 @@ fn check_in(scores: BTreeMap<String, f64>) -> CheckInSubmitted {
 }
 
 /// The systems that fall from 2 to 1.
-fn fallen(systems: &[&str]) -> Fallen {
+fn fallen(systems: &[&str]) -> Falls {
     let grades = |grade: f64| systems.iter().map(|system| ((*system).to_owned(), grade)).collect();
     let mut latest = Grades::default();
     latest.take(&CheckInId::parse("k0").unwrap(), at(), &grades(2.0));
@@ -106,7 +106,7 @@ fn a_low_score_is_told_once_for_each_automation_and_says_neither_what_nor_how_lo
         automation("a3", low(1.0, None), &["we_1"]),
         automation("a4", Trigger::CheckInSubmitted, &["we_1"]),
     ];
-    let all = told_of_check_in(&client(), &check_in(scores(&[("sleep", 2.0)])), &Fallen::default(), &automations);
+    let all = told_of_check_in(&client(), &check_in(scores(&[("sleep", 2.0)])), &Falls::default(), &automations);
     let by_id = |id: &str| json!({ "id": id });
     assert_eq!(
         lines(&all),
@@ -194,8 +194,8 @@ proptest! {
             let rule = automation(&format!("a{n}"), low(*threshold, question.as_deref()), endpoints);
             Automation { active: *active, ..rule }
         }).collect();
-        let all = told_of_check_in(&client(), &check_in(given.clone()), &Fallen::default(), &automations);
-        let again = told_of_check_in(&client(), &check_in(given.clone()), &Fallen::default(), &automations);
+        let all = told_of_check_in(&client(), &check_in(given.clone()), &Falls::default(), &automations);
+        let again = told_of_check_in(&client(), &check_in(given.clone()), &Falls::default(), &automations);
         prop_assert_eq!(&all, &again);
         let ids: BTreeSet<_> = all.iter().map(|event| event.id.as_str()).collect();
         prop_assert_eq!(ids.len(), all.len());

@@ -8,7 +8,7 @@ use crate::id::{CoachId, ContactId, MAX_ID_CHARS};
 use crate::phone::Phone;
 
 /// The whole record of a contact, as the application has it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct ContactSaved {
     pub contact_id: ContactId,
     pub coach_id: CoachId,
@@ -18,6 +18,7 @@ pub struct ContactSaved {
     pub do_not_contact: bool,
     pub marketing: Marketing,
 }
+crate::discreet! { ContactSaved }
 
 /// Two contacts turned out to be one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -20,7 +20,7 @@ pub struct PipelineSaved {
 }
 
 /// The whole record of an opportunity, as the application has it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OpportunitySaved {
     pub opportunity_id: OpportunityId,
     pub coach_id: CoachId,
@@ -31,6 +31,7 @@ pub struct OpportunitySaved {
     pub stage: StageId,
     pub lost_reason: Option<String>,
 }
+crate::discreet! { OpportunitySaved }
 
 /// What of a workflow's record the service has business with.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -30,7 +30,7 @@ pub enum ClientHappening {
 }
 
 /// A check-in with what is judged when it comes in, and then dropped.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct CheckInSubmitted {
     pub check_in: CheckInId,
     pub submitted_at: Timestamp,
@@ -39,6 +39,7 @@ pub struct CheckInSubmitted {
     /// By wellness system. Higher is better.
     pub grades: BTreeMap<String, f64>,
 }
+crate::discreet! { CheckInSubmitted }
 
 /// A log of a dose.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,21 +15,23 @@ const MAX_STAGE_CHARS: usize = 100;
 const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
 
 /// An opportunity to be created.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OpportunityDraft {
     pub contact_id: ContactId,
     pub name: Option<String>,
     pub value_cents: Option<u64>,
 }
+crate::discreet! { OpportunityDraft }
 
 /// A change of an opportunity: what is `None` stays as it is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct OpportunityPatch {
     pub name: Option<String>,
     pub value_cents: Option<u64>,
     pub stage: Option<StageId>,
     pub lost_reason: Option<String>,
 }
+crate::discreet! { OpportunityPatch }
 
 impl OpportunityDraft {
     /// Reads the body of `POST /v1/crm/opportunities`.

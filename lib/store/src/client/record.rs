@@ -13,7 +13,7 @@ use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pk: String,
     pub(super) owner: CoachId,
@@ -62,6 +62,7 @@ pub(super) struct Record {
     pub(super) login_epoch: u64,
     pub(super) version: u64,
 }
+domain::discreet! { Record }
 
 /// Where a creation through the API has left something of the client beside the record.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -12,7 +12,7 @@ use crate::db::{Item, StoreError, from_item};
 use crate::workspace::partition;
 
 /// A live contact as stored.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct StoredContact {
     pk: String,
     sk: String,
@@ -26,6 +26,7 @@ pub struct StoredContact {
     pub known: KnownContact,
     pub(super) version: u64,
 }
+domain::discreet! { StoredContact }
 
 impl StoredContact {
     /// A contact that has not been stored before.

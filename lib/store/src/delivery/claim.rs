@@ -24,7 +24,6 @@ pub enum Claim {
 }
 
 /// An attempt that is ours to make.
-#[derive(Debug)]
 pub struct Taken {
     pub order: DeliveryOrder,
     pub event_id: EventId,
@@ -34,6 +33,7 @@ pub struct Taken {
     pub body: Vec<u8>,
     pub(super) owner: String,
 }
+domain::discreet! { Taken }
 
 impl Deliveries {
     /// Takes attempts on, each for as long as [`ATTEMPT_LEASE`]; what came of each, in their order.

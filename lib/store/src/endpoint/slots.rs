@@ -61,7 +61,8 @@ impl<'a> Acquiring<'a> {
 }
 
 impl Endpoints {
-    /// Acquires one of `slots` slots of each endpoint; `None` where all are taken.
+    /// Acquires one of the first `slots` slots of each endpoint; `None` where all are taken. A slot is a lease, which runs out by itself unless
+    /// it is given back before.
     pub async fn acquire_slots(
         &self,
         endpoints: &[(CoachId, EndpointId)],

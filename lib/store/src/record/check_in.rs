@@ -129,7 +129,7 @@ impl Records {
                 async { if is_told { self.clients.automations_on(client, &JUDGED).await } else { Ok(Vec::new()) } };
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
-            let fallen = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades);
+            let falls = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades);
             let mut writes = vec![self.put_check_in(Record {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
@@ -142,7 +142,7 @@ impl Records {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
             if is_told {
-                let told = told_of_check_in(client, check_in, &fallen, &automations);
+                let told = told_of_check_in(client, check_in, &falls, &automations);
                 writes.extend(self.outbox.put_events(told, now));
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
