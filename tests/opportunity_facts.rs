@@ -205,3 +205,21 @@ async fn nothing_of_an_erased_contacts_opportunities_stays_or_comes_back() {
         assert!(!text.contains("Zebra"), "{table}: {text}");
     }
 }
+
+#[tokio::test]
+async fn what_was_won_stays_so_when_its_stage_goes() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    world.facts([it().with("stage", "won")]).await;
+    let stage = |id: &str, kind: &str| json!({ "id": id, "name": id, "kind": kind });
+    let rearranged = [stage("new", "open"), stage("paid", "won")];
+    world.facts([Fact::pipeline("ada").with("stages", json!(rearranged))]).await;
+    assert_eq!(shown(&key).await["status"], "won");
+    for change in [json!({ "valueCents": 0 }), json!({ "stage": "new" })] {
+        let call = key.patch(&format!("{OPPORTUNITIES}/{}", uuid(IT)), change);
+        call.once(&format!("refused-{}", world.number())).await.refused(409, "stage_payment_controlled");
+    }
+    // A stage that comes back means what it is said to mean.
+    world.facts([Fact::pipeline("ada").with("stages", json!([stage("won", "open")]))]).await;
+    assert_eq!(shown(&key).await["status"], "open");
+}

@@ -173,7 +173,7 @@ mod tests {
         assert!(fell("third", 3, 4.0).is_empty());
         assert!(fell("zeroth", 0, 4.0).is_empty(), "equal is no fall");
         assert_eq!(fell("first", 1, 5.0), [("third".to_owned(), true)]);
-        assert!(fell("zeroth again", 0, 9.0).is_empty(), "the first comes between");
+        assert!(fell("another", 0, 9.0).is_empty(), "the first comes between");
         assert_eq!(fell("second", 2, 4.5), [("third".to_owned(), true)], "told under the same id");
     }
 

@@ -156,11 +156,12 @@ impl Opportunity {
         Some(heard)
     }
 
-    /// Open, won or lost, by its pipeline as that is now. Where pipeline or stage is not known, a reason tells that it is lost.
+    /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid for. Where pipeline or
+    /// stage is not known, a reason tells that it is lost.
     pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
         let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
         let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
-        pipeline.and_then(|pipeline| pipeline.kind_of(&self.stage)).unwrap_or(unplaced)
+        pipeline.and_then(|pipeline| pipeline.meaning_of(&self.stage)).unwrap_or(unplaced)
     }
 
     /// What the API shows of it.

@@ -1,6 +1,8 @@
 //! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one that the coach
 //! configured.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{PipelineId, StageId};
@@ -15,6 +17,9 @@ pub struct Pipeline {
     pub name: String,
     /// In the order in which opportunities go through them. No id stands twice.
     pub stages: Vec<Stage>,
+    /// Stages that were won ones at some time: whoever is in one that is gone stays won.
+    #[serde(skip)]
+    pub won_once: BTreeSet<StageId>,
 }
 
 /// One stage of a pipeline.
@@ -54,6 +59,16 @@ impl Pipeline {
         self.stages.iter().find(|known| known.id == *stage).map(|known| known.kind)
     }
 
+    /// What it means to be in a stage, also in one that the pipeline has no more, as far as that is known.
+    pub fn meaning_of(&self, stage: &StageId) -> Option<StageKind> {
+        self.kind_of(stage).or_else(|| self.won_once.contains(stage).then_some(StageKind::Won))
+    }
+
+    /// The stages that are won ones.
+    pub fn won(&self) -> impl Iterator<Item = &StageId> {
+        self.stages.iter().filter(|stage| stage.kind == StageKind::Won).map(|stage| &stage.id)
+    }
+
     /// The stages that callers may choose: all but those that payments alone bring an opportunity to.
     pub fn open_to_choice(&self) -> Vec<StageId> {
         let open = self.stages.iter().filter(|stage| stage.kind != StageKind::Won);
@@ -75,7 +90,12 @@ mod tests {
     fn opportunities_begin_in_a_stage_that_is_there_and_open() {
         let stage = |id: &str, kind| Stage { id: StageId::parse(id).unwrap(), name: id.to_owned(), kind };
         let stages = vec![stage("new", StageKind::Open), stage("won", StageKind::Won), stage("lost", StageKind::Lost)];
-        let pipeline = Pipeline { pipeline_id: PipelineId::parse("p").unwrap(), name: "Sales".to_owned(), stages };
+        let pipeline = Pipeline {
+            pipeline_id: PipelineId::parse("p").unwrap(),
+            name: "Sales".to_owned(),
+            stages,
+            won_once: BTreeSet::new(),
+        };
         let initial = |configured| pipeline.initial_stage(configured).map(StageId::as_str);
         assert_eq!(initial("new"), Some("new"));
         for bad in ["won", "lost", "New", "gone", ""] {

@@ -1,11 +1,14 @@
-//! Table `workspaces`, pipelines. pk `COACH#<coach_id>`, sk `PIPELINE#<pipeline_id>`: the record, and when it was said.
+//! Table `workspaces`, pipelines. pk `COACH#<coach_id>`, sk `PIPELINE#<pipeline_id>`: the record, when it was said, and
+//! `won_once`, all stages that were won ones at some time (absent while there was none).
 //!
 //! 1. `get`  GetItem, consistent.
 //! 2. `all`  Query, consistent.
 //! 3. `save` UpdateItem, unless what is stored is newer.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
-use domain::id::{CoachId, PipelineId};
+use std::collections::BTreeSet;
+
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use domain::id::{CoachId, PipelineId, StageId};
 use domain::pipeline::Pipeline;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -20,6 +23,8 @@ const PREFIX: &str = "PIPELINE#";
 #[derive(Deserialize)]
 struct Record {
     pipeline: Pipeline,
+    #[serde(default)]
+    won_once: BTreeSet<StageId>,
 }
 
 /// The pipelines in the workspaces table.
@@ -54,11 +59,19 @@ impl Pipelines {
 
     /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
     pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: Timestamp) -> Result<(), StoreError> {
+        let won: Vec<String> = pipeline.won().map(|stage| stage.as_str().to_owned()).collect();
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table);
+            let update = update.set_key(Some(key(coach, &pipeline.pipeline_id)));
+            // There is no empty set.
+            let update = if won.is_empty() {
+                update.update_expression("SET pipeline = :pipeline, saved_at = :at")
+            } else {
+                update
+                    .update_expression("SET pipeline = :pipeline, saved_at = :at ADD won_once :won")
+                    .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
+            };
             update
-                .set_key(Some(key(coach, &pipeline.pipeline_id)))
-                .update_expression("SET pipeline = :pipeline, saved_at = :at")
                 .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
                 .expression_attribute_values(":pipeline", to_attribute(pipeline))
                 .expression_attribute_values(":at", n(said_at.ms()))
@@ -72,7 +85,7 @@ impl Pipelines {
 }
 
 fn pipeline(item: Item) -> Result<Pipeline, StoreError> {
-    from_item::<Record>("pipeline", item).map(|record| record.pipeline)
+    from_item::<Record>("pipeline", item).map(|Record { pipeline, won_once }| Pipeline { won_once, ..pipeline })
 }
 
 fn key(coach: &CoachId, id: &PipelineId) -> Item {

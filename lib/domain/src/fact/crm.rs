@@ -58,6 +58,7 @@ pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
         pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
         name: name(fields, "name")?,
         stages,
+        won_once: BTreeSet::new(),
     };
     Ok(PipelineSaved { coach_id: coach(fields)?, pipeline })
 }

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 use rstest::rstest;
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::id::CoachId;
 use crate::pipeline::Stage;
@@ -33,7 +35,7 @@ pub(super) fn pipeline() -> Pipeline {
         ("cold", StageKind::Lost),
     ];
     let stages = stages.map(|(id, kind)| Stage { id: stage(id), name: id.to_owned(), kind }).into();
-    Pipeline { pipeline_id: pipeline_id("sales"), name: "Sales".to_owned(), stages }
+    Pipeline { pipeline_id: pipeline_id("sales"), name: "Sales".to_owned(), stages, won_once: BTreeSet::new() }
 }
 
 /// An opportunity in that stage, told by the application at time 0.
