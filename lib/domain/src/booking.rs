@@ -7,7 +7,6 @@ mod decision;
 mod draft;
 
 use chrono::NaiveDate;
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::busy::{Busy, Span};
@@ -15,6 +14,7 @@ use crate::calendar::{Buffers, Calendar};
 use crate::fact::CalendarEventSaved;
 use crate::id::{CalendarEventId, CalendarId, ContactId};
 use crate::time::Timestamp;
+use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
 pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, NaiveDate, NaiveTime, Timelike, Weekday};
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::id::CalendarId;
+use crate::tz::Tz;
 use crate::wall_clock::{parse_time, show_time};
 
 /// Shortest and longest slot, and distance between the starts of two, in minutes.
@@ -192,11 +192,12 @@ pub struct CalendarView {
 mod tests {
     use super::*;
     use crate::availability::tests::{closed, date, hours};
+    use crate::tz::tests::zone;
 
     #[test]
     fn a_calendar_is_shown_with_its_zones_name_and_how_long_a_booking_lasts() {
-        let calendar = Calendar { price_cents: 1, slot_minutes: 45, ..closed(Tz::America__Argentina__Buenos_Aires) };
-        assert!(calendar.is_paid() && !closed(Tz::UTC).is_paid());
+        let calendar = Calendar { price_cents: 1, slot_minutes: 45, ..closed(zone("America/Argentina/Buenos_Aires")) };
+        assert!(calendar.is_paid() && !closed(zone("UTC")).is_paid());
         assert_eq!(
             serde_json::to_value(calendar.view()).unwrap(),
             serde_json::json!({
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_date_has_its_own_hours_or_those_of_its_weekday() {
-        let mut calendar = closed(Tz::UTC);
+        let mut calendar = closed(zone("UTC"));
         for (n, day) in (0..).zip([
             &mut calendar.weekly.mon,
             &mut calendar.weekly.tue,

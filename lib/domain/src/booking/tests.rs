@@ -12,6 +12,7 @@ use super::*;
 use crate::calendar::{OpeningHours, Weekly};
 use crate::id::CoachId;
 use crate::outgoing::OutgoingFact;
+use crate::tz::tests::zone;
 
 const LEAD: ContactId = ContactId(Uuid::from_u128(1));
 const CALENDAR: CalendarId = CalendarId(Uuid::from_u128(2));
@@ -36,7 +37,7 @@ fn calendar() -> Calendar {
     Calendar {
         id: CALENDAR,
         name: "Calls".to_owned(),
-        time_zone: Tz::Europe__Berlin,
+        time_zone: zone("Europe/Berlin"),
         price_cents: 0,
         currency: "EUR".to_owned(),
         booking_url: "https://a.example/book".to_owned(),
@@ -100,7 +101,7 @@ fn moved(
     calendar: Option<&Calendar>,
     now: Timestamp,
 ) -> Result<Move, Refusal> {
-    let zone = calendar.map_or(Tz::America__New_York, |calendar| calendar.time_zone);
+    let zone = calendar.map_or(zone("America/New_York"), |calendar| calendar.time_zone);
     reschedule(draft, Lead::Live, event, (calendar, zone), &[], now)
 }
 
@@ -155,7 +156,7 @@ fn what_stands_in_a_moves_way_is_told_in_order() {
     assert_eq!(moved(&closed, Some(&event), None, over), Err(Refusal::NotActive));
     assert_eq!(moved(&closed, Some(&event), None, now()), Err(Refusal::UnknownCalendar));
     assert_eq!(moved(&closed, Some(&event), Some(&calendar), now()), Err(Refusal::SlotUnavailable));
-    let merged = reschedule(&closed, Lead::Merged(LEAD), None, (None, Tz::UTC), &[], now());
+    let merged = reschedule(&closed, Lead::Merged(LEAD), None, (None, zone("UTC")), &[], now());
     assert_eq!(merged, Err(Refusal::LeadMerged(LEAD)));
 }
 
@@ -198,7 +199,7 @@ fn a_booking_is_cancelled_once_and_not_after_it(
 
 #[test]
 fn a_booking_is_shown_by_the_wall_clock_and_a_private_entry_is_not() {
-    let view = json!(event().view(Tz::Europe__Berlin).unwrap());
+    let view = json!(event().view(zone("Europe/Berlin")).unwrap());
     let expected = json!({
         "id": EVENT, "calendarId": CALENDAR, "leadId": LEAD, "startsAt": "2026-12-02T09:00:00.000Z",
         "endsAt": "2026-12-02T10:00:00.000Z", "timezone": "Europe/Berlin", "date": "2026-12-02", "time": "10:00",
@@ -206,8 +207,8 @@ fn a_booking_is_shown_by_the_wall_clock_and_a_private_entry_is_not() {
     });
     assert_eq!(view, expected);
     let nobodys = CalendarEvent { lead_id: None, ..event() };
-    assert_eq!(json!(nobodys.view(Tz::Asia__Tokyo).unwrap())["leadId"], Value::Null);
-    assert_eq!(CalendarEvent { calendar_id: None, ..event() }.view(Tz::UTC), None);
+    assert_eq!(json!(nobodys.view(zone("Asia/Tokyo")).unwrap())["leadId"], Value::Null);
+    assert_eq!(CalendarEvent { calendar_id: None, ..event() }.view(zone("UTC")), None);
 }
 
 #[test]
@@ -216,14 +217,14 @@ fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_
     let one = event();
     let other = CalendarEvent { id: CalendarEventId(Uuid::from_u128(4)), ..event() };
     let fact = |one: &CalendarEvent, other: &CalendarEvent| {
-        OutgoingFact::booking_conflict(&coach, &one.view(Tz::UTC).unwrap(), other)
+        OutgoingFact::booking_conflict(&coach, &one.view(zone("UTC")).unwrap(), other)
     };
     let found = fact(&one, &other);
     assert_eq!(found.id, fact(&other, &one).id);
     let moved = one.moved(&one.busy().unwrap(), now());
     assert_ne!(found.id, fact(&moved, &other).id);
     let expected = json!({
-        "booking": one.view(Tz::UTC),
+        "booking": one.view(zone("UTC")),
         "conflicts_with": { "event_id": other.id, "starts_at": "2026-12-02T09:00:00.000Z", "ends_at": "2026-12-02T10:00:00.000Z" },
     });
     assert_eq!(found.detail, expected);
@@ -237,7 +238,7 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let moved = event().moved(&busy, at);
     let again = moved.moved(&busy, at);
     let cancelled = again.cancelled(at).unwrap();
-    let view = |event: &CalendarEvent| event.view(Tz::UTC).unwrap();
+    let view = |event: &CalendarEvent| event.view(zone("UTC")).unwrap();
     let facts = [
         OutgoingFact::booking_created(&coach, &view(&event())),
         OutgoingFact::booking_rescheduled(&coach, &view(&moved), at, moved.said_at()),

@@ -11,6 +11,7 @@ use crate::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses, ScheduledDose}
 use crate::id::DoseId;
 use crate::programme::ProgrammePhase;
 use crate::sweep::{Facts, Found, PhaseEntry, Rule, States, evaluate};
+use crate::tz::tests::zone;
 
 pub(crate) fn client() -> Client {
     let at = Timestamp::from_ms(1_790_000_000_000);
@@ -216,7 +217,7 @@ fn facts() -> Facts {
     Facts {
         created_at: Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
         is_active: true,
-        zone: chrono_tz::UTC,
+        zone: zone("UTC"),
         last_check_in_at: None,
         last_daily_log_on: None,
         phase: Some(PhaseEntry { name: "Build".to_owned(), started_on: date("2026-09-13"), number: 1 }),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use chrono_tz::Tz;
 use serde_json::Value;
 use url::Url;
 
@@ -16,6 +15,7 @@ use crate::calendar::{
 use crate::daily_log::parse_date;
 use crate::fields::{Fields, Invalid};
 use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId, MAX_ID_CHARS};
+use crate::tz::Tz;
 
 const MAX_URL_CHARS: usize = 2_048;
 
@@ -153,6 +153,7 @@ fn hours(days: Fields<'_>, day: &str) -> Result<Vec<OpeningHours>, Invalid> {
 mod tests {
     use super::*;
     use crate::fact::{Fact, FactBody, cleaned};
+    use crate::tz::tests::zone;
     use serde_json::json;
 
     fn calendar_saved() -> Value {
@@ -203,7 +204,7 @@ mod tests {
     fn a_calendar_is_read_whole_and_stored_as_it_is() {
         let calendar = calendar_of(&calendar_saved());
         assert_eq!(calendar.id.to_string(), "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69");
-        assert_eq!(calendar.time_zone, Tz::Australia__Lord_Howe);
+        assert_eq!(calendar.time_zone, zone("Australia/Lord_Howe"));
         assert_eq!(calendar.buffers, Buffers { before_min: 5, after_min: 10 });
         let hours = |day: &str| {
             let hours = calendar.hours_on(day.parse().unwrap());

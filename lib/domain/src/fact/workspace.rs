@@ -1,13 +1,12 @@
 //! Facts about workspaces, their teams and programmes.
 
-use chrono_tz::Tz;
-
 use super::{MAX_NAME_CHARS, name, nullable_id, present};
 use crate::email::MAX_EMAIL_CHARS;
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, ProgrammeId, TeamId};
 use crate::phone::Country;
 use crate::programme::{Programme, ProgrammePhase};
+use crate::tz::Tz;
 use crate::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};
 
 const MAX_URL_CHARS: usize = 2_048;

@@ -1,11 +1,11 @@
 //! Local dates, the instants at which they begin, and compliance over any window of them.
 
 use chrono::{NaiveDate, NaiveTime, TimeDelta};
-use chrono_tz::Tz;
 
 use super::Facts;
 use crate::compliance::{WINDOW_DAYS, compliance_pct};
 use crate::time::Timestamp;
+use crate::tz::Tz;
 use crate::wall_clock::{date_at, reached_at};
 
 /// Dates that are looked ahead over. No window is longer; only doses logged for dates to come reach further, and then a client is looked

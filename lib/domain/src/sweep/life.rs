@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{NaiveDate, TimeDelta};
-use chrono_tz::Tz;
 
 use super::*;
 use crate::dose::{Month, ScheduledDose};
 use crate::id::DoseId;
+use crate::tz::Tz;
 
 pub(super) const MINUTE: TimeDelta = TimeDelta::minutes(1);
 pub(super) const PERIOD: TimeDelta = TimeDelta::minutes(15);

@@ -1,11 +1,11 @@
 //! Timelines of each computed event: what happens when, and at which instants it is told.
 
 use chrono::{NaiveDate, TimeDelta};
-use chrono_tz::Tz;
 use serde_json::json;
 
 use super::life::{Life, MINUTE, at, automation_id, date, facts, rule};
 use super::*;
+use crate::tz::tests::zone;
 
 mod any_rule;
 mod inactivity;
@@ -21,7 +21,7 @@ fn milestone(threshold: f64) -> Trigger {
 
 /// A client of long standing with one dose a day, taken on these dates, swept by a rule since noon of the 1st of June.
 fn life(trigger: Trigger, logged: &[NaiveDate]) -> Life {
-    let mut facts = facts(at("2026-01-01T12:00"), Tz::UTC, 1);
+    let mut facts = facts(at("2026-01-01T12:00"), zone("UTC"), 1);
     logged.iter().for_each(|day| facts.log(*day));
     let start = at("2026-06-01T12:00");
     Life::swept(facts, vec![rule("r", trigger, at("2026-05-01T12:00"))], start)
@@ -161,7 +161,7 @@ mod compliance_drop {
         #[case] created_at: &str,
         #[case] told: &str,
     ) {
-        let mut facts = facts(at(created_at), Tz::UTC, 1);
+        let mut facts = facts(at(created_at), zone("UTC"), 1);
         facts.log(june([6])[0]);
         let mut life = Life::swept(facts, vec![rule("r", drop_below(50.0), at("2026-05-01T12:00"))], at(created_at));
         life.until(at("2026-06-20T00:00"));

@@ -3,11 +3,11 @@
 //! transaction that takes the mark away, so that it is told once, however often the fact comes.
 
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
-use chrono_tz::Tz;
 use domain::booking::CalendarEvent;
 use domain::id::{CalendarEventId, CoachId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
+use domain::tz::Tz;
 
 use crate::booking::{Bookings, StoredEvent, event_key};
 use crate::calendar::{StoredCalendar, zone_of};

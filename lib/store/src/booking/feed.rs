@@ -1,11 +1,11 @@
 //! What the application tells of events. It has happened: it is stored whatever it overlaps, and waits for no version but its own.
 
-use chrono_tz::Tz;
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;
 use domain::fact::CalendarEventSaved;
 use domain::id::{ContactId, FactId};
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use futures::future::try_join3;
 
 use crate::booking::{Bookings, StoredEvent};

@@ -5,12 +5,12 @@ use std::fmt;
 
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
 use chrono::NaiveDate;
-use chrono_tz::Tz;
 use domain::automation::Automation;
 use domain::client::{Client, Origin};
 use domain::event::EventType;
 use domain::id::ClientId;
 use domain::time::Timestamp;
+use domain::tz::Tz;
 
 use super::record::Record;
 use super::{Clients, key};

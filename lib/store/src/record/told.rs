@@ -7,6 +7,7 @@ use domain::event::{Event, EventType};
 use domain::fact::PhaseAdvance;
 use domain::id::{ClientId, MessageId};
 use domain::time::Timestamp;
+use domain::wall_clock::date_at;
 use futures::future::try_join;
 
 use super::{MAX_ROUNDS, Recorded, Records, Telling, known};
@@ -31,7 +32,7 @@ impl Records {
             let client = &stored.client;
             let automations = self.automations(client, EventType::PhaseAdvanced, backfill);
             let (zone, automations) = try_join(self.clients.time_zone_of(client), automations).await?;
-            let started_on = advance.advanced_at.utc().with_timezone(&zone).date_naive();
+            let started_on = date_at(zone, advance.advanced_at);
             let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, said_at);
             let event = Event::phase_advanced(client, advance);
             let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
-use chrono_tz::Tz;
 use domain::client::Client;
 use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::programme::ProgrammePhase;
 use domain::sweep::{Facts, PhaseEntry, States};
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use super::{CLIENT_PREFIX, Observed, shard_of};

@@ -2,9 +2,9 @@
 //! it has come. A client that a fact changes before the pass comes to it is judged first, as it stood.
 
 use chrono::TimeDelta;
-use chrono_tz::Tz;
 use domain::id::CoachId;
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use serde::{Deserialize, Serialize};
 
 use super::{COACH_PREFIX, shard_of};

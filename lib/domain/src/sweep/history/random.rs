@@ -1,28 +1,29 @@
 //! Random histories: facts and edits of automations at random instants, some close together, and how a life takes them.
 
 use chrono::{NaiveDate, TimeDelta};
-use chrono_tz::Tz;
 use proptest::prelude::*;
 
 use super::super::life::{Life, MINUTE, PERIOD, at, facts, rule};
 use super::super::*;
+use crate::tz::Tz;
+use crate::tz::tests::zone;
 use crate::wall_clock::date_at;
 
-const ZONES: [Tz; 14] = [
-    Tz::UTC,
-    Tz::Europe__Berlin,
-    Tz::America__New_York,
-    Tz::America__Santiago,
-    Tz::America__Havana,
-    Tz::America__Scoresbysund,
-    Tz::Asia__Beirut,
-    Tz::Asia__Kathmandu,
-    Tz::Africa__Cairo,
-    Tz::Africa__Casablanca,
-    Tz::Australia__Lord_Howe,
-    Tz::Pacific__Chatham,
-    Tz::Pacific__Kiritimati,
-    Tz::Pacific__Honolulu,
+const ZONES: [&str; 14] = [
+    "UTC",
+    "Europe/Berlin",
+    "America/New_York",
+    "America/Santiago",
+    "America/Havana",
+    "America/Scoresbysund",
+    "Asia/Beirut",
+    "Asia/Kathmandu",
+    "Africa/Cairo",
+    "Africa/Casablanca",
+    "Australia/Lord_Howe",
+    "Pacific/Chatham",
+    "Pacific/Kiritimati",
+    "Pacific/Honolulu",
 ];
 /// Before clocks are set ahead or back in many of them.
 const STARTS: [&str; 5] =
@@ -124,7 +125,7 @@ pub(super) struct History {
 pub(super) fn history(days: i64) -> impl Strategy<Value = History> {
     let rules = prop::collection::vec(trigger(), 1..5);
     let ops = prop::collection::vec((gap(), op(), edits()), 0..60);
-    (0..STARTS.len(), 0i64..10_000, 0..ZONES.len(), rules, ops).prop_map(move |(start, offset, zone, rules, gaps)| {
+    (0..STARTS.len(), 0i64..10_000, 0..ZONES.len(), rules, ops).prop_map(move |(start, offset, index, rules, gaps)| {
         let start = at(STARTS[start]) + TimeDelta::minutes(offset);
         let end = start + TimeDelta::days(days);
         let mut last = start;
@@ -138,7 +139,7 @@ pub(super) fn history(days: i64) -> impl Strategy<Value = History> {
             }
         }
         ops.retain(|(at, _)| *at < end);
-        History { start, zone: ZONES[zone], rules, ops, end }
+        History { start, zone: zone(ZONES[index]), rules, ops, end }
     })
 }
 
@@ -248,7 +249,7 @@ fn change(facts: &mut Facts, op: Op, at: Timestamp, today: NaiveDate) {
         }
         Op::MinDays(days) => facts.phases = phases(days),
         Op::PerDay(per_day) => facts.schedule.0[0].per_day = per_day,
-        Op::Zone(zone) => facts.zone = ZONES[zone],
+        Op::Zone(index) => facts.zone = zone(ZONES[index]),
         Op::OffAndOn => facts.is_active = !facts.is_active,
         Op::BackfilledDoses(_) | Op::Edit(..) | Op::HandOver(_) => unreachable!("not a change of facts"),
     }

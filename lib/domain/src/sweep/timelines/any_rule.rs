@@ -122,7 +122,7 @@ fn a_hundred_automations_of_a_kind_count_and_forty_events_are_told_at_once() {
     let kinds =
         [('c', NO_CHECK_IN, 105), ('l', Trigger::DailyLogInactivity { days: 1 }, 25), ('m', milestone(10.0), 15)];
     let rules = kinds.iter().flat_map(|(letter, trigger, count)| of_kind(*letter, trigger, *count)).collect();
-    let mut life = Life::swept(facts(start, Tz::UTC, 1), rules, start);
+    let mut life = Life::swept(facts(start, zone("UTC"), 1), rules, start);
     life.until(at("2026-06-02T00:00"));
     life.outage_until(at("2026-06-06T00:00"));
     life.facts.log(june([6])[0]);

@@ -250,7 +250,7 @@ fn a_milestone_that_is_reached_while_a_client_is_away_is_reached_by_no_former_re
 fn a_client_that_is_new_is_judged_by_the_revision_that_it_met_first() {
     let start = on_that_day("10:01");
     let rules = vec![rule("r", Trigger::CheckInInactivity { days: 3 }, at("2026-05-01T12:00"))];
-    let mut life = Life::swept(facts(at("2026-06-02T10:03"), Tz::UTC, 1), rules, start);
+    let mut life = Life::swept(facts(at("2026-06-02T10:03"), zone("UTC"), 1), rules, start);
     edit(&mut life, "10:05", renamed);
     assert_eq!(told(life), [by("Rule r", "2026-06-05T10:03")]);
 }
@@ -283,7 +283,7 @@ fn what_is_over_of_forty_waits_with_its_revision_and_its_instant() {
     let ids: Vec<String> =
         ['c', 'd', 'm'].iter().flat_map(|kind| (0..20).map(move |n| format!("{kind}{n:02}"))).collect();
     let rules = ids.iter().map(|id| rule(id, trigger(id.chars().next().unwrap()), start)).collect();
-    let mut life = Life::swept(facts(start + TimeDelta::days(-30), Tz::UTC, 1), rules, start);
+    let mut life = Life::swept(facts(start + TimeDelta::days(-30), zone("UTC"), 1), rules, start);
     life.facts.last_check_in_at = Some(start);
     life.until(on_that_day("10:01"));
     life.fact(on_that_day("10:02:30"), |facts| facts.log(june([5])[0]));

