@@ -56,7 +56,7 @@ impl App {
         let contents: Vec<&Content> = sent.iter().map(|entry| &entry.content).collect();
         let mut deleted = self.outbox.delete(&contents).await.into_iter();
         let finished = outcomes.into_iter().map(|(place, sent)| {
-            let outcome = sent.and_then(|()| Ok(deleted.next().transpose()?.unwrap_or_default()));
+            let outcome = sent.and_then(|()| deleted.next().unwrap_or(Ok(())).map_err(BoxError::from));
             if let Err(error) = &outcome {
                 let content = &entries[place].content;
                 let (entry_id, coach_id) = (&*content.id(), content.coach_id().as_str());
