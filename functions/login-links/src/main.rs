@@ -1,10 +1,8 @@
 //! The Lambda function: see the library.
 
-use runtime::{BoxError, Environment, log_json};
+use std::process::ExitCode;
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), BoxError> {
-    let env = Environment::from_process()?;
-    log_json(env.config());
-    edge::lambda::run(&env, login_links::router(&env).await?).await
+async fn main() -> ExitCode {
+    runtime::run(async |env| edge::lambda::run(&env, login_links::router(&env).await?).await).await
 }

@@ -1,14 +1,16 @@
 //! The sweep as an AWS Lambda function.
 
+use std::process::ExitCode;
+
 use lambda_runtime::{LambdaEvent, service_fn};
-use runtime::{BoxError, Environment};
 use sweep::{App, Event};
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), BoxError> {
-    let env = Environment::from_process()?;
-    runtime::log_json(env.config());
-    let app: &App = Box::leak(Box::new(App::new(&env).await?));
-    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
-    tokio::spawn(lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event)))).await?
+async fn main() -> ExitCode {
+    runtime::run(async |env| {
+        let app: &App = Box::leak(Box::new(App::new(&env).await?));
+        // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+        tokio::spawn(lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event)))).await?
+    })
+    .await
 }

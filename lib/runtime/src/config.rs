@@ -24,7 +24,7 @@ impl ConfigError {
 impl Config {
     /// What the process was started with.
     #[expect(clippy::disallowed_methods, reason = "this is the configuration")]
-    pub fn from_process() -> Self {
+    pub(crate) fn from_process() -> Self {
         Self::from_vars(std::env::vars())
     }
 

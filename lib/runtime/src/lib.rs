@@ -10,6 +10,7 @@ mod json;
 mod log;
 mod metric;
 mod random;
+mod run;
 
 use std::sync::Arc;
 
@@ -17,9 +18,10 @@ pub use aws_types::SdkConfig;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError};
 pub use invocation::{Observer, add, add_call, note, note_each, write_line};
-pub use log::{OUR_CRATES, error_chain, function_line, log_json};
+pub use log::{OUR_CRATES, error_chain, function_line};
 pub use metric::{Line, Metric, Unit};
 pub use random::random_bytes;
+pub use run::run;
 
 /// One function environment: what AWS Lambda gives a function when it starts one, as values.
 #[derive(Clone)]
@@ -30,11 +32,6 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The environment of this process.
-    pub fn from_process() -> Result<Self, ConfigError> {
-        Self::new(Config::from_process(), Arc::new(SystemClock))
-    }
-
     /// An environment of given variables and clock, for a host that runs several functions in one process.
     pub fn new(config: Config, clock: Arc<dyn Clock>) -> Result<Self, ConfigError> {
         let sdk = aws::sdk_config(&config)?;

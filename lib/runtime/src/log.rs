@@ -44,7 +44,7 @@ pub const OUR_CRATES: [&str; 20] = [
 
 /// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of them; metrics pass at
 /// any level.
-pub fn log_json(config: &Config) {
+pub(crate) fn log_json(config: &Config) {
     let level = config.find("LOG_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
     // A process that logs already goes on as it does.
     let _ = tracing::subscriber::set_global_default(Log { level });

@@ -1,0 +1,13 @@
+//! The function's process, started as Lambda starts it.
+
+use std::process::Command;
+
+/// What ends a function is looked for in its log. It is the same for all of them: `runtime::run`.
+#[test]
+fn what_keeps_a_function_from_running_is_one_line_of_its_log() {
+    let ended = Command::new(env!("CARGO_BIN_EXE_ping")).env_clear().output().unwrap();
+    assert!(!ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+    let line: serde_json::Value = serde_json::from_slice(&ended.stdout).unwrap();
+    assert_eq!((&line["level"], &line["message"]), (&"ERROR".into(), &"the function cannot run".into()));
+    assert_eq!(line["error"], "environment variable AWS_ACCESS_KEY_ID: is not set");
+}
