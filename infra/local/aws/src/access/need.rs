@@ -57,8 +57,11 @@ pub(crate) fn of_request(service: &str, operation: &str, body: &[u8]) -> Vec<Nee
             let address = from.rsplit_once('<').map_or(from.as_str(), |(_, address)| address.trim_end_matches('>'));
             // Which identities SES asks for depends on what is verified: the address, its domain or one above that, and the
             // recipient's where the account may mail to verified identities alone. The address stands for them all.
-            let need = Need::new("ses", operation, arn("ses", &format!("identity/{address}")));
-            vec![Need { from_address: Some(address.to_owned()), ..need }]
+            let identity = format!("identity/{address}");
+            // An identity may have a configuration set of its own, which goes with every mail. This one has.
+            let resources = [identity.as_str(), "configuration-set/default"];
+            let need = |resource| Need::new("ses", operation, arn("ses", resource));
+            resources.map(|resource| Need { from_address: Some(address.to_owned()), ..need(resource) }).into()
         }
         "secretsmanager" => {
             let resource = read::<OnSecret>(body).secret_id.map_or_else(|| "*".to_owned(), |id| Secrets::arn(&id));
@@ -144,7 +147,10 @@ mod tests {
                 "ses",
                 "SendEmail",
                 r#"{"FromEmailAddress": "Ada <ada@example.com>"}"#,
-                vec![("ses:SendEmail", "ses", "identity/ada@example.com")],
+                vec![
+                    ("ses:SendEmail", "ses", "identity/ada@example.com"),
+                    ("ses:SendEmail", "ses", "configuration-set/default"),
+                ],
             ),
             (
                 "secretsmanager",
