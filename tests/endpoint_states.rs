@@ -1,5 +1,7 @@
 //! What receivers' answers make of an endpoint and of what waits for it: asking for patience, gone for good, failing for days.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, World, list, time};
@@ -95,6 +97,28 @@ async fn a_receiver_that_answers_410_gets_nothing_more_for_good() {
     assert_eq!((&told[0]["coach_id"], &told[0]["endpoint"]["status"]), (&json!("ada"), &json!("gone")));
     assert!(!told[0].to_string().contains("/hook"), "of the address the host alone");
     assert_eq!(told[0]["endpoint"]["host"], "127.0.0.1");
+}
+
+#[tokio::test]
+async fn a_410_from_an_address_that_is_not_the_endpoint_s_any_more_ends_nothing() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.receiver.script([Answer::status(410).after(Duration::from_secs(1))]);
+    place.world.put([Fact::client("ada", "c1")]).await;
+    while place.receiver.hooks().is_empty() {
+        place.world.now().await;
+    }
+    let moved = json!({ "url": format!("{}/moved", place.receiver.url()) });
+    settings.patch(&format!("/settings/webhooks/{}", endpoint.id), moved).await.expect(200);
+    place.world.settle().await;
+    assert_eq!(state(&settings, &endpoint).await["status"], "enabled");
+    assert_eq!(ada.deliveries(&endpoint).await[0]["attempts"][0]["status_code"], 410);
+    place.world.advance_s(60).await;
+    let delivered = &ada.deliveries(&endpoint).await[0];
+    assert_eq!((&delivered["status"], delivered["attempts"].as_array().unwrap().len()), (&json!("delivered"), 2));
+    let paths: Vec<String> = place.receiver.hooks().into_iter().map(|hook| hook.path).collect();
+    assert_eq!(paths, ["/hook", "/hook/moved"]);
+    assert!(place.world.outgoing("endpoint.disabled").await.is_empty() && place.world.mail().await.is_empty());
 }
 
 #[tokio::test]

@@ -4,13 +4,14 @@ use std::pin::pin;
 use std::time::Duration;
 
 use chrono::TimeDelta;
-use domain::delivery::{Attempt, AttemptResult, DELETED, DeliveryOrder, Next, after_attempt};
-use domain::endpoint::{Endpoint, EndpointStatus, Pace, SignedEndpoint};
+use domain::delivery::{Attempt, AttemptResult, DELETED, DeliveryOrder, Next, after_attempt, after_failure};
+use domain::endpoint::{EndpointStatus, Pace, SignedEndpoint};
 use domain::signature::signature_header;
 use domain::time::Timestamp;
 use runtime::{Line, Metric, Unit, random_bytes, write_line};
 use store::StoreError;
 use store::delivery::{Recorded, Taken};
+use store::endpoint::Noted;
 use webhook::{Answer, Webhook};
 
 use crate::batch::Writing;
@@ -43,11 +44,15 @@ impl App {
                 let (line, retry_after) = self.send(taken, &endpoint).await;
                 let jitter = u16::from_be_bytes(random_bytes());
                 let now = self.now();
-                let next = after_attempt(&line.result, retry_after.as_deref(), taken.order.attempt, now, jitter);
-                tell(taken, &line, next, now);
+                let made = taken.order.attempt;
+                let next = after_attempt(&line.result, retry_after.as_deref(), made, now, jitter);
                 // Of what ends the endpoint it is told first: whoever takes over after a crash finds the attempt to be made again.
-                let off = self.note_failure(taken, &endpoint, next, now).await?;
-                let Some(off) = off else {
+                let noted = self.note_failure(taken, &endpoint, next, now).await;
+                // Who wants nothing any more is not the endpoint's receiver any more: the one that is has not been asked.
+                let has_moved = matches!(noted, Ok(Noted::Moved));
+                let next = if has_moved && next == Next::Gone { after_failure(made, now, jitter) } else { next };
+                tell(taken, &line, next, now);
+                let Noted::Off(off) = noted? else {
                     self.record(taken, &[line], next, writing).await?;
                     self.note_success(taken, &endpoint, next, now).await;
                     return Ok(());
@@ -78,25 +83,25 @@ impl App {
         }
     }
 
-    /// Notes what a failed attempt says of the endpoint; the endpoint, where it is switched off by it. A failure that cannot be noted is one
-    /// less to judge by; a receiver that is gone has to be known to be.
+    /// Notes what a failed attempt says of the endpoint. A failure that cannot be noted is one less to judge by; a receiver that is gone has to
+    /// be known to be.
     async fn note_failure(
         &self,
         taken: &Taken,
         endpoint: &SignedEndpoint,
         next: Next,
         now: Timestamp,
-    ) -> Result<Option<Endpoint>, DeliverError> {
+    ) -> Result<Noted, DeliverError> {
         let coach = &taken.order.coach_id;
         match next {
-            Next::Delivered => Ok(None),
+            Next::Delivered => Ok(Noted::On),
             Next::Gone => Ok(self.endpoints.note_gone(coach, endpoint, &self.outbox, now).await?),
             Next::RetryAt(_) | Next::Exhausted => {
                 let noted = self.endpoints.note_failure(coach, endpoint, &taken.event_id, &self.outbox, now).await;
                 Ok(noted.unwrap_or_else(|error| {
                     let (coach_id, endpoint_id) = (coach.as_str(), taken.order.endpoint_id.as_str());
                     tracing::warn!(coach_id, endpoint_id, %error, "a failure of an endpoint is not noted");
-                    None
+                    Noted::On
                 }))
             }
         }

@@ -172,6 +172,11 @@ pub fn after_attempt(
     }
 }
 
+/// What follows attempt number `made` (from 1) that failed at `now`, whatever the receiver said.
+pub fn after_failure(made: u32, now: Timestamp, jitter: u16) -> Next {
+    gap_after(made, jitter).map_or(Next::Exhausted, |gap| Next::RetryAt(now + gap))
+}
+
 /// A delivery that was asked for and is on its way.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

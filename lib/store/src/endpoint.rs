@@ -40,6 +40,7 @@ use crate::statement::Answer;
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, partition};
 
+pub use health::Noted;
 pub use secret::Rotated;
 pub use slots::Slot;
 

@@ -13,6 +13,17 @@ use crate::audit;
 use crate::db::{StoreError, Transacted, stand_back};
 use crate::outbox::{Content, Outbox};
 
+/// What came of noting an attempt.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Noted {
+    /// The endpoint goes on.
+    On,
+    /// This switched it off: the endpoint as it is now.
+    Off(Box<Endpoint>),
+    /// Another address has taken the place of the one that was tried, of which this says nothing.
+    Moved,
+}
+
 /// What becomes of an endpoint.
 enum Change {
     Health(EndpointHealth),
@@ -31,7 +42,7 @@ impl Endpoints {
         self.note(coach, read, now, None, |record, _| healthy(record)).await.map(drop)
     }
 
-    /// Notes that an attempt at an event failed. The endpoint as it is now, where this switched it off.
+    /// Notes that an attempt at an event failed.
     pub async fn note_failure(
         &self,
         coach: &CoachId,
@@ -39,9 +50,9 @@ impl Endpoints {
         event: &EventId,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<Option<Endpoint>, StoreError> {
+    ) -> Result<Noted, StoreError> {
         if read.health.after_failure(event, now) == Judgement::Known {
-            return Ok(None);
+            return Ok(Noted::On);
         }
         let judged = |record: &Record, endpoint: &Endpoint| match record.health.after_failure(event, now) {
             Judgement::Known => None,
@@ -52,14 +63,14 @@ impl Endpoints {
         self.note(coach, read, now, Some(outbox), judged).await
     }
 
-    /// Notes that the receiver answered 410. The endpoint as it is now, where it was not gone before.
+    /// Notes that the receiver answered 410.
     pub async fn note_gone(
         &self,
         coach: &CoachId,
         read: &SignedEndpoint,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<Option<Endpoint>, StoreError> {
+    ) -> Result<Noted, StoreError> {
         self.note(coach, read, now, Some(outbox), |_, endpoint| endpoint.gone(now).map(Change::Off)).await
     }
 
@@ -70,20 +81,23 @@ impl Endpoints {
         now: Timestamp,
         outbox: Option<&Outbox>,
         change: impl Fn(&Record, &Endpoint) -> Option<Change>,
-    ) -> Result<Option<Endpoint>, StoreError> {
+    ) -> Result<Noted, StoreError> {
         let id = &read.endpoint.id;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Some(record) = self.read(coach, id).await? else { return Ok(None) };
+            let Some(record) = self.read(coach, id).await? else { return Ok(Noted::On) };
             let endpoint = record.endpoint()?;
-            let (writes, off) = match change(&record, &endpoint) {
-                None => return Ok(None),
-                Some(Change::Health(health)) => (vec![self.replace(Record { health, ..record }, &endpoint)], None),
+            if endpoint.url != read.endpoint.url {
+                return Ok(Noted::Moved);
+            }
+            let (writes, noted) = match change(&record, &endpoint) {
+                None => return Ok(Noted::On),
+                Some(Change::Health(health)) => (vec![self.replace(Record { health, ..record }, &endpoint)], Noted::On),
                 Some(Change::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
                     let mut writes = vec![self.replace(Record { health, ..record }, &endpoint)];
                     writes.extend(outbox.map(|outbox| outbox.put(&notice, now)));
-                    (writes, None)
+                    (writes, Noted::On)
                 }
                 Some(Change::Off(off)) => {
                     let fact = Content::Fact(Box::new(OutgoingFact::endpoint_disabled(coach, &off, now)));
@@ -93,11 +107,11 @@ impl Endpoints {
                         outbox.into_iter().flat_map(|outbox| [&fact, &notice].map(|told| outbox.put(told, now))),
                     );
                     writes.push(audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now));
-                    (writes, Some(off))
+                    (writes, Noted::Off(Box::new(off)))
                 }
             };
             if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(off);
+                return Ok(noted);
             }
         }
         Err(StoreError::kept_changing("an endpoint"))
