@@ -374,20 +374,15 @@ async fn a_malformed_automation_is_set_aside_with_its_field() {
 }
 
 #[tokio::test]
-async fn a_check_in_is_told_for_each_of_many_automations() {
-    const MANY: usize = 60;
-    let place = Place::new("identifiers").await;
-    for number in 0..MANY {
-        let trigger = json!({ "event": "low_check_in_score", "threshold": 3, "question_id": format!("q{number}") });
-        place.automation(&format!("au{number}"), trigger).await;
-    }
-    let scores: Value =
-        (0..MANY).map(|number| (format!("q{number}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
-    let check_in =
-        json!({ "client_id": "c1", "check_in_id": "ci", "submitted_at": AT, "scores": scores, "grades": {} });
-    place.world.facts([fact("check_in.submitted", check_in)]).await;
-    place.world.settle().await;
-    assert_eq!(place.told_low().len(), MANY);
-    assert_eq!(place.told_low().into_iter().collect::<BTreeSet<_>>().len(), MANY, "once each");
-    assert_eq!(place.sent("low_check_in_score").len(), MANY);
+async fn what_many_automations_tell_at_length_is_told_by_each() {
+    const MANY: usize = 100;
+    let place = Place::new("contact_details").await;
+    let long = "\u{9762}".repeat(1_000);
+    let of = |number| automation(&format!("au{number}"), on("phase_advanced"), &[&place.named_endpoint]);
+    place.world.facts((0..MANY).map(|number| of(number).with("name", long.as_str()))).await;
+    place.world.facts([Fact::client("ada", "c1").with("full_name", long.as_str())]).await;
+    let advanced = json!({ "client_id": "c1", "from_phase": long, "to_phase": long, "advanced_at": AT });
+    place.world.facts([fact("phase.advanced", advanced)]).await;
+    assert!(place.world.set_aside().await.is_empty());
+    assert_eq!(place.sent("phase_advanced").len(), MANY);
 }

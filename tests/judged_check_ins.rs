@@ -159,3 +159,19 @@ async fn more_automations_than_are_considered_still_let_the_check_in_through() {
     }
     assert!(world.set_aside().await.is_empty());
 }
+
+#[tokio::test]
+async fn a_check_in_is_told_for_each_of_many_automations() {
+    const MANY: usize = 60;
+    let place = Place::new("identifiers").await;
+    for number in 0..MANY {
+        let trigger = json!({ "event": "low_check_in_score", "threshold": 3, "question_id": format!("q{number}") });
+        place.automation(&format!("au{number}"), trigger).await;
+    }
+    let scores: Value =
+        (0..MANY).map(|number| (format!("q{number}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
+    place.world.facts([check_in("ci", 1, scores, json!({}))]).await;
+    assert_eq!(place.told_low().len(), MANY);
+    assert_eq!(place.told_low().into_iter().collect::<BTreeSet<_>>().len(), MANY, "once each");
+    assert_eq!(place.sent("low_check_in_score").len(), MANY);
+}

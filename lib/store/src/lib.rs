@@ -16,6 +16,7 @@ mod db;
 pub mod delivery;
 pub mod endpoint;
 pub mod fact;
+mod group;
 pub mod held_by;
 pub mod key;
 pub mod login_link;

@@ -28,6 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::db::{
     Db, Item, StoreError, Written, b, deleting, failed, from_item, n, putting, s, to_item, updating, write,
 };
+use crate::group::Bounds;
 use crate::statement::{Statement, Tried};
 use crate::unreadable::unreadable;
 use crate::vault::Vault;
@@ -37,8 +38,9 @@ pub const SHARDS: u8 = 4;
 
 /// Events of one cause that have an entry each: nearly always all.
 const SINGLE_EVENTS: usize = 40;
-/// Events beyond those that one entry holds. An item has 400 KB, an event with contact details and an automation's name some 3.
-const EVENTS_TOGETHER: usize = 40;
+/// Events beyond those that one entry holds, and bytes of them: an item has 400 KB. Most events have less than one, but names may be long and
+/// steps many.
+const TOGETHER: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
 /// What is to be sent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -256,8 +258,13 @@ fn contents(events: impl IntoIterator<Item = Event>) -> impl Iterator<Item = Con
     let mut single: Vec<Event> = events.into_iter().collect();
     let more = single.split_off(single.len().min(SINGLE_EVENTS));
     let together: Vec<Content> =
-        more.chunks(EVENTS_TOGETHER).map(|events| Content::Events { events: events.to_vec() }).collect();
+        TOGETHER.groups(&more, size_of).iter().map(|events| Content::Events { events: events.to_vec() }).collect();
     single.into_iter().map(|event| Content::Event(Box::new(event))).chain(together)
+}
+
+/// The bytes of an event in its entry.
+fn size_of(event: &Event) -> usize {
+    serde_json::to_vec(event).expect("an event converts to JSON").len()
 }
 
 fn first(events: &[Event]) -> &Event {

@@ -14,14 +14,14 @@ use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{
     Item, StoreError, Transacted, failed, from_item, n, putting, refused_at, s, to_attribute, to_item, updating,
 };
+use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
 
 /// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
 /// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes. What it writes is paid for twice, a unit for each
 /// KB, and a partition has 1,000 units a second.
-const GROUP_RESTARTS: usize = 25;
-const GROUP_BYTES: usize = 128 * 1024;
+const TOGETHER: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
 /// The writes that begin a chain: the delivery, and the order.
 const WRITES_EACH: usize = 2;
 /// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
@@ -88,7 +88,7 @@ impl Deliveries {
             });
             records.sort_by_key(|record| record.failed_at);
             // One after the other: they are all in one partition, which takes so much a second and no more.
-            for group in groups(&records) {
+            for group in TOGETHER.groups(&records, size_of) {
                 match self.restart_all(whose, group, outbox, now).await {
                     Ok(restarted) => recovered += restarted,
                     Err(error) if recovered == 0 => return Err(error),
@@ -215,22 +215,6 @@ impl Deliveries {
     }
 }
 
-/// Successive records that one transaction restarts. One that is large by itself stands alone.
-fn groups(records: &[Record]) -> Vec<&[Record]> {
-    let mut groups = Vec::new();
-    let (mut begin, mut bytes) = (0, 0);
-    for (i, record) in records.iter().enumerate() {
-        let size = size_of(record);
-        if i > begin && (i - begin == GROUP_RESTARTS || bytes + size > GROUP_BYTES) {
-            groups.push(&records[begin..i]);
-            (begin, bytes) = (i, 0);
-        }
-        bytes += size;
-    }
-    groups.extend(records.get(begin..).filter(|rest| !rest.is_empty()));
-    groups
-}
-
 /// About the bytes of a record's item.
 fn size_of(record: &Record) -> usize {
     const MEMBERS: usize = 400;
@@ -255,7 +239,8 @@ mod tests {
             let line = StoredAttempt::sealed(Timestamp::from_ms(1), AttemptResult::StatusCode(500), vec![0; excerpt]);
             Record { attempts: vec![line], ..record() }
         };
-        let sizes = |records: &[Record]| groups(records).iter().map(|group| group.len()).collect::<Vec<_>>();
+        let sizes =
+            |records: &[Record]| TOGETHER.groups(records, size_of).iter().map(|group| group.len()).collect::<Vec<_>>();
         assert!(sizes(&[]).is_empty());
         let small: Vec<Record> = (0..60).map(|_| of(100)).collect();
         assert_eq!(sizes(&small), [25, 25, 10]);
