@@ -163,6 +163,44 @@ async fn many_patches_at_once_leave_the_count_right() {
 }
 
 #[tokio::test]
+async fn a_switch_that_others_overtake_is_told_in_the_order_in_which_it_was_made() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for spared_calls in 0..5 {
+        let id = create(&key, &format!("c{spared_calls}@example.com")).await;
+        let path = format!("/v1/clients/{id}");
+        let switch = |is_active: bool| key.patch(&path, json!({ "is_active": is_active })).into_future();
+        world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
+        let stalled = tokio::spawn(switch(false));
+        tokio::select! {
+            () = world.until_stalled() => {}
+            () = async { while !stalled.is_finished() { tokio::task::yield_now().await } } => {}
+        }
+        switch(false).await.expect(200);
+        switch(true).await.expect(200);
+        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+        stalled.await.unwrap().expect(200);
+        world.settle().await;
+        let mut told = world.outgoing("client.activation_changed").await;
+        told.retain(|fact| fact["client"]["client_id"] == id.as_str());
+        told.sort_by_key(|fact| time(&fact["occurred_at"]));
+        let is_active = &key.get(&path).await.expect(200).body["is_active"];
+        assert_eq!(&told.last().unwrap()["client"]["is_active"], is_active, "after {spared_calls} calls");
+        assert!(told.windows(2).all(|pair| pair[0]["occurred_at"] != pair[1]["occurred_at"]), "{told:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_switch_after_what_was_said_for_the_end_of_time_is_told() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::client("ada", "c1").with("occurred_at", "9999-12-31T23:59:59.999Z")]).await;
+    key.patch("/v1/clients/c1", json!({ "is_active": false })).await.expect(200);
+    world.settle().await;
+    assert_eq!(world.outgoing("client.activation_changed").await.len(), 1);
+}
+
+#[tokio::test]
 async fn the_list_is_newest_first_in_its_exact_shape() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

@@ -1,7 +1,12 @@
 //! How times and dates are written: ISO 8601, UTC, milliseconds (`2026-11-20T09:30:00.000Z`); dates `YYYY-MM-DD`.
 
+use std::ops::RangeInclusive;
+
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The years that RFC 3339 has digits for, in milliseconds since the Unix epoch.
+const WRITABLE_MS: RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// An instant, in whole milliseconds, that renders in the API's one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -14,17 +19,17 @@ impl Timestamp {
         Self::from_ms(at.timestamp_millis())
     }
 
-    /// Milliseconds since the Unix epoch. What lies outside the calendar becomes its nearest end.
+    /// Milliseconds since the Unix epoch. What is before the year 0 or after the year 9999, and could not be read back once it is written,
+    /// becomes the nearest that is not.
     pub fn from_ms(ms: i64) -> Self {
-        let bound = if ms < 0 { DateTime::<Utc>::MIN_UTC } else { DateTime::<Utc>::MAX_UTC };
-        Self(DateTime::from_timestamp_millis(ms).unwrap_or(bound))
+        let ms = ms.clamp(*WRITABLE_MS.start(), *WRITABLE_MS.end());
+        Self(DateTime::from_timestamp_millis(ms).expect("the years 0 to 9999 are in the calendar"))
     }
 
     /// An RFC 3339 date-time of the years 0 to 9999.
     pub fn parse(text: &str) -> Option<Self> {
         let at = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
-        (at.timestamp_millis() >= -62_167_219_200_000 && at.timestamp_millis() < 253_402_300_800_000)
-            .then(|| Self::new(at))
+        WRITABLE_MS.contains(&at.timestamp_millis()).then(|| Self::new(at))
     }
 
     /// The instant.
@@ -84,5 +89,16 @@ mod tests {
         assert_eq!(at.to_string(), "2026-03-01T10:00:00.123Z");
         assert_eq!(Timestamp::parse(&at.to_string()), Some(at));
         assert_eq!(Timestamp::parse("2026-03-01"), None);
+    }
+
+    #[test]
+    fn what_comes_of_any_reckoning_reads_back() {
+        for ms in [i64::MIN, -62_167_219_200_001, -62_167_219_200_000, -1, 0, 253_402_300_799_999, 253_402_300_800_000]
+        {
+            let at = Timestamp::from_ms(ms);
+            assert_eq!(Timestamp::parse(&at.to_string()), Some(at), "{ms}");
+        }
+        let last = Timestamp::parse("9999-12-31T23:59:59.999Z").unwrap();
+        assert_eq!((last + TimeDelta::days(9), last.after(last)), (last, last));
     }
 }

@@ -318,10 +318,10 @@ where
     unreachable!("the loop ends by returning")
 }
 
-/// Waits before a change that lost a race is decided anew: not at all before the first round, longer before each later one.
+/// Waits before a change that lost a race is decided anew: not at all before the first round, longer before each later one, up to a second.
 pub async fn stand_back(round: u32) {
     if round > 0 {
-        let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(LONGEST_BACKOFF);
+        let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(3 * LONGEST_BACKOFF);
         tokio::time::sleep(jittered(longest)).await;
     }
 }

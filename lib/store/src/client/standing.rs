@@ -24,8 +24,8 @@ pub struct StoredClient {
     pub login_epoch: u64,
     /// Whether the API has said last whether the client is active, by switching or by making it.
     pub(super) flag_is_ours: bool,
-    /// When the record, as a whole, was true, in ms.
-    saved_at: i64,
+    /// When the record was true as a whole, or the API has set the flag, whichever is later, in ms.
+    flag_said_at: i64,
     /// Until when what is stored of the phase is known to be true, in ms.
     pub(crate) phase_said_at: i64,
     pub(super) version: u64,
@@ -36,7 +36,7 @@ impl StoredClient {
         let made_here = record.origin == Origin::PartnerApi && record.saved_at == record.created_at.ms();
         Self {
             flag_is_ours: made_here || record.activation_set_at > Some(record.saved_at),
-            saved_at: record.saved_at,
+            flag_said_at: record.saved_at.max(record.activation_set_at.unwrap_or(i64::MIN)),
             login_epoch: record.login_epoch,
             phase_said_at: record.saved_at.max(record.phase_set_at.unwrap_or(i64::MIN)),
             version: record.version,
@@ -46,9 +46,10 @@ impl StoredClient {
 }
 
 impl StoredClient {
-    /// When the API sets the flag: after the application's word, even by a clock that is behind its own.
+    /// When the API sets the flag: after all that was said of it, even by a clock that is behind others, or by a request that came before
+    /// one that has set it meanwhile.
     pub(super) fn flag_set_at(&self, now: Timestamp) -> Timestamp {
-        now.after(Timestamp::from_ms(self.saved_at))
+        now.after(Timestamp::from_ms(self.flag_said_at))
     }
 }
 
