@@ -164,6 +164,22 @@ async fn a_dose_log_is_one_log_however_often_it_is_told_and_moves_when_it_is_tol
 }
 
 #[tokio::test]
+async fn a_dose_log_is_where_it_was_said_to_be_last_though_that_was_said_before() {
+    let place = Place::new().await;
+    let told = async |seconds: i64, date: &str| {
+        let said_at = place.world.timestamp_in(seconds).await;
+        place.world.facts([dose("l", "d", date).with("occurred_at", said_at)]).await;
+    };
+    let (last, between) = (place.ago(0), place.ago(5));
+    told(100, &last).await;
+    told(3_000, &last).await;
+    told(2_000, &between).await;
+    assert_eq!(place.compliance("").await["last_logged_on"], last);
+    told(4_000, &between).await;
+    assert_eq!(place.compliance("").await["last_logged_on"], between);
+}
+
+#[tokio::test]
 async fn a_deleted_dose_log_stays_deleted_in_whatever_order_it_is_told() {
     let place = Place::new().await;
     let world = &place.world;

@@ -37,7 +37,7 @@ impl Doses {
 }
 
 /// A log, or what is left of one that was deleted.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Log {
     pk: String,
     sk: String,
@@ -160,13 +160,11 @@ impl Records {
         said: Telling,
     ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
-            let newer = found.said_at.is_some_and(|at| at > said.at.ms());
-            let same = found.dose.as_ref() == Some(&logged.dose) && found.date == Some(logged.date);
-            if found.deleted || newer || same {
-                return None;
-            }
-            let (dose, date) = (Some(logged.dose.clone()), Some(logged.date));
-            Some(Log { dose, date, said_at: Some(said.at.ms()), ..found.clone() })
+            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(said.at.ms()));
+            let changed = Log { dose, date, said_at, ..found.clone() };
+            // Said again it counts from then on: what was said between the two is not the last word.
+            let is_last_word = !found.deleted && found.said_at <= said_at;
+            (is_last_word && changed != *found).then_some(changed)
         };
         self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), said, change).await
     }
@@ -218,7 +216,10 @@ impl Records {
                 },
             };
             let Some(changed) = change(&found) else { return Ok(Recorded::Done) };
-            let (mut writes, versions) = self.month_writes(client, &found, &changed, items).await?;
+            let (mut writes, versions) = match (&found.dose, found.date) == (&changed.dose, changed.date) {
+                true => Default::default(),
+                false => self.month_writes(client, &found, &changed, items).await?,
+            };
             let version = found.version;
             if !versions.is_empty() {
                 writes.extend(ready.change_doses(versions));
