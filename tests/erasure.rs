@@ -233,6 +233,22 @@ async fn the_address_and_the_seat_of_an_erased_client_are_free() {
 }
 
 #[tokio::test]
+async fn the_answer_of_whoever_has_the_key_now_stays() {
+    let place = Place::new().await;
+    let create = |email: &str| {
+        let body = json!({ "email": email, "send_welcome": false });
+        place.key.post("/v1/clients", body).once("import")
+    };
+    let erased_later = create("a@example.com").await.expect(201);
+    place.world.advance_s(DAY_S + 120).await;
+    let stays = create("b@example.com").await.expect(201);
+    place.world.facts([erased(erased_later.str("client_id"))]).await;
+    place.world.advance_s(ENDED_S).await;
+    let again = create("b@example.com").await.expect(201);
+    assert!(again.is_replay() && again.text == stays.text, "{}", again.text);
+}
+
+#[tokio::test]
 async fn an_address_with_a_later_holder_goes_to_it() {
     let place = Place::new().await;
     let email = format!("shared.{MARK}@example.com");

@@ -137,8 +137,34 @@ async fn a_takeover_goes_on_whatever_the_retry_says() {
         scene.world.advance_s(LAPSED_S).await;
         let reply = scene.post(&email).body(other).await.expect(201);
         assert_eq!((reply.str("email"), &reply.body["welcome_email_sent"]), (email.as_str(), &json!(true)), "{other}");
+        assert_eq!(reply.header("idempotency-payload-mismatch"), Some("true"), "{other}");
         let replay = scene.post(&email).await.expect(201);
         assert_eq!(replay.text, reply.text);
     }
     assert_eq!(scene.world.items("clients", "CLIENT#").await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_takeover_mails_to_the_address_that_the_client_has_by_then() {
+    let scene = Scene::of(MAILED).await;
+    let corrected = [("corrected", json!("right@example.com")), ("removed", Value::Null)];
+    for (case, address) in corrected {
+        let email = format!("{case}@example.com");
+        scene.faults(0, "crash_after_commit", 1).await;
+        scene.post(&email).await.expect(500);
+        scene.no_faults().await;
+        let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
+        let id = found.body["clients"][0]["client_id"].as_str().unwrap();
+        let said_at = scene.world.timestamp_in(1).await;
+        let saved = Fact::client("ada", id).with("email", address.clone()).with("occurred_at", said_at);
+        scene.world.facts([saved]).await;
+        scene.world.advance_s(LAPSED_S).await;
+        let reply = scene.post(&email).await.expect(201);
+        assert_eq!((&reply.body["welcome_email_sent"], reply.str("client_id")), (&json!(!address.is_null()), id));
+        assert_eq!(reply.body["temp_password"].is_string(), address.is_null());
+    }
+    let mails = scene.world.mail().await;
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0]["to"], "right@example.com");
+    assert!(!mails[0].to_string().contains("corrected@example.com"), "{}", mails[0]);
 }

@@ -65,11 +65,14 @@ async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Resu
     futures::future::try_join3(app.workspaces.get(&partner.coach), lead, automations).await
 }
 
-/// Goes on where an earlier request got to.
+/// Goes on where an earlier request got to. The client's address may have been corrected meanwhile.
 async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Reply, Problem> {
-    let read = (app.workspaces.get(&partner.coach).await?, None, Vec::new());
     let stage = ticket.stage.as_ref().ok_or_else(|| Problem::internal("create a client", "there is no stage"))?;
-    welcome(app, partner, &workspace_of(&read)?.workspace, ticket, stage).await
+    let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(stage.client_id()));
+    let (workspace, client) = found.await?;
+    let email = client.and_then(|stored| stored.client.profile.email);
+    let read = (workspace, None, Vec::new());
+    welcome(app, partner, &workspace_of(&read)?.workspace, (ticket, stage), email.as_ref()).await
 }
 
 async fn settle(
@@ -90,7 +93,7 @@ async fn settle(
         let step = if draft.send_welcome { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
         match new.write(app, draft, (workspace, &read), (&ticket, step)).await? {
             Created::Done if draft.send_welcome => {
-                return welcome(app, partner, &workspace.workspace, &ticket, &stage).await;
+                return welcome(app, partner, &workspace.workspace, (&ticket, &stage), Some(&draft.email)).await;
             }
             Created::Done => return Ok(answer),
             Created::EmailTaken => return Err(Problem::EmailTaken),

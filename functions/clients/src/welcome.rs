@@ -30,6 +30,10 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
+    pub(crate) fn client_id(&self) -> &ClientId {
+        &self.client_id
+    }
+
     pub(crate) fn new(
         client: &Client,
         email: &Email,
@@ -48,28 +52,21 @@ impl Stage {
     }
 }
 
-/// Mails the credentials, and records what came of it together with the answer.
+/// Mails the credentials to the address that the client has, and records what came of it together with the answer.
 pub(crate) async fn welcome(
     app: &App,
     partner: &Partner,
     workspace: &Workspace,
-    ticket: &Ticket<Stage>,
-    stage: &Stage,
+    (ticket, stage): (&Ticket<Stage>, &Stage),
+    email: Option<&Email>,
 ) -> Result<Reply, Problem> {
-    let mail = Welcome {
-        coach_name: &workspace.name,
-        client_name: &stage.full_name,
-        email: &stage.email,
-        password: &TempPassword::restore(stage.password.clone()),
-        host: &workspace.canonical_host,
-        intake: &IntakeToken::restore(stage.intake_token.clone()),
+    let is_sent = match email {
+        Some(email) => mail(app, workspace, stage, email).await,
+        None => false,
     };
-    let (state, reply) = match app.mailer.send(&stage.email, &mail.render()).await {
-        Ok(()) => (IntakeState::Sent, sent_result(stage)?),
-        Err(error) => {
-            tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
-            (IntakeState::Issued, password_result(stage, workspace)?)
-        }
+    let (state, reply) = match is_sent {
+        true => (IntakeState::Sent, sent_result(stage)?),
+        false => (IntakeState::Issued, password_result(stage, workspace)?),
     };
     let mut fact = stage.fact.clone();
     fact.set_intake_state(state);
@@ -78,6 +75,23 @@ pub(crate) async fn welcome(
     let claim = (&app.claims, &ticket.claim, &answer, keep);
     let ours = app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
     if ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
+}
+
+/// Whether the mail was taken.
+async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) -> bool {
+    let welcome = Welcome {
+        coach_name: &workspace.name,
+        client_name: &stage.full_name,
+        email,
+        password: &TempPassword::restore(stage.password.clone()),
+        host: &workspace.canonical_host,
+        intake: &IntakeToken::restore(stage.intake_token.clone()),
+    };
+    let sent = app.mailer.send(email, &welcome.render()).await;
+    if let Err(error) = &sent {
+        tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
+    }
+    sent.is_ok()
 }
 
 /// The credentials are on their way to the client.

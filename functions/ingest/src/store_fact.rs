@@ -6,6 +6,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Metric, Unit, add};
 use store::StoreError;
 use store::booking::EventFact;
+use store::claim::About;
 use store::client::{FeedOutcome, Telling};
 use store::contact::Merged;
 use store::contact_ref::ContactRef;
@@ -183,7 +184,7 @@ async fn merge_contacts(
 async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreError> {
     for contact in contacts {
         for answer in app.claims.about(contact).await? {
-            app.claims.forget(&answer).await?;
+            app.claims.forget(&answer, &About::Contact(contact.clone())).await?;
         }
     }
     Ok(())
@@ -193,7 +194,7 @@ async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreE
 async fn erase(app: &App, client: &ClientId, now: Timestamp) -> Result<Stored, BoxError> {
     let erased = app.clients.erase(client, now).await?;
     if let Some(claim) = &erased.claim {
-        app.claims.forget(claim).await?;
+        app.claims.forget(claim, &About::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     if let Some(lead) = &erased.lead {

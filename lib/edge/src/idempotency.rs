@@ -67,9 +67,9 @@ where
     let Some(key) = key else { return work(None, read.await).await };
     let print = fingerprint(inbound.method.as_str(), &inbound.path, &inbound.payload());
     let (begun, read) = futures::future::join(claims.begin(&key, (print, mismatch), now), read).await;
-    let (claim, stage) = match begun? {
-        Begun::Fresh(claim) => (claim, None),
-        Begun::Staged(claim, stage) => (claim, Some(stage)),
+    let (claim, stage, same_payload) = match begun? {
+        Begun::Fresh(claim) => (claim, None, true),
+        Begun::Staged { claim, stage, same_payload } => (claim, Some(stage), same_payload),
         Begun::InProgress { same_payload: false } if mismatch == Mismatch::Refused => {
             return Err(Problem::IdempotencyPayloadMismatch);
         }
@@ -79,14 +79,14 @@ where
         }
         Begun::Answered { answer, same_payload } => {
             let reply = Reply::recorded(answer)?.header("idempotent-replay", true);
-            return Ok(if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) });
+            return Ok(marked(reply, same_payload));
         }
     };
     let ticket = Ticket { claim: claim.clone(), key: key.clone(), stage };
     let result = AssertUnwindSafe(work(Some(ticket), read)).catch_unwind().await;
     let result = result.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked")));
     let reply = match result {
-        Ok(reply) => return Ok(reply),
+        Ok(reply) => return Ok(marked(reply, same_payload)),
         // Another request has taken this one's place: its answer is the one that counts.
         Err(Problem::IdempotencyInProgress) => return Err(Problem::IdempotencyInProgress),
         // What the coach has to mend stands before the claim in the order of checks: the mended request must not meet it again.
@@ -112,6 +112,11 @@ where
             Ok(reply)
         }
     }
+}
+
+/// An answer to what an earlier request asked for says so, where this one asks for something else.
+fn marked(reply: Reply, same_payload: bool) -> Reply {
+    if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) }
 }
 
 /// The caller is told of the fault all the same; a release that fails as well leaves the lease to lapse.

@@ -10,12 +10,13 @@
 //! 4. `finish`   UpdateItem to the answer.
 //! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
 //! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
-//! 7. `forget`   DeleteItem: the person whom the answer is about is erased.
+//! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody's else by now.
 
 use aws_sdk_dynamodb::types::{
-    ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use chrono::TimeDelta;
+use domain::id::ClientId;
 use domain::idempotency::{IdempotencyKey, LEASE, Mismatch, RETENTION};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
@@ -41,6 +42,13 @@ pub struct Claim {
 #[serde(transparent)]
 pub struct ClaimKey(String);
 
+/// Whom an answer, or the stage before it, is about. Who erases them finds the record by it, and removes no other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum About {
+    Client(ClientId),
+    Contact(ContactRef),
+}
+
 /// An answer as it was given.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
@@ -49,6 +57,22 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 domain::discreet! { Answer }
+
+impl About {
+    fn attribute(&self) -> &'static str {
+        match self {
+            Self::Client(_) => "client_id",
+            Self::Contact(_) => "contact_ref",
+        }
+    }
+
+    fn value(&self) -> AttributeValue {
+        match self {
+            Self::Client(id) => s(id.as_str()),
+            Self::Contact(contact) => s(contact.to_string()),
+        }
+    }
+}
 
 impl Claim {
     /// The record that the lease is on.
@@ -63,7 +87,7 @@ pub enum Begun<S> {
     /// Nothing, or work that died before it committed anything.
     Fresh(Claim),
     /// Work that died after it committed this stage.
-    Staged(Claim, S),
+    Staged { claim: Claim, stage: S, same_payload: bool },
     /// Work that may still be alive.
     InProgress { same_payload: bool },
     /// Finished work.
@@ -184,6 +208,7 @@ impl Claims {
         fingerprint: [u8; 32],
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
+        let same_payload = lapsed.fingerprint == fingerprint;
         // What was committed under the old payload stays what it is; a claim without a stage is as good as new.
         let fingerprint = if lapsed.stage.is_some() { lapsed.fingerprint.clone() } else { fingerprint.to_vec() };
         // An update whose answer was lost is repeated by the SDK and finds its own token.
@@ -222,54 +247,40 @@ impl Claims {
             None => Ok(Begun::Fresh(claim)),
             Some(stage) => {
                 let stage = self.vault.unseal_json("claim", &context(&claim.pk, "stage"), &stage.0)?;
-                Ok(Begun::Staged(claim, stage))
+                Ok(Begun::Staged { claim, stage, same_payload })
             }
         }
     }
 
     /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
-    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S) -> TransactWriteItem {
+    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, about: &About) -> TransactWriteItem {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
-        let update =
-            self.owned(claim).update_expression("SET stage = :stage").expression_attribute_values(":stage", b(sealed));
+        let update = self
+            .owned(claim)
+            .update_expression(format!("SET stage = :stage, {} = :about", about.attribute()))
+            .expression_attribute_values(":stage", b(sealed))
+            .expression_attribute_values(":about", about.value());
         updating(update)
     }
 
     /// The claim ends with an answer, together with the work that it is the answer to.
-    pub(crate) fn answer(&self, claim: &Claim, answer: &Answer, keep: TimeDelta, now: Timestamp) -> TransactWriteItem {
-        self.answer_with(claim, answer, None, keep, now)
-    }
-
-    /// As [`Claims::answer`], where the answer is about a contact: who erases the contact finds the answer by it.
-    pub(crate) fn answer_about(
+    pub(crate) fn answer(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: &ContactRef,
-        now: Timestamp,
-    ) -> TransactWriteItem {
-        self.answer_with(claim, answer, Some(about), RETENTION, now)
-    }
-
-    fn answer_with(
-        &self,
-        claim: &Claim,
-        answer: &Answer,
-        about: Option<&ContactRef>,
+        about: &About,
         keep: TimeDelta,
         now: Timestamp,
     ) -> TransactWriteItem {
         let update = self
             .owned(claim)
-            .update_expression(expression(about))
+            .update_expression(answering(Some(about)))
             .expression_attribute_names("#status", "status")
             .expression_attribute_values(":status", n(answer.status))
             .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
-            .expression_attribute_values(":expires", n((now + keep).unix_s()));
-        updating(match about {
-            None => update,
-            Some(about) => update.expression_attribute_values(":about", s(about.to_string())),
-        })
+            .expression_attribute_values(":expires", n((now + keep).unix_s()))
+            .expression_attribute_values(":about", about.value());
+        updating(update)
     }
 
     fn owned(&self, claim: &Claim) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
@@ -281,13 +292,13 @@ impl Claims {
             .expression_attribute_values(":owner", s(&claim.owner))
     }
 
-    /// Records an answer, and the contact that it is about if it is about one. False: the claim was taken over in the meantime, and keeps
+    /// Records an answer, and whom it is about if it is about somebody. False: the claim was taken over in the meantime, and keeps
     /// what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: Option<&ContactRef>,
+        about: Option<&About>,
         keep: TimeDelta,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
@@ -296,10 +307,10 @@ impl Claims {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
             let update = match about {
                 None => update,
-                Some(about) => update.expression_attribute_values(":about", s(about.to_string())),
+                Some(about) => update.expression_attribute_values(":about", about.value()),
             };
             update
-                .update_expression(expression(about))
+                .update_expression(answering(about))
                 .condition_expression("#owner = :owner")
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_names("#status", "status")
@@ -354,21 +365,32 @@ impl ClaimEraser {
     }
 
     /// Removes a record, its answer and its stage with it.
-    pub async fn forget(&self, key: &ClaimKey) -> Result<(), StoreError> {
-        write("DeleteItem", || {
+    pub async fn forget(&self, key: &ClaimKey, about: &About) -> Result<(), StoreError> {
+        let written = write("DeleteItem", || {
             let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(&key.0));
-            delete.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
-        })
-        .await?;
+            delete
+                .condition_expression("#about = :about")
+                .expression_attribute_names("#about", about.attribute())
+                .expression_attribute_values(":about", about.value())
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        // Refused: it has gone already, or somebody else has the key.
+        written.await?;
         Ok(())
     }
 }
 
 /// The stage goes with the answer: the password in it has no further use.
-fn expression(about: Option<&ContactRef>) -> &'static str {
+fn answering(about: Option<&About>) -> &'static str {
     match about {
         None => "SET #status = :status, body = :body, expires_at = :expires REMOVE stage",
-        Some(_) => "SET #status = :status, body = :body, expires_at = :expires, contact_ref = :about REMOVE stage",
+        Some(About::Client(_)) => {
+            "SET #status = :status, body = :body, expires_at = :expires, client_id = :about REMOVE stage"
+        }
+        Some(About::Contact(_)) => {
+            "SET #status = :status, body = :body, expires_at = :expires, contact_ref = :about REMOVE stage"
+        }
     }
 }
 

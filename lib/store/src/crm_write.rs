@@ -7,7 +7,7 @@ use domain::idempotency::RETENTION;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
-use crate::claim::{Answer, Claim, Claims};
+use crate::claim::{About, Answer, Claim, Claims};
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, StoreError, Transacted, refused_at};
 use crate::outbox::{Content, Outbox};
@@ -47,7 +47,8 @@ impl CrmWrite<'_> {
         db: &Db,
         records: impl IntoIterator<Item = TransactWriteItem>,
     ) -> Result<Transacted, StoreError> {
-        let mut writes = vec![self.claims.answer_about(self.claim, &self.answer, &self.about(), self.now)];
+        let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
+        let mut writes = vec![answer];
         writes.extend(records);
         writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), self.now)));
         db.transact(&writes).await
@@ -60,8 +61,8 @@ impl CrmWrite<'_> {
         Ok(if finished { Committed::Done } else { Committed::ClaimLost })
     }
 
-    fn about(&self) -> ContactRef {
-        ContactRef::new(self.coach, self.contact)
+    fn about(&self) -> About {
+        About::Contact(ContactRef::new(self.coach, self.contact))
     }
 }
 

@@ -13,7 +13,7 @@ use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use serde::Serialize;
 
-use crate::claim::{Answer, Claim, Claims};
+use crate::claim::{About, Answer, Claim, Claims};
 use crate::client::record::{Kept, Record, Traces, Versions};
 use crate::client::standing::intake_pk;
 use crate::client::{Clients, email_pk, key};
@@ -138,9 +138,10 @@ impl Clients {
             writes.push((Part::Other, self.outbox.put(&updated, now)));
         }
         let (claims, claim, step) = &new.claim;
+        let about = About::Client(new.client.id.clone());
         let write = match step {
-            ClaimStep::Stage(stage) => claims.stage(claim, stage),
-            ClaimStep::Answer(answer, keep) => claims.answer(claim, answer, *keep, now),
+            ClaimStep::Stage(stage) => claims.stage(claim, stage, &about),
+            ClaimStep::Answer(answer, keep) => claims.answer(claim, answer, &about, *keep, now),
         };
         writes.push((Part::Claim, write));
         writes
@@ -166,7 +167,8 @@ impl Clients {
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":state", to_attribute(&state));
         const INTAKE: usize = 0;
-        let mut writes = vec![updating(intake), claims.answer(claim, answer, keep, now)];
+        let about = About::Client(client.clone());
+        let mut writes = vec![updating(intake), claims.answer(claim, answer, &about, keep, now)];
         let release = self.outbox.release(&Content::Fact(Box::new(fact.clone())), now);
         let fact_index = writes.len();
         writes.push(release);
