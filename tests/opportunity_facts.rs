@@ -207,6 +207,37 @@ async fn nothing_of_an_erased_contacts_opportunities_stays_or_comes_back() {
 }
 
 #[tokio::test]
+async fn a_reason_that_the_api_gives_stands_as_long_as_the_stage_does() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let start = world.now().await;
+    let lost = |reason: &str| it().with("stage", "lost").with("lost_reason", reason);
+    world.facts([said(lost("Price"), start - TimeDelta::hours(3))]).await;
+    update(&world, &key, json!({ "lostReason": "Time" })).await;
+    world.facts([said(lost("Older").with("value_cents", 5), start - TimeDelta::hours(2))]).await;
+    let after = shown(&key).await;
+    assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Time"), &json!(5)));
+    // It was paid for before the reason was given.
+    world.facts([said(it().with("stage", "won"), start - TimeDelta::hours(1))]).await;
+    let after = shown(&key).await;
+    assert_eq!((&after["status"], &after["stage"], &after["lostReason"]), (&json!("won"), &json!("won"), &Value::Null));
+}
+
+#[tokio::test]
+async fn what_was_won_once_is_known_in_whatever_order_pipelines_come() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let start = world.now().await + TimeDelta::hours(1);
+    let pipeline = |stage: &str, kind: &str| {
+        Fact::pipeline("ada").with("stages", json!([{ "id": stage, "name": stage, "kind": kind }]))
+    };
+    world.facts([it().with("stage", "paid"), said(pipeline("new", "open"), start)]).await;
+    assert_eq!(shown(&key).await["status"], "open");
+    world.facts([said(pipeline("paid", "won"), start - TimeDelta::hours(1))]).await;
+    assert_eq!(shown(&key).await["status"], "won");
+}
+
+#[tokio::test]
 async fn what_was_won_stays_so_when_its_stage_goes() {
     let world = World::start().await;
     let key = scene(&world).await;

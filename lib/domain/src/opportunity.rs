@@ -59,6 +59,17 @@ pub struct Told {
     /// Pipeline, stage and reason, by the API: one makes no sense without the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place_at: Option<Timestamp>,
+    /// The reason alone, by the API. It stands as long as the stage does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason_at: Option<Timestamp>,
+}
+
+impl Told {
+    /// When anything was told last.
+    fn last(&self) -> Option<Timestamp> {
+        let Self { whole_at, contact_at, name_at, value_at, place_at, reason_at } = *self;
+        [whole_at, contact_at, name_at, value_at, place_at, reason_at].into_iter().flatten().max()
+    }
 }
 
 /// An opportunity as the API shows it.
@@ -115,6 +126,7 @@ impl Opportunity {
                 name_at: Some(now),
                 value_at: Some(now),
                 place_at: Some(now),
+                reason_at: None,
             },
         }
     }
@@ -153,6 +165,10 @@ impl Opportunity {
             heard.stage.clone_from(&known.stage);
             heard.lost_reason.clone_from(&known.lost_reason);
         }
+        let stays = (&heard.pipeline_id, &heard.stage) == (&known.pipeline_id, &known.stage);
+        if told.reason_at > Some(at) && stays {
+            heard.lost_reason.clone_from(&known.lost_reason);
+        }
         Some(heard)
     }
 
@@ -181,9 +197,9 @@ impl Opportunity {
         }
     }
 
-    /// The time of a change: after that of the one before.
+    /// The time of a change: after all that was told, even by a request that came before one that has told something meanwhile.
     fn later(&self, now: Timestamp) -> Timestamp {
-        now.after(self.updated_at)
+        now.after(self.told.last().map_or(self.updated_at, |told_at| told_at.max(self.updated_at)))
     }
 }
 

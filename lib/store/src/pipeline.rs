@@ -3,7 +3,7 @@
 //!
 //! 1. `get`  GetItem, consistent.
 //! 2. `all`  Query, consistent.
-//! 3. `save` UpdateItem, unless what is stored is newer.
+//! 3. `save` UpdateItem, unless what is stored is newer; then the won stages alone are added.
 
 use std::collections::BTreeSet;
 
@@ -79,8 +79,24 @@ impl Pipelines {
                 .send()
         });
         match written.await? {
+            Written::Refused(_) if !won.is_empty() => self.add_won(coach, &pipeline.pipeline_id, won).await,
             Written::Done(_) | Written::Refused(_) => Ok(()),
         }
+    }
+
+    /// Of a state that is over, all that counts is what was won in it.
+    async fn add_won(&self, coach: &CoachId, id: &PipelineId, won: Vec<String>) -> Result<(), StoreError> {
+        write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
+            update
+                .update_expression("ADD won_once :won")
+                .condition_expression("attribute_exists(pk)")
+                .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        })
+        .await?;
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{MAX_NAME_CHARS, name, nullable, present};
+use super::{name, nullable, present};
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, ContactId, MAX_ID_CHARS, OpportunityId, PipelineId, StageId, WorkflowId};
 use crate::pipeline::{MAX_STAGES, Pipeline, Stage, StageKind};
@@ -45,7 +45,7 @@ pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
     let stages = fields.required_objects("stages", "stages.", MAX_STAGES)?.into_iter().map(|stage| {
         Ok(Stage {
             id: stage.required("id", MAX_ID_CHARS, StageId::parse)?,
-            name: stage.required_text("name", MAX_NAME_CHARS)?.to_owned(),
+            name: name(stage, "name")?,
             kind: stage.required("kind", MAX_ID_CHARS, StageKind::parse)?,
         })
     });
@@ -84,7 +84,7 @@ pub(super) fn workflow(fields: Fields<'_>) -> Result<WorkflowSaved, Invalid> {
     let workflow = Workflow {
         id: fields.required_uuid("workflow_id", WorkflowId::parse)?,
         name: name(fields, "name")?,
-        trigger: fields.required_text("trigger", MAX_NAME_CHARS)?.to_owned(),
+        trigger: name(fields, "trigger")?,
         is_active: fields.required_boolean("active")?,
         activated_at: fields.timestamp("activated_at")?,
         updated_at: fields.required_timestamp("updated_at")?,
@@ -160,6 +160,7 @@ mod tests {
         let stage = |number: usize| json!({ "id": format!("s{number}"), "name": "Stage", "kind": "open" });
         assert!(with((0..200).map(stage).collect()).is_ok());
         assert!(with(Vec::new()).is_ok());
+        assert!(with(vec![json!({ "id": "s", "name": "", "kind": "open" })]).is_ok(), "names may be empty");
         assert_eq!(with((0..201).map(stage).collect()).unwrap_err().field.as_deref(), Some("stages"));
         assert_eq!(with(vec![stage(1), stage(2), stage(1)]).unwrap_err().field.as_deref(), Some("stages"));
         let odd = json!({ "id": "s", "name": "Stage", "kind": "parked" });

@@ -46,11 +46,14 @@ pub fn apply(
         changed.told.value_at = Some(at);
         confirms |= is_theirs(told.value_at);
     }
-    if patch.stage.is_some() || patch.lost_reason.is_some() {
-        changed.stage = patch.stage.as_ref().unwrap_or(&found.stage).clone();
-        changed.lost_reason = lost_reason;
+    changed.lost_reason = lost_reason;
+    if let Some(stage) = &patch.stage {
+        changed.stage.clone_from(stage);
         changed.told.place_at = Some(at);
         confirms |= is_theirs(told.place_at);
+    } else if patch.lost_reason.is_some() {
+        changed.told.reason_at = Some(at);
+        confirms |= is_theirs(told.place_at.max(told.reason_at));
     }
     if confirms || (Opportunity { told: found.told, ..changed.clone() }) != *found {
         changed.updated_at = at;
@@ -159,8 +162,9 @@ mod tests {
                     assert_eq!(changed.value_cents, patch.value_cents.unwrap_or(found.value_cents), "{case}");
                     assert_eq!(changed.told.name_at, name.then_some(at(100)).or(found.told.name_at), "{case}");
                     assert_eq!(changed.told.value_at, value.then_some(at(100)).or(found.told.value_at), "{case}");
-                    let places = reason || chosen.is_some();
-                    assert_eq!(changed.told.place_at, places.then_some(at(100)).or(found.told.place_at), "{case}");
+                    let placed_at = chosen.is_some().then_some(at(100)).or(found.told.place_at);
+                    let reasoned_at = (reason && chosen.is_none()).then_some(at(100)).or(found.told.reason_at);
+                    assert_eq!((changed.told.place_at, changed.told.reason_at), (placed_at, reasoned_at), "{case}");
                     let differs = (&changed.name, changed.value_cents, &changed.stage, &changed.lost_reason)
                         != (&found.name, found.value_cents, &found.stage, &found.lost_reason);
                     assert_eq!(changed.updated_at, if differs { at(100) } else { found.updated_at }, "{case}");
