@@ -137,6 +137,27 @@ async fn a_fact_older_than_a_change_of_the_api_leaves_that_alone() {
 }
 
 #[tokio::test]
+async fn each_change_is_told_on_its_own_and_in_its_order_where_the_application_s_clock_is_ahead() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let date = world.midnight_in(2).await.date_naive();
+    let booking = desk.booked(slot(date, "09:00")).await;
+    let made = desk.list().await.remove(0);
+    world.facts([echo(&made).with("occurred_at", world.timestamp_in(30).await)]).await;
+    for time in ["10:00", "11:00", "12:00"] {
+        desk.reschedule(&booking, to(date, time)).await.expect(200);
+    }
+    desk.cancel(&booking, LEAD).await.expect(200);
+    world.settle().await;
+    let moves = desk.told("booking.rescheduled").await;
+    let told: Vec<&Value> = moves.iter().map(|fact| &fact["booking"]["time"]).collect();
+    assert_eq!(told, ["10:00", "11:00", "12:00"]);
+    let facts = [moves.clone(), desk.told("booking.cancelled").await].concat();
+    assert_eq!(facts.iter().map(|fact| fact["id"].to_string()).collect::<BTreeSet<_>>().len(), 4);
+    assert!(facts.windows(2).all(|pair| time(&pair[0]["occurred_at"]) < time(&pair[1]["occurred_at"])), "{facts:?}");
+}
+
+#[tokio::test]
 async fn facts_apply_by_their_time_in_whatever_order_they_come() {
     let world = World::start().await;
     let desk = desk(&world).await;

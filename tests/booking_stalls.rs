@@ -41,6 +41,29 @@ fn buffered() -> Fact {
 }
 
 #[tokio::test]
+async fn a_move_that_others_overtake_outweighs_what_was_said_before_it_was_made() {
+    let world = World::start().await;
+    let (desk, midnight) = desk(&world).await;
+    let date = midnight.date_naive();
+    let booking = desk.booked(slot(date, "09:00")).await;
+    let call = desk.key.patch(&path(&booking), to(date, "12:00")).once("stalls");
+    let slow = stalled(&world, call).await;
+    world.advance_s(10).await;
+    let between = world.timestamp_in(0).await;
+    world.advance_s(10).await;
+    desk.reschedule(&booking, to(date, "11:00")).await.expect(200);
+    goes_on(&world, slow).await.expect(200);
+    let moved = desk.list().await;
+    assert_eq!(moved[0]["time"], "12:00");
+    let older = event("ada", &booking, None, midnight + TimeDelta::hours(9), 60)
+        .with("calendar_id", uuid(CALENDAR))
+        .with("lead_id", uuid(LEAD))
+        .with("occurred_at", between);
+    world.facts([older]).await;
+    assert_eq!(desk.list().await, moved);
+}
+
+#[tokio::test]
 async fn a_booking_is_decided_anew_by_what_has_changed_since_it_was_read() {
     let world = World::start().await;
     let (desk, midnight) = desk(&world).await;

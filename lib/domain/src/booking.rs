@@ -72,13 +72,13 @@ impl CalendarEvent {
     /// The event after the API has moved it.
     pub fn moved(&self, busy: &Busy, now: Timestamp) -> Self {
         let (span, buffers) = (busy.span, Some(busy.buffers));
-        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_told(now)), ..self.clone() }
+        Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_said(now)), ..self.clone() }
     }
 
     /// The event after the API has said that it stays where it is. Nothing of it changes, but an older word of the application counts no
     /// more.
     pub fn stayed(&self, now: Timestamp) -> Self {
-        Self { moved_at: Some(self.since_told(now)), ..self.clone() }
+        Self { moved_at: Some(self.since_said(now)), ..self.clone() }
     }
 
     /// Whether it was the API that has put it where it is.
@@ -88,7 +88,7 @@ impl CalendarEvent {
 
     /// The event after the API has cancelled it. `None`: the API has cancelled it before.
     pub fn cancelled(&self, now: Timestamp) -> Option<Self> {
-        let cancelled_at = Some(self.since_told(now));
+        let cancelled_at = Some(self.since_said(now));
         match self.status {
             BookingStatus::Confirmed => {
                 let status = BookingStatus::Cancelled;
@@ -115,10 +115,10 @@ impl CalendarEvent {
         now.after(self.updated_at)
     }
 
-    /// When the API sets what the application has told: after that, even by a clock that is behind the application's. The same fact, seen
-    /// twice, does not undo it.
-    fn since_told(&self, now: Timestamp) -> Timestamp {
-        now.after(self.told_at)
+    /// When the API sets something: after all that was said, even by a clock that is behind the application's, or by a request that came
+    /// before one that has set something meanwhile. So each change is told as a fact of its own, and no older word undoes it.
+    fn since_said(&self, now: Timestamp) -> Timestamp {
+        now.after(self.said_at().max(self.told_at))
     }
 
     /// What becomes of an event by the application's whole record of it, which was said `at` that time. What the API has set since then

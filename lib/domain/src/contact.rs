@@ -221,8 +221,7 @@ impl KnownContact {
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
         let said = &self.said;
-        // After the application's word, even by a clock that is behind its own: the same fact, seen twice, does not undo this.
-        let at = said.saved_at.map_or(now, |saved_at| now.after(saved_at));
+        let at = now.after(self.said_at());
         let is_theirs = |set_at: Option<Timestamp>| said.saved_at.is_some() && set_at <= said.saved_at;
         let mut confirms = false;
         if let Some(name) = &patch.name {
@@ -236,7 +235,7 @@ impl KnownContact {
             confirms |= is_theirs(said.do_not_contact_set_at);
         }
         if confirms || changed.contact != self.contact {
-            changed.contact.updated_at = self.later(now).max(at);
+            changed.contact.updated_at = at;
         }
         changed
     }
@@ -244,5 +243,13 @@ impl KnownContact {
     /// The time of a change: after that of the one before.
     pub fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.contact.updated_at)
+    }
+
+    /// When anything of it was last said, by whomever. What the API says counts after that, even by a clock that is behind the application's,
+    /// or by a request that came before one that has said something meanwhile: no older word undoes it.
+    fn said_at(&self) -> Timestamp {
+        let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;
+        let said = [saved_at, name_set_at, email_set_at, do_not_contact_set_at];
+        said.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
     }
 }

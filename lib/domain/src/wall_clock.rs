@@ -174,10 +174,7 @@ mod tests {
     #[test]
     fn years_that_no_rule_reaches_are_told_by_the_nearest_rule() {
         let berlin = zone("Europe/Berlin");
-        // Winter and summer, then the winter that the last year of rules ends with.
-        for (text, hours) in
-            [("9999-01-01T00:00", 1), ("9999-07-01T00:00", 2), ("9999-12-31T23:59", 1), ("+12000-07-01T00:00", 1)]
-        {
+        for (text, hours) in [("9999-01-01T00:00", 1), ("9999-07-01T00:00", 2), ("9999-12-31T23:59", 1)] {
             let start = Timestamp::new(local(text).and_utc() - TimeDelta::hours(hours));
             assert_eq!(reached_at(berlin, local(text)), Some(start), "{text}");
             assert_eq!(local_at(berlin, start), local(text));

@@ -234,8 +234,9 @@ fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_
 fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let coach = CoachId::parse("ada").unwrap();
     let (at, busy) = (now(), event().busy().unwrap());
-    // All within one millisecond.
-    let moved = event().moved(&busy, at);
+    // All within one millisecond, and after what was said by a clock that is ahead.
+    let ahead = CalendarEvent { told_at: at + TimeDelta::seconds(30), ..event() };
+    let moved = ahead.moved(&busy, at);
     let again = moved.moved(&busy, at);
     let cancelled = again.cancelled(at).unwrap();
     let view = |event: &CalendarEvent| event.view(zone("UTC")).unwrap();
@@ -247,6 +248,7 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     ];
     let ids: std::collections::BTreeSet<&str> = facts.iter().map(|fact| fact.id.as_str()).collect();
     assert_eq!(ids.len(), facts.len());
+    assert!(facts[1..].windows(2).all(|pair| pair[0].occurred_at < pair[1].occurred_at), "in their order");
 }
 
 #[test]
@@ -305,7 +307,8 @@ fn a_fact_leaves_alone_what_the_api_has_set_since() {
     assert_eq!(told(&elsewhere, later, &moved).unwrap().span, elsewhere.span, "an equal one applies");
     let cancelled = moved.cancelled(later).unwrap();
     assert!(!told(&elsewhere, at("01T08:59"), &cancelled).unwrap().is_confirmed());
-    assert!(told(&elsewhere, later, &cancelled).unwrap().is_confirmed());
+    assert!(!told(&elsewhere, later, &cancelled).unwrap().is_confirmed(), "it was cancelled after it was moved");
+    assert!(told(&elsewhere, cancelled.said_at(), &cancelled).unwrap().is_confirmed());
 }
 
 #[test]
@@ -363,7 +366,9 @@ proptest! {
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();
         let span = if moved_at.is_some_and(|at| at > last) { moved_span } else { hour(starts) };
-        let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= last);
+        // It was cancelled after it was moved, whichever request came first.
+        let cancelled_at = cancelled_at.map(|at| minute(at).max(moved_at.map_or(minute(0), minute) + TimeDelta::milliseconds(1)));
+        let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= minute(last));
         prop_assert_eq!((known.span, known.is_confirmed(), known.told_at), (span, confirmed, minute(last)));
     }
 }

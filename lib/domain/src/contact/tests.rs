@@ -100,6 +100,15 @@ fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
 }
 
 #[test]
+fn a_change_that_is_made_after_another_outweighs_what_was_said_between_the_two_whenever_it_was_asked_for() {
+    let patch = |name: &str| ContactPatch { name: Some(name.to_owned()), do_not_contact: true };
+    let made = KnownContact::create(id(), &draft(), at(100)).change(&patch("made first"), at(500));
+    let changed = made.change(&patch("asked for first"), at(200));
+    let heard = changed.hear(&saved("between", false), at(300), at(600)).unwrap();
+    assert_eq!((heard.contact.name.as_str(), heard.contact.do_not_contact), ("asked for first", true));
+}
+
+#[test]
 fn each_change_has_a_time_of_its_own() {
     let named = |name: &str| ContactPatch { name: Some(name.to_owned()), do_not_contact: false };
     let first = KnownContact::create(id(), &draft(), at(10)).change(&named("a"), at(10));
