@@ -38,7 +38,7 @@ fn list(schemas: &mut Schemas) -> Operation {
             "email",
             json!({ "type": "string", "maxLength": MAX_CLIENT_EMAIL_CHARS }),
             "The client with this e-mail address, compared without regard to case. Looked up directly: a client made a moment ago is \
-             found, whatever `limit` is. What is no e-mail address matches nobody.",
+             found, whatever `limit` is. What is no e-mail address matches nobody. A `+` is written `%2B`.",
         )
         .in_query("cursor", json!({ "type": "string", "minLength": 1, "format": "cursor" }), "`next_cursor` of the page before.")
         .answers(answer)
