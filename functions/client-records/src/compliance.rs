@@ -17,7 +17,7 @@ pub(crate) async fn compliance(State(app): State<App>, PathParameter(id): PathPa
     let admission = app.gate.partner_beside(&inbound, read).await;
     let work = async |partner: Partner, found: Option<Found<Doses>>| {
         let (client, doses) = owned(&partner, found)?;
-        let window = Window::ending(now, partner.time_zone, days);
+        let window = Window::ending(now, partner.zone()?, days);
         Reply::ok(&Compliance::of(client.id, days, window, &doses.schedule, &doses.logged))
     };
     app.gate.answer(&inbound, admission, work).await

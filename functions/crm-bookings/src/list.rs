@@ -15,7 +15,8 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller, ()| {
         let page = app.bookings.page(&caller.coach, crm::page(&inbound)?);
         let (listed, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
-        let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, caller.time_zone));
+        let otherwise = caller.zone()?;
+        let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, otherwise));
         crm::page_reply(listed, |event| event.id.0, view)
     };
     app.gate.answer(&inbound, admission, work).await

@@ -6,6 +6,8 @@ use domain::api_key::Permission;
 use domain::booking::{self, BookingOutcome, Move, Refusal, RescheduleDraft};
 use domain::id::CalendarEventId;
 use domain::outgoing::OutgoingFact;
+use domain::time::Timestamp;
+use domain::tz::Tz;
 use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
@@ -48,7 +50,7 @@ impl Write for Reschedule<'_> {
         found: ChangeRead,
     ) -> Result<(Committed, Reply), Problem> {
         let (caller, lead) = (attempt.caller, request.1.lead_id);
-        let to = decide(&found, request, caller).map_err(refused)?;
+        let to = decide(&found, request, (caller.now, caller.zone()?)).map_err(refused)?;
         let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
         // What only says anew where the API has put it is not told.
@@ -69,12 +71,12 @@ impl Write for Reschedule<'_> {
 fn decide(
     found: &ChangeRead,
     (id, draft): &(CalendarEventId, RescheduleDraft),
-    caller: &CrmCaller,
+    (now, otherwise): (Timestamp, Tz),
 ) -> Result<Move, Refusal> {
     let event = found.event.as_ref().map(|found| &found.event);
     let on = event.and_then(|event| event.calendar_id);
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);
-    let zone = zone_of(&found.calendars, on, caller.time_zone);
+    let zone = zone_of(&found.calendars, on, otherwise);
     let others = found.busy.without(*id);
-    booking::reschedule(draft, found.lead, event, (calendar, zone), &others, caller.now)
+    booking::reschedule(draft, found.lead, event, (calendar, zone), &others, now)
 }

@@ -39,7 +39,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
                 app.keys.copy_entitlements(&stored).await?;
-                app.rules.keep_zone(&workspace.coach_id, workspace.time_zone, now).await?;
+                app.rules.keep_zone(&workspace.coach_id, workspace.time_zone.zone()?, now).await?;
                 Ok(Stored::Done)
             }
             Saved::Stale => Ok(Stored::Done),
@@ -125,7 +125,7 @@ async fn calendar_event(
         return Ok(unknown("coach_id", saved.coach_id.as_str()));
     };
     let told = EventFact { id: &fact.id, saved, said_at: fact.occurred_at, backfill: fact.backfill };
-    let conflicts = app.bookings.save(told, workspace.workspace.time_zone, now).await?;
+    let conflicts = app.bookings.save(told, workspace.zone()?, now).await?;
     if conflicts > 0 {
         add(BOOKING_CONFLICTS, conflicts as f64);
     }

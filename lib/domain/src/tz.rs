@@ -13,6 +13,29 @@ use serde::{Deserialize, Serialize};
 /// The name that stands for no zone: what a machine is in until somebody sets one.
 const UNSET: &str = "Factory";
 
+/// The name of a zone, as a record has it. Only [`ZoneName::zone`] needs the database: a function that carries names on is spared it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ZoneName(String);
+
+impl ZoneName {
+    /// The IANA name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The zone. An error where the name was stored by a release with another database.
+    pub fn zone(&self) -> Result<Tz, UnknownZone> {
+        self.0.parse()
+    }
+}
+
+impl From<Tz> for ZoneName {
+    fn from(zone: Tz) -> Self {
+        Self(zone.name().to_owned())
+    }
+}
+
 /// A time zone. Two names of the same rules are two zones.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(try_from = "String")]
@@ -149,5 +172,14 @@ pub(crate) mod tests {
         assert_ne!(read, zone("US/Eastern"));
         assert!(serde_json::from_str::<Tz>(r#""america/new_york""#).is_err());
         assert!(serde_json::from_str::<Tz>("1").is_err());
+    }
+
+    #[test]
+    fn a_name_is_kept_as_it_is_and_is_a_zone_once_that_is_asked_for() {
+        let name = ZoneName::from(zone("US/Eastern"));
+        assert_eq!((name.as_str(), name.zone()), ("US/Eastern", Ok(zone("US/Eastern"))));
+        assert_eq!(serde_json::to_string(&name).unwrap(), r#""US/Eastern""#);
+        let of_another_release: ZoneName = serde_json::from_str(r#""Mars/Olympus_Mons""#).unwrap();
+        assert_eq!(of_another_release.zone(), Err(UnknownZone));
     }
 }

@@ -5,7 +5,7 @@ use url::Url;
 
 use crate::id::{CoachId, PipelineId, TeamId};
 use crate::phone::Country;
-use crate::tz::Tz;
+use crate::tz::ZoneName;
 
 /// What the workspace has paid for or been given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +64,7 @@ pub struct Workspace {
     pub name: String,
     pub team_id: Option<TeamId>,
     pub canonical_host: CanonicalHost,
-    pub time_zone: Tz,
+    pub time_zone: ZoneName,
     pub country: Country,
     /// Most client records that the plan allows, deactivated ones included. `None`: no limit.
     pub client_cap: Option<u32>,

@@ -9,7 +9,7 @@ use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
-use domain::tz::Tz;
+use domain::tz::{Tz, ZoneName};
 use domain::workspace::CrmConfiguration;
 use http::{HeaderMap, Method};
 use runtime::{BoxError, Clock, Environment, note};
@@ -27,8 +27,7 @@ pub struct Partner {
     pub coach: CoachId,
     /// Default region of phone numbers.
     pub country: Country,
-    /// Where the workspace's days begin and end.
-    pub time_zone: Tz,
+    pub time_zone: ZoneName,
     /// When the request arrived.
     pub now: Timestamp,
 }
@@ -39,10 +38,27 @@ pub struct CrmCaller {
     pub coach: CoachId,
     /// Where opportunities of the key are.
     pub crm: CrmConfiguration,
-    /// Where the workspace's days begin and end.
-    pub time_zone: Tz,
+    pub time_zone: ZoneName,
     /// When the request arrived.
     pub now: Timestamp,
+}
+
+impl Partner {
+    /// Where the workspace's days begin and end.
+    pub fn zone(&self) -> Result<Tz, Problem> {
+        zone(&self.time_zone)
+    }
+}
+
+impl CrmCaller {
+    /// Where the workspace's days begin and end.
+    pub fn zone(&self) -> Result<Tz, Problem> {
+        zone(&self.time_zone)
+    }
+}
+
+fn zone(name: &ZoneName) -> Result<Tz, Problem> {
+    name.zone().map_err(|unknown| Problem::internal("find the workspace's time zone", unknown))
 }
 
 /// A caller that was let in.

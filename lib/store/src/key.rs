@@ -22,7 +22,7 @@ use domain::api_key::{ApiKey, Permission, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
 use domain::time::Timestamp;
-use domain::tz::Tz;
+use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
@@ -59,7 +59,7 @@ pub struct KeyRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crm: Option<CrmConfiguration>,
     pub country: Country,
-    pub time_zone: Tz,
+    pub time_zone: ZoneName,
     pub workspace_version: u64,
 }
 

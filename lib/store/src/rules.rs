@@ -52,7 +52,7 @@ impl Rules {
         }
         let workspace = self.workspaces.get(coach).await?;
         let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
-        Ok((workspace.workspace.time_zone, None))
+        Ok((workspace.zone()?, None))
     }
 
     /// Stores an automation as the application has it, unless a newer state is stored.

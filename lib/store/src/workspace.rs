@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::types::{
 use domain::id::{CoachId, TeamId};
 use domain::phone::Country;
 use domain::time::Timestamp;
+use domain::tz::{Tz, ZoneName};
 use domain::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
@@ -40,6 +41,13 @@ pub struct StoredWorkspace {
     saved_at: i64,
 }
 
+impl StoredWorkspace {
+    /// Where the workspace's days begin and end.
+    pub fn zone(&self) -> Result<Tz, StoreError> {
+        self.workspace.time_zone.zone().map_err(|unknown| StoreError::corrupt("workspace", unknown))
+    }
+}
+
 /// What came of saving a workspace.
 #[derive(Debug)]
 pub enum Saved {
@@ -58,7 +66,7 @@ struct Record {
     name: String,
     team_id: Option<TeamId>,
     canonical_host: String,
-    time_zone: domain::tz::Tz,
+    time_zone: ZoneName,
     country: Country,
     client_cap: Option<u32>,
     entitlements: Entitlements,
@@ -141,7 +149,7 @@ impl Workspaces {
             ("name", Some(s(&workspace.name))),
             ("team_id", workspace.team_id.as_ref().map(to_attribute)),
             ("canonical_host", Some(s(workspace.canonical_host.as_str()))),
-            ("time_zone", Some(s(workspace.time_zone.name()))),
+            ("time_zone", Some(s(workspace.time_zone.as_str()))),
             ("country", Some(to_attribute(&workspace.country))),
             ("client_cap", workspace.client_cap.map(n)),
             ("entitlements", Some(to_attribute(&workspace.entitlements))),

@@ -6,7 +6,7 @@ use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, ProgrammeId, TeamId};
 use crate::phone::Country;
 use crate::programme::{Programme, ProgrammePhase};
-use crate::tz::Tz;
+use crate::tz::{Tz, ZoneName};
 use crate::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};
 
 const MAX_URL_CHARS: usize = 2_048;
@@ -30,7 +30,7 @@ pub(super) fn workspace(fields: Fields<'_>) -> Result<Workspace, Invalid> {
         team_id: nullable_id(fields, "team_id", TeamId::parse)?,
         canonical_host: fields.required("canonical_host", MAX_URL_CHARS, CanonicalHost::parse)?,
         time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
-            text.parse::<Tz>().map_err(|_| "must be an IANA time zone such as Europe/Berlin")
+            text.parse::<Tz>().map(ZoneName::from).map_err(|_| "must be an IANA time zone such as Europe/Berlin")
         })?,
         country: fields.required("country", 2, Country::parse)?,
         client_cap: cap(plan)?,

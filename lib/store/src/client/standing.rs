@@ -77,7 +77,7 @@ impl Clients {
     pub(crate) async fn time_zone_of(&self, client: &Client) -> Result<Tz, StoreError> {
         let workspace = self.workspaces.get(&client.coach_id).await?;
         let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
-        Ok(workspace.workspace.time_zone)
+        workspace.zone()
     }
 
     /// The active automations on these events of the client's coach.

@@ -94,7 +94,7 @@ impl Keys {
                 entitlements: workspace.workspace.entitlements,
                 crm: workspace.workspace.crm.clone(),
                 country: workspace.workspace.country,
-                time_zone: workspace.workspace.time_zone,
+                time_zone: workspace.workspace.time_zone.clone(),
                 workspace_version: workspace.version,
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
@@ -235,7 +235,7 @@ impl Keys {
                 .condition_expression("attribute_exists(pk) AND workspace_version < :version")
                 .expression_attribute_values(":version", n(workspace.version))
                 .expression_attribute_values(":country", to_attribute(&workspace.workspace.country))
-                .expression_attribute_values(":time_zone", s(workspace.workspace.time_zone.name()))
+                .expression_attribute_values(":time_zone", s(workspace.workspace.time_zone.as_str()))
                 .expression_attribute_values(":entitlements", to_attribute(&workspace.workspace.entitlements))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total);
             let copied = "SET workspace_version = :version, entitlements = :entitlements, country = :country, \
