@@ -28,7 +28,9 @@ impl App {
         match self.deliveries.put_back(order, now).await? {
             PuttingBack::Noted if !redelivered => Ok(()),
             PuttingBack::Ours | PuttingBack::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
-            PuttingBack::Past => Ok(()),
+            // Whoever recorded it may have died before sending the next order: without that the delivery would wait for ever.
+            PuttingBack::Stale(next) if redelivered => Ok(self.retries.send(&next, now).await?),
+            PuttingBack::Stale(_) | PuttingBack::Past => Ok(()),
         }
     }
 

@@ -72,12 +72,14 @@ pub enum Created {
 }
 
 /// What came of noting that an order goes back to the queue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PuttingBack {
     /// Nobody else has noted it.
     Ours,
     /// Another copy of the order was noted. It may never have been sent on.
     Noted,
+    /// The attempt has been made, and the next one's order is not known to have been sent.
+    Stale(Box<DeliveryOrder>),
     /// The order counts no more, or has been further already.
     Past,
 }
@@ -161,7 +163,10 @@ impl Deliveries {
             Written::Refused(Some(item)) => {
                 let record: Record = from_item(ENTITY, item)?;
                 Ok(match () {
-                    () if !record.expects(order, now) => PuttingBack::Past,
+                    () if !record.expects(order, now) => match claim::refused(order, &record, now) {
+                        Ok(Claim::Stale(Some(next))) => PuttingBack::Stale(next),
+                        _ => PuttingBack::Past,
+                    },
                     () if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
                     () if record.hop == Some(order.hop) => PuttingBack::Noted,
                     () => PuttingBack::Past,
