@@ -30,7 +30,7 @@ impl App {
         while let Some(at) = watch {
             let rules = self.sweeper.rulebook(coach, self.now()).await?;
             let (clients, after) = self.sweeper.pass_page(&at, PAGE).await?;
-            let changed_at = at.rules_saved_at.unwrap_or(rules.as_of());
+            let changed_at = at.rules_known_at().unwrap_or(rules.as_of());
             *tally = tally.add(self.pass_page(&clients, &rules, changed_at).await?);
             let is_last = after.is_none();
             watch = self.sweeper.pass_on(at, &rules, after).await?.filter(|_| !is_last);

@@ -47,7 +47,7 @@ pub struct Rulebook {
 pub enum Because {
     /// It is due.
     Due,
-    /// Its coach's rules became others then.
+    /// Its coach's rules became others: who was judged by then may have been judged by those before.
     RulesChanged(Timestamp),
     /// Something is about to change it.
     FactComes,
@@ -193,7 +193,7 @@ impl Sweeper {
         if !coach.is_watched
             || !watch.is_active()
             || is_judged
-            || !states.comes_first(now, coach.rules_saved_at, backfill)
+            || !states.comes_first(now, coach.rules_known_at(), backfill)
         {
             return Ok(false);
         }

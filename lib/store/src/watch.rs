@@ -142,7 +142,7 @@ impl Watches {
         let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(coach::key(coach)));
         let check = check
             .condition_expression("attribute_not_exists(rules_saved_at) OR rules_saved_at < :since")
-            .expression_attribute_values(":since", s(since.to_string()));
+            .expression_attribute_values(":since", s(coach::saved_before(since).to_string()));
         checking(check)
     }
 

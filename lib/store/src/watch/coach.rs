@@ -11,7 +11,8 @@ use super::{COACH_PREFIX, shard_of};
 use crate::db::{Item, StoreError, from_item, s};
 
 const SORT_KEY: &str = "WATCH";
-/// Longer than the function takes that stores facts, or is let live.
+/// Longer than the function takes that stores facts, or is let live. Rules are another from when their fact came, and can be read once it is
+/// stored: who is judged in between may be judged by the ones before.
 const STORING: TimeDelta = TimeDelta::seconds(60);
 
 /// What is watched of a coach.
@@ -22,7 +23,7 @@ pub struct CoachWatch {
     pub coach_id: CoachId,
     /// When an automation, a programme or the time zone last became another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rules_saved_at: Option<Timestamp>,
+    rules_saved_at: Option<Timestamp>,
     /// Whether there is, or was when the last pass began, an active automation on a computed event.
     pub is_watched: bool,
     /// The workspace's, as last seen.
@@ -124,6 +125,11 @@ impl CoachWatch {
         true
     }
 
+    /// Who was judged after that was judged by the rules as they are.
+    pub fn rules_known_at(&self) -> Option<Timestamp> {
+        self.rules_saved_at.map(|at| at + STORING)
+    }
+
     /// Whether a pass is to be made by then.
     pub(crate) fn is_due(&self, by: Timestamp) -> bool {
         self.sweep_due_at.is_some_and(|due| due <= by.ms())
@@ -146,6 +152,11 @@ impl CoachWatch {
         self.sweep_due_at = None;
         self.is_watched = is_watched;
     }
+}
+
+/// Rules that were another by then at the latest can be read at that instant.
+pub(super) fn saved_before(read_at: Timestamp) -> Timestamp {
+    read_at + -STORING
 }
 
 pub(super) fn key(coach: &CoachId) -> Item {
