@@ -257,6 +257,41 @@ async fn a_merge_that_stalls_while_the_other_way_is_told_closes_no_circle() {
 }
 
 #[tokio::test]
+async fn a_merge_that_stalls_while_the_way_that_it_leads_is_turned_round_closes_no_circle() {
+    let (world, key) = crm().await;
+    let mut stalled_at = 0;
+    for spared_calls in 0..12 {
+        let [one, other, end] = [0, 1, 2].map(|number| 3 * spared_calls + number);
+        world.facts([contact(one), contact(other), contact(end)]).await;
+        world.facts([merged(other, end)]).await;
+        world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
+        world.put([merged(one, other)]).await;
+        let stalled = tokio::select! {
+            () = world.until_stalled() => true,
+            () = world.settle() => false,
+        };
+        if !stalled {
+            break;
+        }
+        stalled_at += 1;
+        world.put([merged(other, one)]).await;
+        for _ in 0..LOOKS {
+            if stored(&world, &uuid(other)).await["merged_into"]["S"] == uuid(one) {
+                break;
+            }
+        }
+        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+        world.advance_s(WAITED_S).await;
+        assert_eq!(world.set_aside().await.len(), 1, "one of the two, after {spared_calls} calls");
+        for contact in [one, other, end] {
+            let changed = patch(&world, &key, &uuid(contact), json!({ "name": "Changed" })).await;
+            assert!([200, 409].contains(&changed.status), "after {spared_calls} calls: {}", changed.text);
+        }
+    }
+    assert!((4..12).contains(&stalled_at), "it stalled {stalled_at} times");
+}
+
+#[tokio::test]
 async fn a_merge_names_a_workspace_that_is_known() {
     let (world, key) = crm().await;
     world.facts([contact(1), merged(1, 2).with("coach_id", "bob")]).await;

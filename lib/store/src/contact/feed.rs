@@ -10,7 +10,7 @@ use domain::time::Timestamp;
 use super::record::{ErasedContact, MergedContact, Stored, StoredContact};
 use super::{Contacts, contact_key};
 use crate::contact_ref::ContactRef;
-use crate::db::{MAX_ROUNDS, StoreError, Transacted, checking, stand_back};
+use crate::db::{MAX_ROUNDS, StoreError, Transacted, checking, stand_back, to_attribute};
 
 /// What came of a merge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl Contacts {
     /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the other, unless that
     /// one has become a client itself.
     ///
-    /// The transaction states what was found at the end of the chain of merges, so that no two of them close a circle.
+    /// The transaction states what was found along the chain of merges and at its end, so that no two of them close a circle.
     pub async fn merge(
         &self,
         coach: &CoachId,
@@ -102,10 +102,11 @@ impl Contacts {
                 Some((end, None)) => End::Unseen(end),
                 None => End::Unseen(merge.merged_into),
             };
-            let (writes, outcome) = self.merging(coach, merge, (found, end), said_at, now).await?;
+            let (mut writes, outcome) = self.merging(coach, merge, (found, end), said_at, now).await?;
             if writes.is_empty() {
                 return Ok(outcome);
             }
+            writes.extend(chain.iter().map(|(id, stored)| self.check_link(coach, *id, stored.as_ref())));
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(outcome);
             }
@@ -159,6 +160,16 @@ impl Contacts {
         known.contact.client_id = Some(client.clone());
         known.contact.updated_at = known.later(now);
         self.put(&target.changed(known), Some(target.version))
+    }
+
+    /// Part of a transaction: a contact along a chain lives on as the one that was found.
+    fn check_link(&self, coach: &CoachId, contact: ContactId, found: Option<&Stored>) -> TransactWriteItem {
+        let into = found.and_then(Stored::merged_into).map(|into| to_attribute(&into));
+        let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(contact_key(coach, contact)));
+        checking(match into {
+            Some(into) => check.condition_expression("merged_into = :into").expression_attribute_values(":into", into),
+            None => check.condition_expression("attribute_exists(pk)"),
+        })
     }
 
     fn check_unseen(&self, coach: &CoachId, contact: ContactId) -> TransactWriteItem {
