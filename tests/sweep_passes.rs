@@ -11,7 +11,7 @@ use tokio::time::timeout;
 use crate::costs::Bill;
 use crate::sweep_crashes::Quiet;
 use crate::world::sweep::{Watched, check_in, daily_log, dose};
-use crate::world::{Fact, fact, list, rendered};
+use crate::world::{Fact, World, fact, list, rendered};
 
 /// Page of a pass.
 const PAGE: usize = 200;
@@ -144,6 +144,82 @@ async fn rules_that_change_during_a_pass_are_passed_over_all_clients() {
     let (before, after) = (versions(&before), versions(&after));
     assert!(before.iter().all(|(id, version)| (1..=2).contains(&(after[id] - version))), "once by each of the rules");
     assert_eq!(quiet.place.told(), []);
+}
+
+/// Before which of its calls `ingest` stores what it has last stored in a transaction.
+async fn before_the_transaction(world: &World) -> usize {
+    let calls = list(world.calls("ingest").await[0]["calls"].clone());
+    calls.iter().position(|call| call["operation"] == "TransactWriteItems").unwrap()
+}
+
+#[tokio::test]
+async fn who_is_judged_while_an_automation_is_being_stored_is_judged_by_it_too() {
+    let place = Watched::new().await;
+    let world = &place.world;
+    for client in ["due", "calm"] {
+        place.client(client, world.now().await).await;
+    }
+    world.facts([place.automation("a0", json!({ "event": "daily_log_inactivity", "days": 300 }))]).await;
+    let spared_calls = before_the_transaction(world).await;
+    place.swept().await;
+    let now = world.now().await;
+    world.facts(["due", "calm"].map(|client| check_in(client, &format!("ci-{client}"), now))).await;
+    place.swept().await;
+    world.facts([check_in("due", "again", world.now().await)]).await;
+    world.advance_s(61).await;
+    let version =
+        async || world.items("records", "CLIENT#due").await.iter().find_map(|item| item.get("states").cloned());
+    let judged = version().await;
+    world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
+    world.put([place.automation("a1", json!({ "event": "check_in_inactivity", "days": 2 }))]).await;
+    world.until_stalled().await;
+    for shard in 0..4 {
+        world.send("sweep-shards", &json!({ "shard": shard }).to_string()).await;
+    }
+    while version().await == judged {
+        world.now().await;
+    }
+    world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+    world.settle().await;
+    place.until(world.now().await + TimeDelta::days(4)).await;
+    assert_eq!(place.pairs(), ["calm", "due"].map(|client| ("a1".to_owned(), client.to_owned())));
+}
+
+#[tokio::test]
+async fn of_two_time_zones_the_one_that_was_said_last_counts_whichever_is_stored_last() {
+    let place = Watched::new().await;
+    let world = &place.world;
+    let mut stalled_at = 0;
+    for spared_calls in 0..12 {
+        let said = async |seconds: i64, zone: &str| {
+            let said_at = world.timestamp_in(10 * spared_calls + seconds).await;
+            world.coach("ada").with("time_zone", zone).into_fact().with("occurred_at", said_at)
+        };
+        world.facts([said(1, "Europe/Paris").await]).await;
+        world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
+        world.put([said(2, "Asia/Tokyo").await]).await;
+        let stalled = tokio::select! {
+            () = world.until_stalled() => true,
+            () = world.settle() => false,
+        };
+        let stored = async |table: &str, sort_key: &str, field: &str| {
+            let items = world.items(table, "COACH#ada").await;
+            items.iter().find(|item| item["sk"]["S"] == sort_key).map(|item| item[field]["S"].clone())
+        };
+        if !stalled {
+            break;
+        }
+        stalled_at += 1;
+        world.put([said(3, "Europe/Berlin").await]).await;
+        while stored("workspaces", "WORKSPACE", "time_zone").await != Some(json!("Europe/Berlin")) {
+            world.now().await;
+        }
+        world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+        world.settle().await;
+        let zone = stored("records", "WATCH", "zone").await;
+        assert_eq!(zone, Some(json!("Europe/Berlin")), "after {spared_calls} calls");
+    }
+    assert!((3..12).contains(&stalled_at), "it stalled {stalled_at} times");
 }
 
 #[tokio::test]

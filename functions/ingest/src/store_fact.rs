@@ -39,7 +39,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
                 app.keys.copy_entitlements(&stored).await?;
-                app.rules.keep_zone(&workspace.coach_id, workspace.time_zone.zone()?, now).await?;
+                app.rules.keep_zone(*stored, now).await?;
                 Ok(Stored::Done)
             }
             Saved::Stale => Ok(Stored::Done),

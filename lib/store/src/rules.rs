@@ -4,7 +4,7 @@
 //! 1. `of`, `programme`, `zone`  Reads of modules `automation`, `programme`, `watch`.
 //! 2. `save_automation`, `delete_automation`  Reads, then transaction: automation, coach's watch.
 //! 3. `save_programme`  The same of a programme.
-//! 4. `keep_zone`  GetItem, and PutItem of the coach's watch where the zone is another.
+//! 4. `keep_zone`  GetItem, and a transaction where the zone is another: the coach's watch, if the workspace is as it was read.
 
 use domain::automation::Automation;
 use domain::id::{AutomationId, CoachId, ProgrammeId};
@@ -19,7 +19,7 @@ use crate::automation::StoredAutomation;
 use crate::db::{Db, MAX_ROUNDS, StoreError, stand_back};
 use crate::programme::StoredProgramme;
 use crate::watch::{Before, Watches};
-use crate::workspace::Workspaces;
+use crate::workspace::{StoredWorkspace, Workspaces};
 
 /// The rules of coaches.
 #[derive(Clone)]
@@ -140,14 +140,22 @@ impl Rules {
         Err(StoreError::kept_changing("the programme"))
     }
 
-    /// Notes a workspace's time zone. One that is another than before moves the beginnings of all days.
-    pub async fn keep_zone(&self, coach: &CoachId, zone: Tz, now: Timestamp) -> Result<(), StoreError> {
+    /// Notes the time zone of a workspace that was read. One that is another than before moves the beginnings of all days.
+    pub async fn keep_zone(&self, workspace: StoredWorkspace, now: Timestamp) -> Result<(), StoreError> {
+        let mut workspace = workspace;
+        let coach = workspace.workspace.coach_id.clone();
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let mut watch = self.watches.coach(coach).await?;
-            if !watch.change_zone(zone, now) || self.watches.save_coach(&watch).await? {
+            let mut watch = self.watches.coach(&coach).await?;
+            if !watch.change_zone(workspace.zone()?, now) {
                 return Ok(());
             }
+            let writes = [self.watches.put_coach(&watch), self.workspaces.unchanged(&workspace)];
+            if self.watches.commit(&writes).await? {
+                return Ok(());
+            }
+            let found = self.workspaces.get(&coach).await?;
+            workspace = found.ok_or_else(|| StoreError::corrupt("coach's watch", "its workspace is missing"))?;
         }
         Err(StoreError::kept_changing("the coach's watch"))
     }

@@ -8,7 +8,8 @@
 //! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that create, hand over or (de)activate clients.
 
 use aws_sdk_dynamodb::types::{
-    CancellationReason, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    CancellationReason, ConditionCheck, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+    Update,
 };
 use domain::id::{CoachId, TeamId};
 use domain::phone::Country;
@@ -19,7 +20,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, failed, from_item, n, refused_at, s, stand_back,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, failed, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
 
@@ -224,6 +225,16 @@ impl Workspaces {
             .seats(coach, team, 1, 1, &format!(" AND {BELOW_CAP}"))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         updating(update)
+    }
+
+    /// Part of a transaction: the workspace is as it was read, but for its counts.
+    pub(crate) fn unchanged(&self, workspace: &StoredWorkspace) -> TransactWriteItem {
+        let check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(key(&workspace.workspace.coach_id)))
+            .condition_expression("version = :version")
+            .expression_attribute_values(":version", n(workspace.version));
+        checking(check)
     }
 
     /// One more client of the team, if its cap allows it.

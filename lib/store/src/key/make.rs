@@ -1,6 +1,6 @@
 //! How keys come and go, and how they keep up with their workspace.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, MAX_LIVE_KEYS, ROTATION_OVERLAP};
@@ -10,10 +10,9 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
 use crate::db::{
-    MAX_ROUNDS, StoreError, Transacted, checking, n, putting, refused_at, s, stand_back, to_attribute, to_item,
-    updating, write,
+    MAX_ROUNDS, StoreError, Transacted, n, putting, refused_at, s, stand_back, to_attribute, to_item, updating, write,
 };
-use crate::workspace::{StoredWorkspace, Workspaces, key as workspace_key};
+use crate::workspace::{StoredWorkspace, Workspaces};
 
 /// Copies that are written at once.
 const CONCURRENT_COPIES: usize = 16;
@@ -99,7 +98,7 @@ impl Keys {
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
             let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
-            let mut writes = vec![self.take_place(coach), unchanged(workspaces, &workspace)];
+            let mut writes = vec![self.take_place(coach), workspaces.unchanged(&workspace)];
             writes.extend(replaces.map(|old| self.retirement(old, now)));
             writes.extend(self.creation(&record, key));
             writes.push(audit::record(workspaces.table(), coach, action, subject, now));
@@ -251,13 +250,4 @@ impl Keys {
         .await?;
         Ok(())
     }
-}
-
-fn unchanged(workspaces: &Workspaces, workspace: &StoredWorkspace) -> TransactWriteItem {
-    let check = ConditionCheck::builder()
-        .table_name(workspaces.table())
-        .set_key(Some(workspace_key(&workspace.workspace.coach_id)))
-        .condition_expression("version = :version")
-        .expression_attribute_values(":version", n(workspace.version));
-    checking(check)
 }
