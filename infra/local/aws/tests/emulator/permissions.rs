@@ -169,7 +169,8 @@ async fn events_mails_and_secrets_are_refused_as_their_services_do_it() {
         json!([
             allowing(json!("events:PutEvents"), json!("arn:aws:events:us-east-1:000000000000:event-bus/other")),
             allowing(json!("secretsmanager:GetSecretValue"), json!("arn:aws:secretsmanager:us-east-1:000000000000:secret:Other-local1")),
-            { "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "arn:aws:ses:us-east-1:000000000000:identity/*",
+            { "Effect": "Allow", "Action": "ses:SendEmail",
+              "Resource": ["arn:aws:ses:us-east-1:000000000000:identity/*", "arn:aws:ses:us-east-1:000000000000:configuration-set/*"],
               "Condition": { "StringEquals": { "ses:FromAddress": "coach@example.com" } } },
         ]),
     );
