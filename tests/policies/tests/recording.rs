@@ -16,12 +16,19 @@ const FILE: &str = "permissions-used";
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// Wildcards that there is a reason for: action, the resource's end, reason.
-const WILDCARDS: [(&str, &str, &str); 1] = [(
-    "ses:SendEmail",
-    ":identity/*",
-    "which identities SES asks for depends on what is verified: the sender's address, its domain or one above, and recipients; the \
-     sender is a condition of the statement",
-)];
+const WILDCARDS: [(&str, &str, &str); 2] = [
+    (
+        "ses:SendEmail",
+        ":identity/*",
+        "which identities SES asks for depends on what is verified: the sender's address, its domain or one above, and recipients; the \
+         sender is a condition of the statement",
+    ),
+    (
+        "ses:SendEmail",
+        ":configuration-set/*",
+        "which one goes with a mail is said by the identity that it is from, and not by us; the sender is a condition of the statement",
+    ),
+];
 
 fn recording() -> Recording {
     let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(FILE);
