@@ -10,7 +10,7 @@
 //! 4. `finish`   UpdateItem to the answer.
 //! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
 //! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
-//! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody's else by now.
+//! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody else's by now.
 
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
