@@ -1,8 +1,8 @@
 //! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what stands beside their
 //! parsers, refusals from the problems of `edge`.
 //!
-//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, for `false` as a schema, or for a
-//! header that is always there.
+//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, or for a header that is always
+//! there.
 
 mod crm_examples;
 mod events;
@@ -31,6 +31,7 @@ pub fn document() -> Value {
     let webhooks = webhooks::all(&mut schemas);
     schemas.insert("Error", problems::error_schema());
     schemas.insert("Problem", problems::problem_schema());
+    schemas.insert("GatewayError", problems::gateway_schema());
     let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": "Partner API", "version": VERSION, "summary": SUMMARY, "description": DESCRIPTION },

@@ -52,7 +52,6 @@ impl DeliveryStatus {
 
 /// What came of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptResult {
     /// The receiver answered.
@@ -68,12 +67,26 @@ impl AttemptResult {
     }
 }
 
+/// What an [`AttemptResult`] puts into its line. In a schema of two kinds, as the enum's own would be, generators of clients lose one.
+#[cfg(feature = "openapi")]
+#[derive(utoipa::ToSchema)]
+#[expect(dead_code, reason = "it is there for its schema")]
+struct AttemptOutcome {
+    /// What the receiver answered. Absent where it did not.
+    #[schema(required = false)]
+    status_code: u16,
+    /// Why it did not. Absent where it answered.
+    #[schema(required = false)]
+    error: String,
+}
+
 /// One line of the delivery log.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Attempt {
     pub at: Timestamp,
     #[serde(flatten)]
+    #[cfg_attr(feature = "openapi", schema(value_type = AttemptOutcome, inline))]
     pub result: AttemptResult,
     pub duration_ms: u32,
     /// The first bytes of the answer's body, as text.

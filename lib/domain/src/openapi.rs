@@ -187,9 +187,8 @@ impl Body {
 
     /// The fields that nobody may set.
     pub fn forbidding(mut self, names: &[&str]) -> Self {
-        for name in names {
-            self.0["properties"][name] = json!(false);
-        }
+        let sent: Vec<Value> = names.iter().map(|name| json!({ "required": [name] })).collect();
+        self.0["not"] = json!({ "anyOf": sent });
         self
     }
 
@@ -513,6 +512,21 @@ mod tests {
             assert_eq!(case.with("favourite_colour", json!(["red"])).is_err(), closed, "{}", case.name);
             assert!((case.parse)(&json!([])).is_err() && (case.parse)(&json!("text")).is_err());
         }
+    }
+
+    #[test]
+    fn what_nobody_may_set_is_refused_whatever_it_is_set_to() {
+        let mut seen = 0;
+        for case in cases() {
+            let forbidden = case.schema["not"]["anyOf"].as_array().into_iter().flatten();
+            for name in forbidden.map(|sent| sent["required"][0].as_str().unwrap()) {
+                seen += 1;
+                assert!(case.schema["properties"].get(name).is_none(), "{}.{name}", case.name);
+                case.refuses(name, json!("other"));
+                case.refuses(name, json!(null));
+            }
+        }
+        assert!(seen >= 7, "{seen}");
     }
 
     #[test]

@@ -183,7 +183,7 @@ pub(super) fn key() -> KeyView {
 
 pub(super) fn new_key() -> NewKey {
     let record = KeyView { last_used_at: None, ..key() };
-    NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pS3x7Qd".to_owned() }
+    NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned() }
 }
 
 pub(super) fn endpoint() -> EndpointView {

@@ -19,7 +19,7 @@ pub(super) const CRM_KEY_HEADER: &str = "crmKeyHeader";
 pub(super) const COACH_SESSION: &str = "coachSession";
 
 /// Statuses of answers that are recorded and may be replayed.
-const RECORDED: [u16; 6] = [200, 201, 400, 404, 409, 415];
+const RECORDED: [u16; 5] = [200, 201, 400, 404, 409];
 
 /// Who may call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +95,7 @@ impl Operation {
         self.refuses(Problem::Unauthenticated("This API key is unknown, revoked or expired."))
             .refuses(Problem::NotEntitled)
             .refuses(Problem::WrongScope { needed: "partner" })
+            .refuses(Problem::BodyTooLarge)
             .refuses(super::examples::used_up())
             .refuses(Problem::internal("", ""))
     }
@@ -108,6 +109,7 @@ impl Operation {
             .refuses(Problem::GymNotEnabled)
             .refuses(Problem::CrmNotConfigured)
             .refuses(Problem::PermissionMissing(permission))
+            .refuses(Problem::BodyTooLarge)
             .refuses(super::examples::used_up())
             .refuses(Problem::internal("", ""))
     }
@@ -186,13 +188,11 @@ impl Operation {
     pub(super) fn body(mut self, schema: Value, examples: &[(&str, Value)]) -> Self {
         let content = json!({ "application/json": { "schema": schema, "examples": named(examples) } });
         self.body = Some(json!({ "required": true, "content": content }));
-        let held = self.refusals.iter().any(|refusal| matches!(refusal, Problem::BodyTooLarge));
         // The CRM has one code for all that is wrong with a body.
         let own_code = !self.path.starts_with("/v1/crm/");
         let body = self.refuses(Problem::UnsupportedMediaType);
         let eof = || Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned());
-        let body = if own_code { body.refuses(eof()) } else { body };
-        if held { body } else { body.refuses(Problem::BodyTooLarge) }
+        if own_code { body.refuses(eof()) } else { body }
     }
 
     pub(super) fn answers(mut self, answer: Answer) -> Self {
@@ -253,7 +253,12 @@ impl Operation {
             if group.iter().any(|refusal| matches!(refusal, Problem::IdempotencyInProgress)) {
                 sent.push(at_times(RETRY_AFTER));
             }
-            responses.insert(status.to_string(), problems::response(&group, caller, &sent));
+            responses.insert(status.to_string(), problems::response(status, &group, caller, &sent));
+        }
+        for (status, about) in problems::GATEWAY.into_iter().filter(|(one, _)| problems::may_be_gateways(caller, *one))
+        {
+            let response = || problems::gateway_response(about, &[]);
+            responses.entry(status.to_string()).or_insert_with(response);
         }
         operation["responses"] = Value::Object(responses);
         operation
@@ -262,22 +267,16 @@ impl Operation {
 
 /// Headers that go with a status whatever the operation.
 fn standing(caller: Caller, status: u16) -> Vec<Sent> {
-    let mut sent = match (caller, status) {
-        // The gateway's own answer has none of ours.
-        (Caller::Coach, 401) => vec![at_times(REQUEST_ID)],
-        _ => vec![always(REQUEST_ID)],
-    };
+    // The gateway's own answers have none of ours. Nor is there a count to tell where it is the count that failed.
+    let ours = if problems::may_be_gateways(caller, status) { at_times } else { always };
+    let mut sent = vec![ours(REQUEST_ID)];
     match (caller, status) {
         (_, 401) => sent.push(always(AUTHENTICATE)),
-        // Where it is the count that failed, there is none to tell.
-        (Caller::Partner | Caller::Crm(_), 500 | 503) => {
-            sent.extend([at_times(RATE_LIMIT), at_times(RATE_LIMIT_POLICY)])
-        }
-        (Caller::Partner | Caller::Crm(_), _) => sent.extend([always(RATE_LIMIT), always(RATE_LIMIT_POLICY)]),
+        (Caller::Partner | Caller::Crm(_), _) => sent.extend([ours(RATE_LIMIT), ours(RATE_LIMIT_POLICY)]),
         (Caller::Coach | Caller::Anyone, _) => {}
     }
     if matches!(status, 429 | 503) {
-        sent.push(always(RETRY_AFTER));
+        sent.push(ours(RETRY_AFTER));
     }
     sent
 }
@@ -323,9 +322,10 @@ impl Answer {
         self
     }
 
-    /// As [`Answer::link`], with members of the other operation's body.
+    /// As [`Answer::link`], with members of the other operation's body. `requestBody` has a meaning for a whole body alone, and generators of
+    /// clients refuse it with members: they stand in an extension.
     pub(super) fn link_with_body(mut self, operation_id: &str, parameters: Value, body: Value) -> Self {
-        let link = json!({ "operationId": operation_id, "parameters": parameters, "requestBody": body });
+        let link = json!({ "operationId": operation_id, "parameters": parameters, "x-request-body": body });
         self.links.insert(operation_id.to_owned(), link);
         self
     }

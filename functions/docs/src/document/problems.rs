@@ -10,6 +10,8 @@ use super::operation::Caller;
 use super::schemas::reference;
 use super::share::SHARED_NAME;
 
+/// Where a response says which codes it has.
+pub(super) const CODES: &str = "x-codes";
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
 const EXAMPLE_REQUEST_ID: &str = "JKJaXmPLvHcESHA=";
@@ -24,23 +26,54 @@ pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
     groups
 }
 
-/// The response for problems of one status. 401 to a coach comes from the gateway, in words of its own.
-pub(super) fn response(group: &[Problem], caller: Caller, sent: &[Sent]) -> Value {
+/// What the gateway in front of the service may say to whoever has a key or a session, by status.
+pub(super) const GATEWAY: [(u16, &str); 3] = [
+    (429, "The gateway's own: more traffic than any caller should make."),
+    (500, "The gateway's own: what handled the request died or ran out of time. A write may have happened."),
+    (
+        503,
+        "The gateway's own: nothing could handle the request, or the answer took too long. A write may have happened.",
+    ),
+];
+
+/// Whether an answer of this status may be the gateway's, in words of its own.
+pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
+    match caller {
+        Caller::Anyone => false,
+        Caller::Coach if status == 401 => true,
+        _ => GATEWAY.iter().any(|(one, _)| *one == status),
+    }
+}
+
+/// The response where the gateway alone may say so.
+pub(super) fn gateway_response(about: &str, sent: &[Sent]) -> Value {
+    json!({
+        SHARED_NAME: "Gateway",
+        "description": about,
+        "headers": headers::references(sent),
+        "content": { JSON: { "schema": reference("GatewayError") } },
+    })
+}
+
+/// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type of each response in
+/// generated clients.
+pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[Sent]) -> Value {
     let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
     codes.sort_unstable();
     codes.dedup();
     let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-    let narrowed =
-        |schema: &str| json!({ "allOf": [reference(schema), { "properties": { "code": { "enum": names } } }] });
-    let by_gateway = caller == Caller::Coach && codes.contains(&Code::Unauthorized);
-    let schema = if by_gateway { json!({ "anyOf": [narrowed("Error"), gateway_schema()] }) } else { narrowed("Error") };
+    let by_gateway = may_be_gateways(caller, status);
+    let error = reference("Error");
+    let schema = if by_gateway { json!({ "anyOf": [error, reference("GatewayError")] }) } else { error };
+    let others = GATEWAY.iter().filter(|(one, _)| by_gateway && *one == status).map(|(_, about)| *about);
     json!({
         SHARED_NAME: shared_name(&names, caller),
-        "description": description(&codes),
+        "description": description(&codes, others),
+        CODES: names,
         "headers": headers::references(sent),
         "content": {
             JSON: { "schema": schema, "examples": examples(group, false) },
-            PROBLEM_JSON: { "schema": narrowed("Problem"), "examples": examples(group, true) },
+            PROBLEM_JSON: { "schema": reference("Problem"), "examples": examples(group, true) },
         },
     })
 }
@@ -54,13 +87,12 @@ fn shared_name(codes: &[&str], caller: Caller) -> String {
     format!("{}.{}", caller.name(), codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
 }
 
-fn description(codes: &[Code]) -> String {
-    match codes {
-        [code] => code.meaning().to_owned(),
-        several => {
-            let lines: Vec<String> = several.iter().map(|code| format!("- `{code}`: {}", code.meaning())).collect();
-            lines.join("\n")
-        }
+fn description(codes: &[Code], others: impl Iterator<Item = &'static str>) -> String {
+    let coded = codes.iter().map(|code| format!("- `{code}`: {}", code.meaning()));
+    let lines: Vec<String> = coded.chain(others.map(|about| format!("- Without `code`: {about}"))).collect();
+    match (codes, lines.as_slice()) {
+        ([code], [_]) => code.meaning().to_owned(),
+        _ => lines.join("\n"),
     }
 }
 
@@ -155,11 +187,11 @@ pub(super) fn problem_schema() -> Value {
     })
 }
 
-/// A refusal of the gateway's.
-fn gateway_schema() -> Value {
+/// Every refusal of the gateway's.
+pub(super) fn gateway_schema() -> Value {
     json!({
         "type": "object",
-        "description": "The gateway's own answer to a token that it does not accept.",
+        "description": "What the gateway in front of the service says itself. It has no `code`: go by the status.",
         "required": ["message"],
         "properties": { "message": { "type": "string" } },
     })

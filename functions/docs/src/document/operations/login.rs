@@ -30,7 +30,6 @@ fn mint(schemas: &mut Schemas) -> Operation {
         .refuses(Problem::NoLoginEmail)
         .refuses(Problem::NotFound("client"))
         .refuses(Problem::ClientInactive)
-        .refuses(Problem::BodyTooLarge)
 }
 
 fn page(method: &'static str, id: &'static str) -> Operation {

@@ -1,0 +1,124 @@
+"""A client that a generator makes of the service's own description, without a warning, and what the service answers it.
+
+Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs `openapi-python-client` from PyPI.
+"""
+
+import importlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import sysconfig
+import tempfile
+import time
+
+import httpx
+from local_stack import call, stack
+from world import hand_over
+
+PACKAGE = "partner_api_client"
+
+
+def generate(document, directory):
+    """Makes the package. What the generator would leave out is a warning, and a warning fails it."""
+    source = directory / "openapi.json"
+    source.write_text(json.dumps(document))
+    scripts = sysconfig.get_path("scripts")
+    command = [pathlib.Path(scripts) / "openapi-python-client", "generate", "--path", source]
+    command += ["--output-path", directory / PACKAGE, "--meta", "none", "--fail-on-warning"]
+    # It has the code that it writes put in order by a tool that is installed beside it.
+    environment = os.environ | {"PATH": f"{scripts}:{os.environ['PATH']}"}
+    subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+    sys.path.insert(0, str(directory))
+
+
+class Caller:
+    """Calls operations by their ids, as somebody."""
+
+    def __init__(self, base_url, token):
+        client = importlib.import_module(PACKAGE).AuthenticatedClient
+        self.client = client(base_url=base_url, token=token, raise_on_unexpected_status=True)
+
+    def __call__(self, operation, *path, **arguments):
+        return importlib.import_module(f"{PACKAGE}.api.{operation}").sync(*path, client=self.client, **arguments)
+
+
+def play(base_url):
+    """Everybody's part: a coach's, a partner's, the CRM's."""
+    models = importlib.import_module(f"{PACKAGE}.models")
+
+    def caller(coach, scope):
+        session = call(f"{base_url}/_local/session", {"coach_id": coach})["token"]
+        permissions = list(models.CreateKeyPermissionsType0Item) if scope == "crm" else []
+        body = models.CreateKey(name="Generated", scope=models.CreateKeyScope(scope), permissions=permissions)
+        return Caller(base_url, Caller(base_url, session)("settings_keys.create_key", body=body).key)
+
+    partner, crm = caller("partner", "partner"), caller("crm", "crm")
+    assert partner("key.ping").coach.id == "partner"
+
+    draft = models.CreateClient(email="ada@example.com", full_name="Ada Lovelace", send_welcome=False)
+    made = partner("clients.create_client", body=draft, idempotency_key="one")
+    assert made.email == "ada@example.com" and made.temp_password, made
+    again = partner("clients.create_client", body=draft, idempotency_key="two")
+    assert isinstance(again, models.Error) and again.code == models.ErrorCode.EMAIL_TAKEN, again
+    change = models.UpdateClient(is_active=False)
+    assert partner("clients.update_client", made.client_id, body=change).is_active is False
+    assert {client.client_id for client in partner("clients.list_clients").clients} >= {"client-0", made.client_id}
+    assert len(partner("client_records.list_check_ins", "client-0").check_ins) == 1
+    missing = partner("clients.read_client", "nobody")
+    assert isinstance(missing, models.Error) and missing.code == models.ErrorCode.NOT_FOUND, missing
+
+    body = models.CreateContact(name="Hedy", email="hedy@example.com")
+    contact = crm("crm_contacts.create_contact", body=body, idempotency_key="one").contact
+    times = crm("crm_bookings.find_times", body=models.FindTimes(lead_id=contact.id)).calendars
+    calendar, day = next((calendar, day) for calendar in times for day in calendar.days if day.slots)
+    wanted = {"lead_id": contact.id, "calendar_id": calendar.id, "date": day.date, "time": day.slots[0]}
+    booked = crm("crm_bookings.create_booking", body=models.CreateBooking(**wanted), idempotency_key="two")
+    assert booked.ok and booked.booking.lead_id == contact.id, booked
+    taken = crm("crm_bookings.create_booking", body=models.CreateBooking(**wanted), idempotency_key="three")
+    assert taken.code == models.ErrorCode.SLOT_UNAVAILABLE, taken
+    return models
+
+
+def read_the_log(base_url, models):
+    """Both kinds of lines of the delivery log: the receiver answered, and it did not."""
+    session = call(f"{base_url}/_local/session", {"coach_id": "settings"})["token"]
+    coach = Caller(base_url, session)
+    for url in (f"{base_url}/_local/receiver/hooks/generated", "http://127.0.0.1:9/"):
+        wanted = {"url": url, "events": [models.CreateEndpointEventsItem.NEW_CLIENT]}
+        body = models.CreateEndpoint(payload_mode=models.CreateEndpointPayloadMode.IDENTIFIERS, **wanted)
+        endpoint = coach("settings_webhooks.create_endpoint", body=body)
+        coach("settings_webhooks.test_endpoint", endpoint.id, body=models.TestEndpoint())
+        call(f"{base_url}/_local/settle", {})
+        (delivery,) = coach("settings_webhooks.list_deliveries", endpoint.id).data
+        yield delivery.attempts[0]
+
+
+def check_gateway(models):
+    """What only a gateway in the cloud says is read too."""
+
+    def answer(request):
+        return httpx.Response(503, json={"message": "Service Unavailable"})
+
+    caller = Caller("http://gateway.example", "key")
+    caller.client.set_httpx_client(httpx.Client(base_url="http://gateway.example", transport=httpx.MockTransport(answer)))
+    refused = caller("clients.list_clients")
+    assert isinstance(refused, models.GatewayError) and refused.message == "Service Unavailable", refused
+
+
+def main(binary):
+    began = time.monotonic()
+    with stack(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
+        generate(call(f"{base_url}/openapi.json"), pathlib.Path(directory))
+        hand_over(base_url, aws_url)
+        models = play(base_url)
+        answered, unanswered = read_the_log(base_url, models)
+        assert answered.status_code == 204 and not answered.error, answered
+        assert unanswered.error and not unanswered.status_code, unanswered
+        check_gateway(models)
+    print(f"generated client: calls and is understood, {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
