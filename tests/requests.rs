@@ -95,6 +95,22 @@ async fn a_body_that_says_that_it_is_not_json_is_415() {
 }
 
 #[tokio::test]
+async fn a_media_type_can_be_mended_under_the_same_idempotency_key() {
+    let world = World::start().await;
+    let coach = world.coach("ada").await;
+    let (partner, crm) = (coach.partner_key().await, coach.crm_key().await);
+    let body = json!({ "name": "Ada", "full_name": "Ada", "email": "c@example.com", "send_welcome": false });
+    let contact = json!({ "name": "Ada", "email": "ada@example.com" });
+    let explicit = partner.post("/v1/clients", body.clone()).once("one");
+    let derived = partner.post("/v1/clients", json!({ "email": "d@example.com", "send_welcome": false }));
+    for call in [explicit, derived, crm.post("/v1/crm/contacts", contact).once("one")] {
+        let refused = call.clone().header("content-type", "text/plain").await.refused(415, "unsupported_media_type");
+        assert!(!refused.is_replay());
+        assert!(!call.await.expect(201).is_replay());
+    }
+}
+
+#[tokio::test]
 async fn a_body_has_to_be_a_json_object_of_bounded_depth() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

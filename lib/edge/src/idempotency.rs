@@ -25,26 +25,33 @@ pub struct Ticket<S> {
 }
 
 /// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
-/// size between the two.
+/// size and type between the two.
 pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
     if let Some(header) = inbound.header("idempotency-key") {
         let key = IdempotencyKey::explicit(coach, scope, header);
         let key = key.map_err(|_| Problem::IdempotencyKeyInvalid)?;
-        inbound.check_size()?;
+        check_envelope(inbound)?;
         return Ok(Some(key));
     }
-    inbound.check_size()?;
+    check_envelope(inbound)?;
     let body = inbound.json_if_any();
     let email = body.as_ref().and_then(|body| body.get("email")).and_then(Value::as_str);
     Ok(email.map(|email| IdempotencyKey::derived(coach, scope, email)))
 }
 
-/// The key that a request names which has to name one. Checks the body's size after it.
+/// The key that a request names which has to name one. Checks the body's size and type after it.
 pub fn required_key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<IdempotencyKey, Problem> {
     let header = inbound.header("idempotency-key").ok_or(Problem::IdempotencyKeyRequired)?;
     let key = IdempotencyKey::explicit(coach, scope, header).map_err(|_| Problem::IdempotencyKeyInvalid)?;
-    inbound.check_size()?;
+    check_envelope(inbound)?;
     Ok(key)
+}
+
+/// What is wrong with a body from without is told before its key is claimed: repeats that mend it have the same payload, and would be
+/// given the recorded refusal.
+fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
+    inbound.check_size()?;
+    inbound.check_media_type()
 }
 
 /// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the claiming; the work is

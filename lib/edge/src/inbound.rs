@@ -123,13 +123,17 @@ impl Inbound {
         if self.body.len() > MAX_BODY_BYTES { Err(Problem::BodyTooLarge) } else { Ok(()) }
     }
 
+    /// Refuses a body that is said to be something else than JSON.
+    pub fn check_media_type(&self) -> Result<(), Problem> {
+        match self.headers.get(header::CONTENT_TYPE) {
+            Some(kind) if !is_json(kind.as_bytes()) => Err(Problem::UnsupportedMediaType),
+            _ => Ok(()),
+        }
+    }
+
     /// The body, which has to be a JSON object and to say so if it says anything.
     pub fn json(&self) -> Result<Value, Problem> {
-        if let Some(kind) = self.headers.get(header::CONTENT_TYPE)
-            && !is_json(kind.as_bytes())
-        {
-            return Err(Problem::UnsupportedMediaType);
-        }
+        self.check_media_type()?;
         if self.body.is_empty() {
             return Err(Problem::InvalidJson("the body is empty".to_owned()));
         }
