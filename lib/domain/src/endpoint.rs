@@ -293,6 +293,9 @@ impl EndpointChange {
         {
             return Err(Invalid::field(name, "must not be null; leave it out to keep it"));
         }
+        if fields.value("description").is_some_and(|description| description == "") {
+            return Err(Invalid::field("description", "must not be empty; null clears it"));
+        }
         let description = fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned);
         Ok(Self {
             url: fields.parsed("url", MAX_URL_CHARS, |text| ReceiverUrl::parse(text, reach))?,

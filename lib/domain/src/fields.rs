@@ -113,7 +113,9 @@ impl<'a> Fields<'a> {
         let fields = Self::body(value)?;
         fields.only(known)?;
         match fields.object.iter().find(|(_, value)| value.is_null()) {
-            Some((name, _)) => Err(fields.invalid(name, "must not be null; leave it out instead")),
+            Some((name, _)) => {
+                Err(fields.invalid(name, "must not be null; give it a value, or leave it out where it is optional"))
+            }
             None => Ok(fields),
         }
     }
