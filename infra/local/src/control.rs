@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Bytes;
+use axum::extract::rejection::QueryRejection;
 use axum::extract::{DefaultBodyLimit, Path, Query, State};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{any, get, post};
@@ -116,6 +117,9 @@ async fn set_faults(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
         "takes an object with mail_failures, store_failures, store_lost_answers, store_conflicts, crash_after_commit, \
          crash_before_call, stalled_calls, spared_calls (numbers), duplicate_messages (true or false) and function (text)",
     )?;
+    if let Some(function) = plan.function.as_deref().filter(|function| !function.is_empty()) {
+        check_function(&stack, function)?;
+    }
     let faults = stack.timeline.aws.faults();
     faults.set(plan);
     Ok(axum::Json(faults.current()).into_response())
@@ -144,13 +148,34 @@ struct Listing {
     limit: Option<usize>,
 }
 
-async fn calls(State(stack): State<Arc<Stack>>, Query(listing): Query<Listing>) -> Response {
+type Asked = Result<Query<Listing>, QueryRejection>;
+
+fn listing(asked: Asked) -> Result<(Listing, usize), Refusal> {
+    let refused = |error: QueryRejection| bad_request(&format!("limit must be a whole number ({})", error.body_text()));
+    let Query(listing) = asked.map_err(refused)?;
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
-    axum::Json(stack.history.latest(listing.function.as_deref(), limit)).into_response()
+    Ok((listing, limit))
 }
 
-async fn events(State(stack): State<Arc<Stack>>, Query(listing): Query<Listing>) -> Answer {
-    let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
+async fn calls(State(stack): State<Arc<Stack>>, asked: Asked) -> Answer {
+    let (listing, limit) = listing(asked)?;
+    if let Some(function) = &listing.function {
+        check_function(&stack, function)?;
+    }
+    Ok(axum::Json(stack.history.latest(listing.function.as_deref(), limit)).into_response())
+}
+
+/// Refuses the name of a function that there is not.
+fn check_function(stack: &Stack, name: &str) -> Result<(), Refusal> {
+    let names = stack.timeline.aws.access().functions();
+    if names.iter().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(bad_request(&format!("there is no function {name:?}; there are {}", names.join(", "))))
+}
+
+async fn events(State(stack): State<Arc<Stack>>, asked: Asked) -> Answer {
+    let (listing, limit) = listing(asked)?;
     let events = stack.timeline.aws.bus().events(listing.source.as_deref(), limit).await;
     Ok(axum::Json(events.map_err(internal)?).into_response())
 }

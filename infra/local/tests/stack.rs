@@ -232,6 +232,7 @@ async fn the_offset_and_the_signing_key_outlive_the_process() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn control_routes_say_what_is_wrong() {
     let local = Local::start(&["--ephemeral"]).await;
+    let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
     for body in [json!({"advance_s": -5}), json!({"advance_s": "60"}), json!({"advance_s": null}), json!({}), json!([])]
     {
         let (status, answer) = local.post("/_local/clock", body).await;
@@ -245,13 +246,21 @@ async fn control_routes_say_what_is_wrong() {
         assert_eq!(local.post("/_local/clock", json!({ "advance_s": by })).await.0, 200);
     }
     assert_eq!(local.post("/_local/faults", json!({"store_faliures": 1})).await.0, 400);
+    let (status, answer) = local.post("/_local/faults", json!({"function": "clietns", "store_failures": 1})).await;
+    assert!(status == 400 && answer["error"].as_str().unwrap().contains("clients, "), "{answer}");
+    assert_eq!(local.call(get("/_local/faults")).await.1["store_failures"], 0, "half of a plan is none");
+    assert_eq!(local.post("/_local/faults", json!({"function": "clients"})).await.0, 200);
+    assert_eq!(local.post("/_local/faults", json!({"function": ""})).await.1["function"], "");
+    for path in ["/_local/calls?limit=x", "/_local/events?limit=-1", "/_local/calls?function=clietns"] {
+        let (status, answer) = local.call(get(path)).await;
+        assert!(status == 400 && answer["error"].is_string(), "{path}: {answer}");
+    }
     assert_eq!(local.post("/_local/session", json!({"coach_id": ""})).await.0, 400);
     let (status, answer) = local.post("/_local/nothing", json!({})).await;
     assert_eq!(status, 404);
     assert!(answer["routes"].as_array().unwrap().len() > 5);
     let (status, answer) = local.post("/_local/faults", json!({"mail_failures": 2})).await;
     assert_eq!((status, &answer["mail_failures"]), (200, &json!(2)));
-    let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
     assert_eq!(local.call(get("/_local/health")).await.0, 503);
     local.0.set_ready().unwrap();
     assert_eq!(local.call(get("/_local/health")).await.1["ready"], true);

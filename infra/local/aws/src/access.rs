@@ -36,6 +36,14 @@ impl Access {
         policies.insert(function.to_owned(), Arc::new(policy));
     }
 
+    /// The names of the functions, by name.
+    pub fn functions(&self) -> Vec<String> {
+        let policies = self.policies.read().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<String> = policies.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
     /// Appends each permission that is used from now on to a file, once: a line `function action resource`. Processes may share the file.
     pub fn record_to(&self, file: &Path) -> Result<(), SetupError> {
         let recording = Recording::open(file).map_err(|error| {

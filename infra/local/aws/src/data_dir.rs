@@ -2,7 +2,8 @@
 //!
 //! The directory holds `version` (the format), `lock` (held while a stack runs), `dynamodb.sqlite` and `services.sqlite`.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
@@ -42,7 +43,8 @@ impl OpenDir {
         let refused = |error: std::io::Error| {
             OpenError::new(format!("cannot write to the data directory {}: {error}", path.display()))
         };
-        fs::create_dir_all(&path).map_err(refused)?;
+        // Secrets and mails are in it: a directory that is made here is for this user alone.
+        DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(refused)?;
         let lock = File::create(path.join("lock")).map_err(refused)?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -114,6 +116,16 @@ mod tests {
         fs::write(dir.path().join("version"), "1\n").unwrap();
         let message = open(dir.path()).unwrap_err().to_string();
         assert!(message.contains("format version 1") && !message.contains('\n'), "{message}");
+    }
+
+    #[test]
+    fn a_new_directory_is_for_nobody_else_on_the_machine() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("state");
+        let _open = open(&path).unwrap();
+        assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o700);
     }
 
     #[test]
