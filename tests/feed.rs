@@ -199,6 +199,29 @@ async fn a_fact_waits_for_its_workspace() {
 }
 
 #[tokio::test]
+async fn a_fact_that_waits_goes_on_where_an_answer_of_the_store_is_lost() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let check_in = |number: u32| {
+        let detail = json!({
+            "client_id": format!("c{number}"), "check_in_id": "one", "submitted_at": "2026-01-02T00:00:00Z", "scores": {}, "grades": {},
+        });
+        fact("check_in.submitted", detail)
+    };
+    for spared in 0..8 {
+        let lost = json!({ "function": "ingest", "spared_calls": spared, "store_lost_answers": 1 });
+        world.faults(lost).await;
+        world.facts([check_in(spared)]).await;
+        world.faults(json!({ "function": "", "spared_calls": 0, "store_lost_answers": 0 })).await;
+        world.facts([Fact::client("ada", &format!("c{spared}"))]).await;
+        world.advance_s(16 * 60).await;
+        let found = key.get(&format!("/v1/clients/c{spared}/check-ins")).await.expect(200);
+        assert_eq!(found.body["count"], 1, "the answer of call {spared} was lost");
+    }
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_fact_whose_workspace_does_not_come_is_set_aside_after_15_minutes() {
     let world = World::start().await;
     let unknown = Fact::client("nobody", "c1").with("weight_log", SECRET);

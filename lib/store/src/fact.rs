@@ -12,7 +12,7 @@ use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use chrono::TimeDelta;
 use domain::id::FactId;
 use domain::time::Timestamp;
-use runtime::{BoxError, Environment};
+use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Db, Item, StoreError, Written, from_item, s, to_item, write};
@@ -28,6 +28,9 @@ const PREFIX: &str = "FACT#";
 #[derive(Serialize, Deserialize)]
 struct Mark {
     pk: String,
+    /// Of a round: whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owner: Option<String>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
 }
@@ -66,10 +69,15 @@ impl SeenFacts {
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let expires_at = (now + ROUND_RETENTION).unix_s();
-        let item = to_item(&Mark { pk: format!("ROUND#{fact}#{}#{round}", since.ms()), expires_at });
+        let owner = hex::encode(random_bytes::<16>());
+        let pk = format!("ROUND#{fact}#{}#{round}", since.ms());
+        let item = to_item(&Mark { pk, owner: Some(owner.clone()), expires_at });
         let written = write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.condition_expression("attribute_not_exists(pk)")
+            // A put whose answer was lost is repeated by the SDK and finds its own token.
+            put.condition_expression("attribute_not_exists(pk) OR #owner = :owner")
+                .expression_attribute_names("#owner", "owner")
+                .expression_attribute_values(":owner", s(&owner))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });
@@ -78,7 +86,7 @@ impl SeenFacts {
 
     /// Notes that a fact has been stored.
     pub async fn mark(&self, fact: &FactId, now: Timestamp) -> Result<(), StoreError> {
-        let item = to_item(&Mark { pk: pk(fact), expires_at: (now + RETENTION).unix_s() });
+        let item = to_item(&Mark { pk: pk(fact), owner: None, expires_at: (now + RETENTION).unix_s() });
         write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
             put.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
