@@ -12,6 +12,10 @@
 //! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
 //! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody else's by now.
 
+mod eraser;
+
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
@@ -23,9 +27,14 @@ use runtime::{BoxError, Environment, random_bytes};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+pub use eraser::ClaimEraser;
+
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Index, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
+use crate::db::{Db, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
 use crate::vault::Vault;
+
+/// How long whoever waits for an answer waits for a lease to be ended.
+const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Claims whose lease ran out under work that died, and that somebody took over.
 const TAKEOVERS: runtime::Metric = runtime::Metric::new("claim_takeovers", runtime::Unit::Count);
@@ -156,14 +165,19 @@ impl Claims {
         let item = to_item(&record);
         let written = write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            // A put whose answer was lost is repeated by the SDK and finds its own token.
-            put.condition_expression("attribute_not_exists(pk) OR expires_at <= :now OR #owner = :owner")
-                .expression_attribute_names("#owner", "owner")
-                .expression_attribute_values(":now", n(now.unix_s()))
-                .expression_attribute_values(":owner", s(&claim.owner))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+            // A put whose answer was lost is repeated by the SDK and finds its own token. One that was given up and takes effect after
+            // all finds what has been done meanwhile, which stays.
+            put.condition_expression(
+                "attribute_not_exists(pk) OR expires_at <= :now \
+                 OR (#owner = :owner AND attribute_not_exists(stage) AND attribute_not_exists(#status))",
+            )
+            .expression_attribute_names("#owner", "owner")
+            .expression_attribute_names("#status", "status")
+            .expression_attribute_values(":now", n(now.unix_s()))
+            .expression_attribute_values(":owner", s(&claim.owner))
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+            .send()
         });
         match written.await {
             Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
@@ -324,8 +338,14 @@ impl Claims {
         Ok(matches!(written.await?, Written::Done(_)))
     }
 
-    /// Ends the lease without an answer.
+    /// Ends the lease without an answer. It is not waited for long: somebody waits for what went wrong, and the lease lapses by itself.
     pub async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
+        let released = tokio::time::timeout(RELEASE_WITHIN, self.end_lease(claim)).await;
+        released
+            .unwrap_or_else(|elapsed| Err(StoreError::Unavailable { operation: "UpdateItem", source: elapsed.into() }))
+    }
+
+    async fn end_lease(&self, claim: &Claim) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
             update
@@ -341,43 +361,6 @@ impl Claims {
         match written.await? {
             Written::Done(_) | Written::Refused(_) => Ok(()),
         }
-    }
-}
-
-/// Claims for those who only remove them.
-#[derive(Clone)]
-pub struct ClaimEraser {
-    db: Db,
-    table: String,
-}
-
-impl ClaimEraser {
-    /// The table that `IDEMPOTENCY_TABLE` names.
-    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned() })
-    }
-
-    /// The records whose answers are about a contact, as far as the index knows them.
-    pub async fn about(&self, contact: &ContactRef) -> Result<Vec<ClaimKey>, StoreError> {
-        let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
-        let items = self.db.keys_in(&index, &contact.to_string()).await?;
-        items.into_iter().map(|item| from_item::<Named>("claim", item).map(|named| named.pk)).collect()
-    }
-
-    /// Removes a record, its answer and its stage with it.
-    pub async fn forget(&self, key: &ClaimKey, about: &About) -> Result<(), StoreError> {
-        let written = write("DeleteItem", || {
-            let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(&key.0));
-            delete
-                .condition_expression("#about = :about")
-                .expression_attribute_names("#about", about.attribute())
-                .expression_attribute_values(":about", about.value())
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
-        });
-        // Refused: it has gone already, or somebody else has the key.
-        written.await?;
-        Ok(())
     }
 }
 

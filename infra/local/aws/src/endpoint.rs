@@ -1,11 +1,16 @@
 //! The one HTTP endpoint of all services. JSON services are told apart by `X-Amz-Target`, whatever the path; SES by its path.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use axum::Router;
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use http::request::Parts;
 use http::{Method, StatusCode};
+use tokio::task::AbortHandle;
 
 use crate::Aws;
 use crate::access::of_request;
@@ -30,6 +35,36 @@ async fn handle(State(aws): State<Aws>, request: Request) -> Response {
         let message = format!("The body cannot be read, or has more than {MAX_BODY_BYTES} bytes.");
         return ServiceError::json_1_0(413, "RequestEntityTooLarge", message).into_response();
     };
+    if split_environment(parts.uri.path()).0.is_none() {
+        return answer(aws, parts, body).await;
+    }
+    let stalled = Arc::new(AtomicBool::new(false));
+    let answering = tokio::spawn(STALLED.scope(Arc::clone(&stalled), answer(aws, parts, body)));
+    let _caller = Caller { stalled, call: answering.abort_handle() };
+    answering.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+tokio::task_local! {
+    /// Whether the call has been stalled.
+    static STALLED: Arc<AtomicBool>;
+}
+
+/// Whoever waits for a call's answer. A call that was stalled and given up takes effect all the same, as one does that the network has held
+/// up; one of a function that has died does not.
+struct Caller {
+    stalled: Arc<AtomicBool>,
+    call: AbortHandle,
+}
+
+impl Drop for Caller {
+    fn drop(&mut self) {
+        if !self.stalled.load(Ordering::Relaxed) {
+            self.call.abort();
+        }
+    }
+}
+
+async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
     let (environment, path) = split_environment(parts.uri.path());
     let target = parts.headers.get("x-amz-target").and_then(|target| target.to_str().ok());
     let answered = async {
@@ -47,9 +82,11 @@ async fn handle(State(aws): State<Aws>, request: Request) -> Response {
             }
         }
     };
+    // A call that waits for the end of the stack is not carried out at that end.
     tokio::select! {
-        response = answered => response,
+        biased;
         () = aws.closed() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
+        response = answered => response,
     }
 }
 
@@ -123,6 +160,7 @@ impl Aws {
                 true
             }
             Met::Stall(mut released) => {
+                STALLED.with(|stalled| stalled.store(true, Ordering::Relaxed));
                 // An error means that the stack is ending.
                 let _ = released.changed().await;
                 true
