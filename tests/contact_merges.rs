@@ -6,31 +6,31 @@ use serde_json::{Value, json};
 use crate::contacts::{crm, listed, patch, post, shown, stored};
 use crate::world::{Caller, Fact, World, fact, members, uuid};
 
-const MARK: &str = "gwendolyn";
+pub(crate) const MARK: &str = "gwendolyn";
 /// All waiting has ended by then.
-const WAITED_S: u64 = 20 * 60;
+pub(crate) const WAITED_S: u64 = 20 * 60;
 /// More than a fact takes to be stored.
 const LOOKS: usize = 40;
 
-fn merged(from: u64, into: u64) -> Fact {
+pub(crate) fn merged(from: u64, into: u64) -> Fact {
     fact("contact.merged", json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) }))
 }
 
 /// A contact with everything in it.
-fn contact(number: u64) -> Fact {
+pub(crate) fn contact(number: u64) -> Fact {
     Fact::contact("ada", &uuid(number))
         .with("name", format!("{MARK} {number}"))
         .with("email", format!("{MARK}.{number}@example.com"))
         .with("phone", format!("+1 415 555 26{number:02}"))
 }
 
-async fn merged_into(world: &World, key: &Caller, id: u64) -> Value {
+pub(crate) async fn merged_into(world: &World, key: &Caller, id: u64) -> Value {
     let refused = patch(world, key, &uuid(id), json!({ "name": "Lee" })).await.refused(409, "contact_merged");
     refused.body["mergedIntoId"].clone()
 }
 
 /// A client whom the API made of the contact.
-async fn client_of(world: &World, number: u64) -> String {
+pub(crate) async fn client_of(world: &World, number: u64) -> String {
     let partner = world.coach("ada").await.partner_key().await;
     let body = json!({ "email": format!("{MARK}.{number}@example.com"), "send_welcome": false });
     partner.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
@@ -130,44 +130,6 @@ async fn what_was_said_last_of_where_a_contact_went_counts() {
     let left = stored(&world, &uuid(1)).await;
     world.facts([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
     assert_eq!(stored(&world, &uuid(1)).await, left, "told again it is the same");
-}
-
-#[tokio::test]
-async fn the_link_to_the_client_goes_with_the_merge() {
-    let (world, key) = crm().await;
-    world.facts((1..=4).map(contact)).await;
-    let client = client_of(&world, 1).await;
-    world.facts([merged(1, 2)]).await;
-    assert_eq!(shown(&key, &uuid(2)).await["clientId"], json!(client));
-    assert_eq!(stored(&world, &uuid(1)).await.get("client_id"), None);
-    world.facts([merged(2, 3)]).await;
-    assert_eq!(shown(&key, &uuid(3)).await["clientId"], json!(client));
-    // One that has become a client itself stays that client.
-    let other = client_of(&world, 4).await;
-    world.facts([merged(3, 4)]).await;
-    assert_eq!(shown(&key, &uuid(4)).await["clientId"], json!(other));
-}
-
-#[tokio::test]
-async fn the_link_waits_for_a_contact_that_has_not_been_seen() {
-    let (world, key) = crm().await;
-    world.facts([contact(1), contact(3), contact(5)]).await;
-    let clients = [client_of(&world, 1).await, client_of(&world, 3).await, client_of(&world, 5).await];
-    world.facts([merged(1, 2), merged(3, 4), merged(5, 6)]).await;
-    // What is known is stored at once.
-    assert!(listed(&key).await.is_empty());
-    assert!(
-        world.at_rest().await.places_of(&format!("{MARK}.1@")).iter().all(|place| place.starts_with("table clients"))
-    );
-    world.advance_s(300).await;
-    world.facts([contact(2), merged(4, 7), contact(7)]).await;
-    world.advance_s(120).await;
-    assert_eq!(shown(&key, &uuid(2)).await["clientId"], json!(clients[0]));
-    assert_eq!(shown(&key, &uuid(7)).await["clientId"], json!(clients[1]), "where it lives on in the end");
-    world.advance_s(WAITED_S).await;
-    assert!(world.set_aside().await.is_empty(), "it was stored all the same");
-    assert_eq!(merged_into(&world, &key, 5).await, uuid(6));
-    assert_eq!(stored(&world, &uuid(5)).await["client_id"]["S"], json!(clients[2]));
 }
 
 #[tokio::test]

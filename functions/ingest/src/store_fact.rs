@@ -80,7 +80,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             let coach = &saved.coach_id;
             within(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
         }
-        FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, now).await,
+        FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, (said_at, now)).await,
         FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
             Recorded::Done => Ok(Stored::Done),
             Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
@@ -169,8 +169,8 @@ async fn merge_contacts(
     Ok(match app.contacts.merge(coach, merge, said_at, now).await? {
         Merged::Done => Stored::Done,
         Merged::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
-        Merged::Erased => {
-            let contacts = app.contacts.erase_all(coach, vec![merge.contact_id], now).await?;
+        Merged::Erased(going) => {
+            let contacts = app.contacts.erase_all(coach, going, said_at).await?;
             forget_answers(app, &contacts).await?;
             Stored::Erased
         }
@@ -191,14 +191,14 @@ async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreE
 }
 
 /// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.
-async fn erase(app: &App, client: &ClientId, now: Timestamp) -> Result<Stored, BoxError> {
-    let erased = app.clients.erase(client, now).await?;
+async fn erase(app: &App, client: &ClientId, (said_at, now): (Timestamp, Timestamp)) -> Result<Stored, BoxError> {
+    let erased = app.clients.erase(client, said_at, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &About::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     if let Some(lead) = &erased.lead {
-        let contacts = app.contacts.erase(lead, client, now).await?;
+        let contacts = app.contacts.erase(lead, client, said_at).await?;
         forget_answers(app, &contacts).await?;
     }
     futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;

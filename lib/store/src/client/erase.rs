@@ -51,7 +51,7 @@ struct Tombstone {
 
 impl Clients {
     /// Erases a client, whether or not it has been seen. To do it again finds it done.
-    pub async fn erase(&self, id: &ClientId, now: Timestamp) -> Result<Erased, StoreError> {
+    pub async fn erase(&self, id: &ClientId, said_at: Timestamp, now: Timestamp) -> Result<Erased, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let (writes, left) = match self.lookup.find(id).await? {
@@ -59,7 +59,7 @@ impl Clients {
                 Standing::Unknown => (vec![self.put_tombstone(id, &Erased::NOTHING, None, now)], Erased::NOTHING),
                 Standing::Known(record) => {
                     let left = Erased::of(record.traces.as_ref());
-                    (self.erasure(*record, &left, now).await?, left)
+                    (self.erasure(*record, &left, (said_at, now)).await?, left)
                 }
             };
             if let Transacted::Done = self.db.transact(&writes).await? {
@@ -93,7 +93,7 @@ impl Clients {
         &self,
         record: Record,
         left: &Erased,
-        now: Timestamp,
+        (said_at, now): (Timestamp, Timestamp),
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let version = record.version;
         let client = record.into_client();
@@ -112,7 +112,7 @@ impl Clients {
         let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));
         writes.push(deleting(intake));
         if let Some(lead) = &left.lead {
-            writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, now).await?);
+            writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, said_at).await?);
         }
         let trail = audit::record(self.workspaces.table(), &client.coach_id, "client.erased", client.id.as_str(), now);
         writes.push(trail);

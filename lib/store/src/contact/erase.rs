@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use super::record::{ErasedContact, Stored};
 use super::{Contacts, PREFIX};
 use crate::contact_ref::ContactRef;
-use crate::db::{Index, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, write};
+use crate::db::{Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, write};
 use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
@@ -29,12 +29,12 @@ impl Contacts {
         lead: &ContactRef,
         client: &ClientId,
         outbox: &Outbox,
-        now: Timestamp,
+        said_at: Timestamp,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
         match chain.last() {
             Some((end, Some(stored @ Stored::Live(live)))) if is_of(&chain, client) => {
-                let mut writes = self.erasing(&ContactRef::new(&lead.coach_id, *end), Some(stored), now).await?;
+                let mut writes = self.erasing(&ContactRef::new(&lead.coach_id, *end), Some(stored), said_at).await?;
                 writes.extend(OutgoingFact::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
                 Ok(writes)
             }
@@ -47,7 +47,7 @@ impl Contacts {
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        now: Timestamp,
+        said_at: Timestamp,
     ) -> Result<Vec<ContactRef>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
         let going = if is_of(&chain, client) {
@@ -58,7 +58,7 @@ impl Contacts {
         } else {
             Vec::new()
         };
-        self.erase_all(&lead.coach_id, going, now).await
+        self.erase_all(&lead.coach_id, going, said_at).await
     }
 
     /// Erases contacts and those that were merged into them, and what is about them; which they are.
@@ -66,14 +66,14 @@ impl Contacts {
         &self,
         coach: &CoachId,
         contacts: Vec<ContactId>,
-        now: Timestamp,
+        said_at: Timestamp,
     ) -> Result<Vec<ContactRef>, StoreError> {
         let mut going = contacts;
         let mut gone = BTreeSet::new();
         while let Some(id) = going.pop() {
             if gone.insert(id) {
                 let contact = ContactRef::new(coach, id);
-                self.erase_one(&contact, now).await?;
+                self.erase_one(&contact, said_at).await?;
                 going.extend(self.erase_about(&contact).await?);
             }
         }
@@ -81,14 +81,14 @@ impl Contacts {
     }
 
     /// Leaves a tombstone. To do it again finds it done.
-    async fn erase_one(&self, contact: &ContactRef, now: Timestamp) -> Result<(), StoreError> {
+    async fn erase_one(&self, contact: &ContactRef, said_at: Timestamp) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
             if let Some(Stored::Erased(_)) = found {
                 return Ok(());
             }
-            let writes = self.erasing(contact, found.as_ref(), now).await?;
+            let writes = self.erasing(contact, found.as_ref(), said_at).await?;
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(());
             }
@@ -101,31 +101,41 @@ impl Contacts {
         &self,
         contact: &ContactRef,
         found: Option<&Stored>,
-        now: Timestamp,
+        said_at: Timestamp,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let (version, addresses) = match found {
             Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
             Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
             Some(Stored::Erased(_)) | None => (None, Default::default()),
         };
-        let tombstone = ErasedContact::new(contact, found.and_then(Stored::merged_into), now);
+        let tombstone = ErasedContact::new(contact, found, said_at);
         let mut writes = vec![self.put(&tombstone, version)];
         writes
             .extend(self.move_addresses(&contact.coach_id, contact.contact_id, (addresses, Default::default())).await?);
         Ok(writes)
     }
 
+    /// What is about a contact, as far as the index knows it.
+    async fn about(&self, contact: &ContactRef) -> Result<Vec<Item>, StoreError> {
+        let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
+        self.db.keys_in(&index, &contact.to_string()).await
+    }
+
+    /// The contacts that were merged into a contact, as far as the index knows them.
+    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<ContactId>, StoreError> {
+        Ok(self.about(contact).await?.iter().filter_map(|item| contact_of(sk_of(item))).collect())
+    }
+
     /// Removes what is about a contact, as far as the index knows it; the contacts that were merged into it.
     async fn erase_about(&self, contact: &ContactRef) -> Result<Vec<ContactId>, StoreError> {
-        let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
         let mut merged = Vec::new();
-        for item in self.db.keys_in(&index, &contact.to_string()).await? {
+        for item in self.about(contact).await? {
             let sk = sk_of(&item);
             if sk.starts_with(opportunity::PREFIX) {
                 self.delete_about(contact, sk).await?;
             } else if sk.starts_with(booking::EVENT_PREFIX) {
                 self.forget_lead(contact, sk).await?;
-            } else if let Some(id) = sk.strip_prefix(PREFIX).and_then(|id| ContactId::parse(id).ok()) {
+            } else if let Some(id) = contact_of(sk) {
                 // The index may lag: it may have been merged elsewhere since.
                 let found = self.find(&contact.coach_id, id).await?;
                 merged.extend(found.filter(|found| found.merged_into() == Some(contact.contact_id)).map(|_| id));
@@ -166,13 +176,19 @@ impl Contacts {
     }
 }
 
-/// Whether the contact at the end of the chain is the client, or will be once it is seen, or is erased already.
+/// Whether the contact at the end of the chain is the client, or will be once the link that was merged into it has come to it, or is erased
+/// already.
 fn is_of(chain: &Chain, client: &ClientId) -> bool {
     match chain.last() {
-        Some((_, Some(Stored::Live(live)))) => live.contact().client_id.as_ref() == Some(client),
+        Some((_, Some(Stored::Live(live)))) if live.contact().client_id.is_some() => {
+            live.contact().client_id.as_ref() == Some(client)
+        }
         Some((_, Some(Stored::Erased(_)))) => true,
-        _ => chain.iter().any(
-            |(_, stored)| matches!(stored, Some(Stored::Merged(merged)) if merged.client_id.as_ref() == Some(client)),
-        ),
+        _ => chain.iter().any(|(_, stored)| stored.as_ref().and_then(Stored::client_id) == Some(client)),
     }
+}
+
+/// The contact whose key this is, if it is a contact's.
+fn contact_of(sk: &str) -> Option<ContactId> {
+    ContactId::parse(sk.strip_prefix(PREFIX)?).ok()
 }

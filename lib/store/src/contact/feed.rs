@@ -13,14 +13,14 @@ use crate::contact_ref::ContactRef;
 use crate::db::{MAX_ROUNDS, StoreError, Transacted, checking, stand_back, to_attribute};
 
 /// What came of a merge.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
     /// It is stored, or what is stored is newer.
     Done,
     /// It is stored, but the contact that it was merged into has not been seen, and a client's link waits to go there.
     AwaitsTarget,
-    /// What it was merged into is erased, and so is it now. What there is about it is still to go.
-    Erased,
+    /// One of the two is erased, and so the other is to be. These are still to go, with what there is about them.
+    Erased(Vec<ContactId>),
     /// It says that a contact lives on as itself.
     IntoItself,
     /// The contact that it names lives on as this very one.
@@ -55,7 +55,11 @@ impl Contacts {
             let known = found.as_ref().map(|found| &found.known);
             let Some(heard) = KnownContact::heard(known, saved, said_at, now) else { return Ok(()) };
             let record = match &found {
-                None => StoredContact::first(&saved.coach_id, heard, phone_key),
+                None => {
+                    let mut heard = heard;
+                    heard.contact.client_id = self.waiting_link(&saved.coach_id, saved.contact_id).await?;
+                    StoredContact::first(&saved.coach_id, heard, phone_key)
+                }
                 Some(found) => found.next(heard, phone_key),
             };
             let old = found.as_ref().map(|found| found.addresses()).unwrap_or_default();
@@ -69,8 +73,27 @@ impl Contacts {
         Err(StoreError::kept_changing("the contact"))
     }
 
+    /// The client that was merged into a contact before that one was seen. The index may lag: a merge that is this young is gone over again.
+    async fn waiting_link(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ClientId>, StoreError> {
+        let mut looked = vec![contact];
+        let mut next = 0;
+        while let Some(into) = looked.get(next).copied() {
+            for id in self.merged_into(&ContactRef::new(coach, into)).await? {
+                match self.find(coach, id).await? {
+                    Some(Stored::Merged(merged)) if merged.client_id.is_some() => return Ok(merged.client_id),
+                    Some(Stored::Merged(_)) if !looked.contains(&id) => looked.push(id),
+                    _ => {}
+                }
+            }
+            next += 1;
+        }
+        Ok(None)
+    }
+
     /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the other, unless that
-    /// one has become a client itself.
+    /// one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
+    ///
+    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another client.
     ///
     /// The transaction states what was found along the chain of merges and at its end, so that no two of them close a circle.
     pub async fn merge(
@@ -86,15 +109,21 @@ impl Contacts {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.find(coach, merge.contact_id).await?;
-            match &found {
-                Some(Stored::Erased(_)) => return Ok(Merged::Erased),
-                Some(Stored::Merged(merged)) if merged.merged_at > said_at => return Ok(Merged::Done),
-                Some(Stored::Merged(_) | Stored::Live(_)) | None => {}
+            if matches!(&found, Some(Stored::Merged(merged)) if merged.merged_at > said_at) {
+                return Ok(Merged::Done);
             }
             let mut chain = self.chain(coach, merge.merged_into).await?;
+            if let Some(Stored::Erased(erased)) = &found {
+                let is_other =
+                    |client: &ClientId| chain.last().is_some_and(|(_, end)| is_another(end.as_ref(), client));
+                let with_it = erased.client_at(said_at).is_some_and(|client| !is_other(client));
+                let others = chain.iter().filter(|_| with_it).map(|(id, _)| *id);
+                return Ok(Merged::Erased(std::iter::once(merge.contact_id).chain(others).collect()));
+            }
             if chain.iter().any(|(id, _)| *id == merge.contact_id) {
                 return Ok(Merged::Circle);
             }
+            let lives_on_as: Vec<ContactId> = chain.iter().map(|(id, _)| *id).collect();
             let end = match chain.pop() {
                 _ if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) => End::Erased,
                 Some((_, Some(Stored::Live(live)))) => End::Live(live),
@@ -102,10 +131,12 @@ impl Contacts {
                 Some((end, None)) => End::Unseen(end),
                 None => End::Unseen(merge.merged_into),
             };
-            let (mut writes, outcome) = self.merging(coach, merge, (found, end), said_at, now).await?;
+            let taken_back = self.take_back(coach, found.as_ref(), &lives_on_as, now).await?;
+            let (mut writes, outcome) = self.merging(coach, merge, (found, end), (said_at, now)).await?;
             if writes.is_empty() {
                 return Ok(outcome);
             }
+            writes.extend(taken_back);
             writes.extend(chain.iter().map(|(id, stored)| self.check_link(coach, *id, stored.as_ref())));
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(outcome);
@@ -119,45 +150,76 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         (found, end): (Option<Stored>, End),
-        said_at: Timestamp,
-        now: Timestamp,
+        (said_at, now): (Timestamp, Timestamp),
     ) -> Result<(Vec<TransactWriteItem>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
-        let (version, addresses, client) = match &found {
-            Some(Stored::Live(live)) => (Some(live.version), live.addresses(), live.known.contact.client_id.clone()),
-            Some(Stored::Merged(merged)) => (Some(merged.version), Default::default(), merged.client_id.clone()),
-            Some(Stored::Erased(_)) | None => (None, Default::default(), None),
+        let (version, addresses) = match &found {
+            Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
+            Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
+            Some(Stored::Erased(_)) | None => (None, Default::default()),
         };
+        let client = found.as_ref().and_then(Stored::client_id).cloned();
         let mut writes = self.move_addresses(coach, merge.contact_id, (addresses, Default::default())).await?;
-        if let End::Erased = end {
-            writes.push(self.put(&ErasedContact::new(&own, Some(merge.merged_into), now), version));
-            return Ok((writes, Merged::Erased));
-        }
         let mut merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
-        let (moved, outcome) = match (end, client) {
+        merged.client_id = client;
+        let is_known = matches!(&found, Some(Stored::Merged(before)) if before.says_the_same(&merged));
+        let (standing, outcome) = match (end, &merged.client_id) {
+            (End::Erased, _) => {
+                let erased = ErasedContact::new(&own, found.as_ref(), said_at);
+                writes.push(self.put(&erased.merged(coach, merge.merged_into, said_at), version));
+                return Ok((writes, Merged::Erased(vec![merge.contact_id])));
+            }
             (End::Live(target), Some(client)) if target.contact().client_id.is_none() => {
-                (Some(self.hand_over(&target, &client, now)), Merged::Done)
+                writes.push(self.link_to(&target, Some(client.clone()), now));
+                writes.push(self.put(&merged, version));
+                return Ok((writes, Merged::Done));
             }
-            (End::Live(target), _) => (Some(self.check_live(coach, target.contact().id)), Merged::Done),
-            (End::Unseen(target), client) => {
-                let outcome = if client.is_some() { Merged::AwaitsTarget } else { Merged::Done };
-                merged.client_id = client;
-                (Some(self.check_unseen(coach, target)), outcome)
-            }
-            (End::Erased, _) => (None, Merged::Erased),
+            (End::Live(target), _) => (self.check_live(coach, target.contact().id), Merged::Done),
+            (End::Unseen(target), None) => (self.check_unseen(coach, target), Merged::Done),
+            (End::Unseen(target), Some(_)) => (self.check_unseen(coach, target), Merged::AwaitsTarget),
         };
-        if matches!(&found, Some(Stored::Merged(before)) if before.says_the_same(&merged)) {
+        if is_known {
             return Ok((Vec::new(), outcome));
         }
         writes.push(self.put(&merged, version));
-        writes.extend(moved);
+        writes.push(standing);
         Ok((writes, outcome))
     }
 
-    /// The contact becomes the client that one merged into it was.
-    fn hand_over(&self, target: &StoredContact, client: &ClientId, now: Timestamp) -> TransactWriteItem {
+    /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The contacts that it is
+    /// said to live on as now have it already, or are given it.
+    async fn take_back(
+        &self,
+        coach: &CoachId,
+        found: Option<&Stored>,
+        lives_on_as: &[ContactId],
+        now: Timestamp,
+    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let (Some(Stored::Merged(before)), Some(client)) = (found, found.and_then(Stored::client_id)) else {
+            return Ok(Vec::new());
+        };
+        let mut writes = Vec::new();
+        let mut next = Some(before.merged_into);
+        while let Some(id) = next.filter(|id| !lives_on_as.contains(id)) {
+            let stored = self.find(coach, id).await?;
+            next = stored.as_ref().and_then(Stored::merged_into);
+            match stored {
+                Some(stored) if stored.client_id() != Some(client) => {}
+                Some(Stored::Live(live)) => writes.push(self.link_to(&live, None, now)),
+                Some(Stored::Merged(merged)) => {
+                    let version = merged.version;
+                    writes.push(self.put(&merged.unlinked(), Some(version)));
+                }
+                Some(Stored::Erased(_)) | None => {}
+            }
+        }
+        Ok(writes)
+    }
+
+    /// The contact becomes the client that one merged into it was, or is that client no more.
+    fn link_to(&self, target: &StoredContact, client: Option<ClientId>, now: Timestamp) -> TransactWriteItem {
         let mut known = target.known.clone();
-        known.contact.client_id = Some(client.clone());
+        known.contact.client_id = client;
         known.contact.updated_at = known.later(now);
         self.put(&target.changed(known), Some(target.version))
     }
@@ -179,4 +241,9 @@ impl Contacts {
             .condition_expression("attribute_not_exists(pk)");
         checking(check)
     }
+}
+
+/// Whether a contact is a client other than this one.
+fn is_another(contact: Option<&Stored>, client: &ClientId) -> bool {
+    matches!(contact, Some(Stored::Live(live)) if live.contact().client_id.as_ref().is_some_and(|own| own != client))
 }

@@ -68,7 +68,7 @@ pub(super) struct MergedContact {
     pub(super) merged_at: Timestamp,
     /// The contact that it was merged into: who erases that one finds this one by it.
     contact_ref: String,
-    /// The client that it was, until the contact that it lives on as has been seen and takes the link.
+    /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
     pub(super) version: u64,
@@ -79,6 +79,11 @@ impl MergedContact {
         let contact_ref = ContactRef::new(&own.coach_id, merged_into).to_string();
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
         Self { pk, sk, merged_into, merged_at, contact_ref, client_id: None, version }
+    }
+
+    /// The same, of nobody who was a client.
+    pub(super) fn unlinked(self) -> Self {
+        Self { client_id: None, version: self.version + 1, ..self }
     }
 
     /// Whether another says nothing new.
@@ -92,19 +97,44 @@ impl MergedContact {
 pub(super) struct ErasedContact {
     pk: String,
     sk: String,
+    /// When that was said.
     erased_at: Timestamp,
-    /// Where it had been merged away.
+    /// Where it had been merged away, and when that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_into: Option<ContactId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    merged_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     contact_ref: Option<String>,
+    /// The client that it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client_id: Option<ClientId>,
 }
 
 impl ErasedContact {
-    pub(super) fn new(own: &ContactRef, merged_into: Option<ContactId>, erased_at: Timestamp) -> Self {
-        let contact_ref = merged_into.map(|into| ContactRef::new(&own.coach_id, into).to_string());
+    /// In the place of what was found.
+    pub(super) fn new(own: &ContactRef, found: Option<&Stored>, erased_at: Timestamp) -> Self {
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
-        Self { pk, sk, erased_at, merged_into, contact_ref }
+        let client_id = found.and_then(Stored::client_id).cloned();
+        let erased = Self { pk, sk, erased_at, merged_into: None, merged_at: None, contact_ref: None, client_id };
+        match found {
+            Some(Stored::Merged(merged)) => erased.merged(&own.coach_id, merged.merged_into, merged.merged_at),
+            Some(Stored::Live(_) | Stored::Erased(_)) | None => erased,
+        }
+    }
+
+    /// It had been merged into this one.
+    pub(super) fn merged(mut self, coach: &CoachId, into: ContactId, at: Timestamp) -> Self {
+        self.contact_ref = Some(ContactRef::new(coach, into).to_string());
+        (self.merged_into, self.merged_at) = (Some(into), Some(at));
+        self
+    }
+
+    /// The client that it was when a merge was said which comes late. `None`: it was nobody's, or the merge counts for nothing, since it is
+    /// older than another or younger than the erasure.
+    pub(super) fn client_at(&self, said_at: Timestamp) -> Option<&ClientId> {
+        let counts = said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at);
+        self.client_id.as_ref().filter(|_| counts)
     }
 }
 
@@ -125,6 +155,15 @@ impl Stored {
             return from_item("contact", item).map(Self::Merged);
         }
         from_item("contact", item).map(Box::new).map(Self::Live)
+    }
+
+    /// The client that it is, or was.
+    pub(super) fn client_id(&self) -> Option<&ClientId> {
+        match self {
+            Self::Live(live) => live.contact().client_id.as_ref(),
+            Self::Merged(merged) => merged.client_id.as_ref(),
+            Self::Erased(erased) => erased.client_id.as_ref(),
+        }
     }
 
     /// The contact that it was merged into.
