@@ -70,7 +70,7 @@ impl Place {
         let items = self.world.items("crm", "COACH#ada").await;
         for number in numbers {
             let left = stored(&self.world, &uuid(*number)).await;
-            let kept = ["contact_ref", "erased_at", "merged_into", "pk", "sk"];
+            let kept = ["client_id", "contact_ref", "erased_at", "merged_at", "merged_into", "pk", "sk"];
             assert!(left["erased_at"].is_object() && members(&left).iter().all(|name| kept.contains(name)), "{left}");
             let about = format!("ada#{}", uuid(*number));
             for item in items.iter().filter(|item| !item["sk"]["S"].as_str().unwrap().starts_with("CONTACT#")) {
@@ -166,12 +166,12 @@ async fn the_contact_of_an_erased_client_goes_with_all_that_is_about_it() {
     }
     assert_eq!(place.answers_about(9).await, 1);
 
-    // What comes late brings nothing back, whatever its time.
+    // What comes late brings nothing back, whatever its time, and takes nobody else with it but by a merge that was said before.
     for seconds in [-86_400, 0, 3_600] {
         let at = world.timestamp_in(seconds).await;
-        let late = gone
-            .into_iter()
-            .flat_map(|number| [contact(number), opportunity(number), event(number), merged(number, 9)]);
+        let late = gone.into_iter().flat_map(|number| [contact(number), opportunity(number), event(number)]);
+        let merges = gone.into_iter().filter(|number| seconds > 0 || *number != 3).map(|number| merged(number, 9));
+        let late = late.chain(merges);
         world.facts(late.map(|fact| fact.with("occurred_at", at.as_str()))).await;
         place.forgot(&gone).await;
     }
@@ -220,6 +220,71 @@ async fn a_contact_that_is_merged_into_an_erased_one_goes_too() {
     world.facts([contact(2), opportunity(2), merged(3, 2), contact(3)]).await;
     place.forgot(&[1, 2, 3]).await;
     assert!(listed(&place.key).await.is_empty() && world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn in_whatever_order_an_erasure_and_a_merge_come_nothing_is_left_of_either_contact() {
+    let place = Place::new().await;
+    let world = &place.world;
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
+    for (order, first) in orders.into_iter().zip((1..).step_by(2)) {
+        let (own, other) = (first, first + 1);
+        world.facts([contact(own)]).await;
+        let client = place.client_of(own).await;
+        let times = [world.timestamp_in(1).await, world.timestamp_in(2).await, world.timestamp_in(3).await];
+        let sayings = [contact(other), merged(own, other), erased(&client)];
+        for index in order {
+            world.facts([sayings[index].clone().with("occurred_at", times[index].as_str())]).await;
+        }
+        world.advance_s(ENDED_S).await;
+        place.forgot(&[own, other]).await;
+    }
+    assert!(listed(&place.key).await.is_empty() && world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn whoever_has_an_erased_clients_link_by_a_later_merge_goes_with_it() {
+    let place = Place::new().await;
+    let world = &place.world;
+    world.facts([contact(1), contact(2), contact(3)]).await;
+    let client = place.client_of(1).await;
+    let times = [world.timestamp_in(1).await, world.timestamp_in(2).await];
+    world.facts([merged(1, 2).with("occurred_at", times[0].as_str())]).await;
+    world.facts([merged(1, 3).with("occurred_at", times[1].as_str())]).await;
+    place.erase(&client).await;
+    world.advance_s(ENDED_S).await;
+    assert_eq!(listed(&place.key).await, [uuid(2)], "who was not the client after all stays");
+    assert_eq!(shown(&place.key, &uuid(2)).await["clientId"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_waited_of_an_erased_contact_is_told_to_nobody() {
+    let place = Place::new().await;
+    let world = &place.world;
+    world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
+    world.facts([1, 9].map(contact)).await;
+    for number in [1, 9] {
+        place.deal_with(number).await;
+    }
+    let client = place.client_of(1).await;
+    place.erase(&client).await;
+    world.advance_s(ENDED_S).await;
+    let kinds = [
+        ("contact.updated", "/contact/id"),
+        ("opportunity.created", "/opportunity/contactId"),
+        ("booking.created", "/booking/leadId"),
+    ];
+    // What a relay has sent when it dies arrives.
+    let before = futures::future::join_all(kinds.map(|(name, _)| world.outgoing(name))).await;
+    world.faults(json!({ "function": "", "crash_before_call": 0 })).await;
+    world.advance_s(ENDED_S).await;
+    for ((name, place), before) in kinds.into_iter().zip(before) {
+        let told = world.outgoing(name).await;
+        let since = told.iter().filter(|fact| !before.contains(fact));
+        let of: Vec<&Value> = since.filter_map(|fact| fact.pointer(place)).collect();
+        assert!(!of.contains(&&json!(uuid(1))), "{name}: {of:?}");
+        assert!(told.iter().any(|fact| fact.pointer(place) == Some(&json!(uuid(9)))), "{name}: {told:?}");
+    }
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ use outbound::queue::DeliveryQueue;
 use runtime::{BoxError, Clock, Environment, Observer, error_chain};
 use store::Db;
 use store::client::ClientLookup;
+use store::contact::Contacts;
 use store::delivery::Deliveries;
 use store::endpoint::Endpoints;
 use store::outbox::{Content, Entry, Outbox};
@@ -38,6 +39,7 @@ pub struct App {
     clock: Arc<dyn Clock>,
     outbox: Outbox,
     clients: ClientLookup,
+    contacts: Contacts,
     endpoints: Endpoints,
     deliveries: Deliveries,
     queue: DeliveryQueue,
@@ -56,6 +58,7 @@ impl App {
             clock: env.clock(),
             outbox: Outbox::new(env, &db, &vault)?,
             clients: ClientLookup::new(env, &db)?,
+            contacts: Contacts::new(env, &db)?,
             endpoints: Endpoints::new(env, &db, &vault)?,
             deliveries: Deliveries::new(env, &db, &vault)?,
             queue: DeliveryQueue::new(env, "DELIVERIES_QUEUE_URL")?,

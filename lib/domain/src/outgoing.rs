@@ -7,7 +7,7 @@ use crate::booking::{Booking, CalendarEvent};
 use crate::client::Client;
 use crate::contact::Contact;
 use crate::endpoint::Endpoint;
-use crate::id::{ClientId, CoachId, FactId, IntakeId};
+use crate::id::{ClientId, CoachId, ContactId, FactId, IntakeId};
 use crate::intake::IntakeState;
 use crate::opportunity::OpportunityView;
 use crate::time::Timestamp;
@@ -51,18 +51,29 @@ impl OutgoingFact {
         ClientId::parse(id.as_str()?).ok()
     }
 
+    /// The contact whom it tells of, if it does: by itself, or by what is about it.
+    pub fn contact_id(&self) -> Option<ContactId> {
+        let places = ["/contact/id", "/opportunity/contactId", "/booking/leadId"];
+        let id = places.iter().find_map(|place| self.detail.pointer(place))?;
+        ContactId::parse(id.as_str()?).ok()
+    }
+
     /// `client.created`.
     pub fn client_created(client: &Client, credential: &Credential, intake: &IntakeFact) -> Self {
-        let mut record = client_record(client);
-        record["phone"] = json!(client.profile.phone);
-        record["external_id"] = json!(client.profile.external_id);
         let detail = json!({
-            "client": record,
+            "client": new_client_record(client),
             "credential": { "scheme": "argon2id", "phc": credential.phc, "must_change": true },
             "intake": { "id": intake.id, "state": intake.state, "token_sha256": intake.token_sha256 },
         });
         let id = Self::client_created_id(client);
         Self::with_id(id, "client.created", &client.coach_id, client.created_at, detail)
+    }
+
+    /// `client.created` of the client as it is by now.
+    pub fn of_client(&self, client: &Client) -> Self {
+        let mut fact = self.clone();
+        fact.detail["client"] = new_client_record(client);
+        fact
     }
 
     /// The id of [`OutgoingFact::client_created`].
@@ -190,6 +201,14 @@ impl OutgoingFact {
             intake["state"] = json!(state);
         }
     }
+}
+
+/// With what the application gets of a client that it has not seen.
+fn new_client_record(client: &Client) -> Value {
+    let mut record = client_record(client);
+    record["phone"] = json!(client.profile.phone);
+    record["external_id"] = json!(client.profile.external_id);
+    record
 }
 
 fn client_record(client: &Client) -> Value {

@@ -25,6 +25,7 @@ use futures::future::join_all;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
+use crate::contact_ref::ContactRef;
 use crate::db::{
     Db, Item, StoreError, Written, b, deleting, failed, from_item, n, putting, s, to_item, updating, write,
 };
@@ -77,6 +78,14 @@ impl Content {
             Self::Events { events } => Some(first(events).client_id.clone()),
             Self::Fact(fact) => fact.client_id(),
             Self::Order(_) | Self::Notice(_) => None,
+        }
+    }
+
+    /// The contact whom it is about, if there is one.
+    pub fn contact(&self) -> Option<ContactRef> {
+        match self {
+            Self::Fact(fact) => fact.contact_id().map(|id| ContactRef::new(&fact.coach_id, id)),
+            Self::Event(_) | Self::Events { .. } | Self::Order(_) | Self::Notice(_) => None,
         }
     }
 

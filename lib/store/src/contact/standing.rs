@@ -1,10 +1,13 @@
 //! Where a contact stands, for whoever writes something about it.
 
+use std::collections::HashSet;
+
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use domain::id::{CoachId, ContactId};
 
 use super::record::{Stored, StoredContact};
 use super::{Contacts, contact_sk};
+use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, checking};
 use crate::workspace::key_of;
 
@@ -57,6 +60,18 @@ impl Contacts {
             .set_key(Some(contact_key(coach, contact)))
             .condition_expression("attribute_not_exists(erased_at)");
         checking(check)
+    }
+
+    /// Those of these contacts that were erased.
+    pub async fn erased_among(&self, contacts: &HashSet<ContactRef>) -> Result<HashSet<ContactRef>, StoreError> {
+        let keys = contacts.iter().map(|contact| contact_key(&contact.coach_id, contact.contact_id));
+        let found = self.db.read(&self.table, keys.collect()).await?;
+        let is_erased = |contact: &&ContactRef| {
+            let key = contact_key(&contact.coach_id, contact.contact_id);
+            let is_it = |item: &&Item| key.iter().all(|(name, value)| item.get(name) == Some(value));
+            found.iter().find(is_it).is_some_and(|item| item.contains_key("erased_at"))
+        };
+        Ok(contacts.iter().filter(is_erased).cloned().collect())
     }
 
     /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not been seen yet.
