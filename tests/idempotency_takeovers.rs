@@ -145,6 +145,68 @@ async fn a_takeover_goes_on_whatever_the_retry_says() {
 }
 
 #[tokio::test]
+async fn a_claim_that_was_given_up_and_takes_effect_after_all_leaves_what_was_done_meanwhile() {
+    let scene = Scene::of(HANDED).await;
+    // After the key's count come the claim and what is read beside it. The SDK gives a stalled call up after some seconds, and makes it anew.
+    for spared in 1..4 {
+        let email = format!("c{spared}@example.com");
+        scene.faults(spared, "stalled_calls", 1).await;
+        let created = scene.post(&email).await.expect(201);
+        scene.no_faults().await;
+        scene.world.settle().await;
+        let replay = scene.post(&email).await.expect(201);
+        assert!(replay.is_replay() && replay.text == created.text, "call {spared}: {}", replay.text);
+    }
+    assert_eq!(scene.world.items("clients", "CLIENT#").await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_takeover_gives_nobody_the_password_of_another_coachs_client_and_mails_none_who_is_switched_off() {
+    let scene = Scene::of(MAILED).await;
+    scene.world.coach("bob").await;
+    for case in ["handed_over", "switched_off"] {
+        let email = format!("{case}@example.com");
+        scene.faults(0, "crash_after_commit", 1).await;
+        scene.post(&email).await.expect(500);
+        scene.no_faults().await;
+        let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
+        let id = found.body["clients"][0]["client_id"].as_str().unwrap().to_owned();
+        let said_at = scene.world.timestamp_in(1).await;
+        let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", said_at.as_str());
+        let is_handed_over = case == "handed_over";
+        let saved = if is_handed_over { saved.with("coach_id", "bob") } else { saved.with("is_active", false) };
+        scene.world.facts([saved]).await;
+        scene.world.advance_s(LAPSED_S).await;
+        let reply = scene.post(&email).await.expect(201);
+        assert_eq!(reply.body["welcome_email_sent"], false, "{case}");
+        for secret in ["temp_password", "intake_url"] {
+            assert_eq!(reply.body[secret].is_string(), !is_handed_over, "{case}: {}", reply.text);
+        }
+    }
+    assert!(scene.world.mail().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_creation_that_was_taken_over_is_the_client_as_it_is_by_then() {
+    let scene = Scene::of(MAILED).await;
+    scene.faults(0, "crash_after_commit", 1).await;
+    scene.post("old@example.com").await.expect(500);
+    scene.no_faults().await;
+    scene.world.advance_s(20 * 60).await;
+    assert_eq!(scene.world.outgoing("client.created").await.len(), 1, "the schedule has told it");
+    let found = scene.key.get("/v1/clients?email=old@example.com").await.expect(200);
+    let id = found.body["clients"][0]["client_id"].as_str().unwrap();
+    let saved = Fact::client("ada", id).with("email", "new@example.com").with("full_name", "Anew");
+    scene.world.facts([saved]).await;
+    scene.post("old@example.com").await.expect(201);
+    scene.world.settle().await;
+    let told = scene.world.outgoing("client.created").await;
+    let last = told.iter().max_by_key(|fact| fact["occurred_at"].to_string()).unwrap();
+    assert_eq!((told.len(), &last["intake"]["state"]), (2, &json!("sent")));
+    assert_eq!((&last["client"]["email"], &last["client"]["full_name"]), (&json!("new@example.com"), &json!("Anew")));
+}
+
+#[tokio::test]
 async fn a_takeover_mails_to_the_address_that_the_client_has_by_then() {
     let scene = Scene::of(MAILED).await;
     let corrected = [("corrected", json!("right@example.com")), ("removed", Value::Null)];

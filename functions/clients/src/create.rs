@@ -25,7 +25,7 @@ use store::workspace::StoredWorkspace;
 use store::{MAX_ROUNDS, StoreError, stand_back};
 
 use crate::App;
-use crate::welcome::{FACT_HOLD, Stage, password_result, welcome};
+use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result, welcome};
 
 /// What a creation reads before it writes: the workspace, who the new client has been so far, and what it sets off.
 type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>, Vec<Automation>);
@@ -65,14 +65,23 @@ async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Resu
     futures::future::try_join3(app.workspaces.get(&partner.coach), lead, automations).await
 }
 
-/// Goes on where an earlier request got to. The client's address may have been corrected meanwhile.
+/// Goes on where an earlier request got to, with the client as it is by now: its address may have been corrected, it may have been switched
+/// off, handed over to another coach, or erased.
 async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Reply, Problem> {
     let stage = ticket.stage.as_ref().ok_or_else(|| Problem::internal("create a client", "there is no stage"))?;
     let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(stage.client_id()));
-    let (workspace, client) = found.await?;
-    let email = client.and_then(|stored| stored.client.profile.email);
+    let (workspace, stored) = found.await?;
     let read = (workspace, None, Vec::new());
-    welcome(app, partner, &workspace_of(&read)?.workspace, (ticket, stage), email.as_ref()).await
+    let workspace = &workspace_of(&read)?.workspace;
+    match stored.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach) {
+        Some(client) => {
+            let stage = stage.of_client(&client);
+            let email = client.profile.email.as_ref().filter(|_| client.is_active);
+            let recipient = email.map_or(Recipient::Caller, Recipient::Client);
+            welcome(app, partner, workspace, (ticket, &stage), recipient).await
+        }
+        None => welcome(app, partner, workspace, (ticket, stage), Recipient::Nobody).await,
+    }
 }
 
 async fn settle(
@@ -93,7 +102,8 @@ async fn settle(
         let step = if draft.send_welcome { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
         match new.write(app, draft, (workspace, &read), (&ticket, step)).await? {
             Created::Done if draft.send_welcome => {
-                return welcome(app, partner, &workspace.workspace, (&ticket, &stage), Some(&draft.email)).await;
+                return welcome(app, partner, &workspace.workspace, (&ticket, &stage), Recipient::Client(&draft.email))
+                    .await;
             }
             Created::Done => return Ok(answer),
             Created::EmailTaken => return Err(Problem::EmailTaken),

@@ -34,6 +34,11 @@ impl Stage {
         &self.client_id
     }
 
+    /// The same, to tell of the client as it is by now.
+    pub(crate) fn of_client(&self, client: &Client) -> Self {
+        Self { fact: self.fact.of_client(client), ..self.clone() }
+    }
+
     pub(crate) fn new(
         client: &Client,
         email: &Email,
@@ -52,21 +57,31 @@ impl Stage {
     }
 }
 
-/// Mails the credentials to the address that the client has, and records what came of it together with the answer.
+/// Who is given the credentials.
+pub(crate) enum Recipient<'a> {
+    /// The client, by mail to this address.
+    Client(&'a Email),
+    /// Whoever made the client, to deliver them.
+    Caller,
+    /// Nobody: the client is another coach's by now, or is erased.
+    Nobody,
+}
+
+/// Gives the credentials to whom they are for, and records what came of it together with the answer. What cannot be mailed is the caller's to
+/// deliver.
 pub(crate) async fn welcome(
     app: &App,
     partner: &Partner,
     workspace: &Workspace,
     (ticket, stage): (&Ticket<Stage>, &Stage),
-    email: Option<&Email>,
+    recipient: Recipient<'_>,
 ) -> Result<Reply, Problem> {
-    let is_sent = match email {
-        Some(email) => mail(app, workspace, stage, email).await,
-        None => false,
-    };
-    let (state, reply) = match is_sent {
-        true => (IntakeState::Sent, sent_result(stage)?),
-        false => (IntakeState::Issued, password_result(stage, workspace)?),
+    let (state, reply) = match recipient {
+        Recipient::Client(email) if mail(app, workspace, stage, email).await => {
+            (IntakeState::Sent, Reply::created(&result(stage, true))?)
+        }
+        Recipient::Client(_) | Recipient::Caller => (IntakeState::Issued, password_result(stage, workspace)?),
+        Recipient::Nobody => (IntakeState::Issued, Reply::created(&result(stage, false))?),
     };
     let mut fact = stage.fact.clone();
     fact.set_intake_state(state);
@@ -92,11 +107,6 @@ async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) ->
         tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
     }
     sent.is_ok()
-}
-
-/// The credentials are on their way to the client.
-fn sent_result(stage: &Stage) -> Result<Reply, Problem> {
-    Reply::created(&result(stage, true))
 }
 
 /// The caller is given the credentials, to deliver.
