@@ -78,6 +78,50 @@ async fn the_email_decides_before_the_phone() {
 }
 
 #[tokio::test]
+async fn the_phone_decides_where_whoever_has_the_email_is_a_client_already() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world
+        .facts([
+            Fact::contact("ada", ONE).with("email", "shared@example.com"),
+            Fact::contact("ada", TWO).with("phone", "+14155552671"),
+        ])
+        .await;
+    let first = create(&key, "shared@example.com", None).await;
+    let said_at = world.timestamp_in(1).await;
+    world.facts([Fact::client("ada", &first).with("email", "own@example.com").with("occurred_at", said_at)]).await;
+    // Until then the address stands for the first request.
+    world.advance_s(2 * 3_600).await;
+    let second = create(&key, "shared@example.com", Some("+14155552671")).await;
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": first }));
+    assert_eq!(stored(&world, "ada", TWO).await["clientId"], json!({ "S": second }));
+}
+
+#[tokio::test]
+async fn an_address_that_everybody_has_keeps_no_contact_from_being_stored() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let email = "placeholder@example.com";
+    world.facts([Fact::contact("ada", ONE).with("email", email)]).await;
+    // As many as DynamoDB takes into one item, and no room for another.
+    let others: Vec<String> = (1..=10_800).map(|number| format!("10000000-0000-7000-8000-{number:012}")).collect();
+    let mut address = world
+        .items("crm", "COACH#ada")
+        .await
+        .into_iter()
+        .find(|item| item["sk"]["S"] == format!("EMAIL#{email}"))
+        .unwrap();
+    address["later_holders"] = json!({ "SS": others });
+    world.put_item("crm", &address).await;
+    world.facts([Fact::contact("ada", TWO).with("email", email)]).await;
+    let listed = ada.crm_key().await.get("/v1/crm/contacts").await.expect(200);
+    assert_eq!(listed.body["data"].as_array().unwrap().len(), 2);
+    world.facts([Fact::contact("ada", TWO).with("email", "own@example.com")]).await;
+    assert_eq!(stored(&world, "ada", TWO).await["email"], json!({ "S": "own@example.com" }));
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_contact_becomes_one_client_only() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

@@ -8,7 +8,8 @@
 //! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
 //! 4. `create`     Transaction: record, the address, which one alone can take, what the write leaves (module `crm_write`).
 //! 5. `change`     Transaction on the version read: record, what the write leaves.
-//! 6. `save`       Read, then a transaction on the version read: the record and its addresses.
+//! 6. `save`       Read, then a transaction on the version read: the record and its addresses. The first time Query `by_contact`, too: who
+//!    was merged into it before it was seen.
 //! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
 //! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
 //! 9. `link`       Part of a client's creation: the contact becomes that client.
@@ -75,7 +76,7 @@ impl Contacts {
     }
 
     /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
-    /// known first. A contact that has become another client is nobody's lead. An address that everybody has, such as a placeholder in an
+    /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a placeholder in an
     /// import, is looked at for so many alone.
     pub async fn find_lead(
         &self,
@@ -87,9 +88,18 @@ impl Contacts {
         let phone_sk = phone.map(|phone| phone_sk(phone.as_str()));
         let wanted = std::iter::once(email_sk.clone()).chain(phone_sk).collect();
         let mut found = self.read(coach, wanted).await?;
-        let by_email = found.iter().position(|item| sk_of(item) == email_sk);
-        let Some(address) = by_email.or(if found.is_empty() { None } else { Some(0) }) else { return Ok(None) };
-        let holders = Holders::from_item(found.swap_remove(address))?;
+        found.sort_by_key(|item| sk_of(item) != email_sk);
+        for address in found {
+            let free = self.free(coach, &Holders::from_item(address)?).await?;
+            if free.is_some() {
+                return Ok(free);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The first of an address's holders who is no client.
+    async fn free(&self, coach: &CoachId, holders: &Holders) -> Result<Option<StoredContact>, StoreError> {
         let mut free: Vec<StoredContact> = Vec::new();
         let some = holders.all().take(MAX_LEADS).map(|id| format!("{PREFIX}{id}")).collect();
         for item in self.read(coach, some).await? {

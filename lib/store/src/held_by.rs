@@ -2,10 +2,16 @@
 //!
 //! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address; when it leaves, one of
 //! the others takes its place, in the transaction of whatever made it leave. Every write states what it found.
+//!
+//! So many are noted. Whoever comes later has the address all the same, and is not found by it: a placeholder that an import gives to
+//! everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
 
 use crate::db::{Item, StoreError, deleting, putting, s, updating};
+
+/// Holders of one address that are noted.
+const MAX_HOLDERS: usize = 1_000;
 
 /// The holders of an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +59,10 @@ impl Address<'_> {
         putting(put)
     }
 
-    /// Adds a holder to what was found; nothing to write when it is one already.
+    /// Adds a holder to what was found; nothing to write when it is one already, or there are as many as are noted.
     pub(crate) fn join(self, found: Option<&Holders>, id: &str) -> Option<TransactWriteItem> {
         let Some(holders) = found else { return Some(self.take(id)) };
-        if holders.has(id) {
+        if holders.has(id) || holders.all().count() >= MAX_HOLDERS {
             return None;
         }
         let update = Update::builder()
