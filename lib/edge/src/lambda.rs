@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::time::Duration;
 
 use axum::Router;
 use axum::response::Response;
@@ -17,15 +18,20 @@ use lambda_http::{Adapter, Body, IntoResponse, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
 use runtime::{Environment, Observer, note};
 use serde_json::Value;
+use tokio::time::error::Elapsed;
 use tower::{Service, ServiceExt};
 
 use crate::inbound::{Inbound, RequestId};
-use crate::problem::Problem;
+use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
-use crate::routes::{Routed, route};
+use crate::routes::{Routed, route, writes_to_crm};
 
 /// What a request's line says whose route there is not.
 const UNROUTED: &str = "unrouted";
+
+/// What is not answered by then is answered with what is known: functions end after 25 s, and what the gateway says then tells a caller
+/// nothing.
+const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 
 /// Serves a router's function until the runtime ends it.
 pub async fn run(env: &Environment, router: Router) -> Result<(), Error> {
@@ -106,10 +112,15 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
     let bare = bare(&request);
     let request = request.map(axum::body::Body::new);
     let problem = match routed {
-        Routed::Known(_) => match AssertUnwindSafe(router.oneshot(request)).catch_unwind().await {
-            Ok(response) => return response.unwrap_or_else(|never| match never {}),
-            Err(_) => Problem::internal("handle a request", "the handler panicked"),
-        },
+        Routed::Known(template) => {
+            let handling = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
+            match tokio::time::timeout(ANSWER_WITHIN, handling).await {
+                Ok(Ok(response)) => return response.unwrap_or_else(|never| match never {}),
+                Ok(Err(_)) => Problem::internal("handle a request", "the handler panicked"),
+                Err(elapsed) if writes_to_crm(bare.method(), template) => Problem::Unconfirmed(late(elapsed)),
+                Err(elapsed) => Problem::Internal(late(elapsed)),
+            }
+        }
         Routed::OtherMethods(methods) => Problem::MethodNotAllowed(methods),
         Routed::UnknownPath => Problem::UnknownPath,
     };
@@ -117,6 +128,10 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
         Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
         Err(problem) => axum::response::IntoResponse::into_response(problem),
     }
+}
+
+fn late(elapsed: Elapsed) -> Fault {
+    Fault { doing: "answer in time", source: elapsed.into() }
 }
 
 /// As much of a request as an answer has to know that no handler gives.
@@ -170,7 +185,7 @@ fn encoded(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use axum::routing::get;
+    use axum::routing::{any, get};
     use serde_json::json;
 
     fn event(method: &str, path: &str, query: &str, host: &str) -> String {
@@ -239,6 +254,27 @@ mod tests {
         let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
         assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(500), Some("internal")));
         assert!(body["event_id"].is_string() && !body.to_string().contains("bug"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_takes_too_long_is_answered_before_the_function_ends() {
+        let never = || async { std::future::pending::<&str>().await };
+        for (method, path, status, code) in [
+            ("GET", "/v1/ping", 500, "internal"),
+            ("POST", "/v1/clients", 500, "internal"),
+            ("POST", "/v1/crm/bookings/availability", 500, "internal"),
+            ("POST", "/v1/crm/bookings", 503, "unconfirmed"),
+            ("DELETE", "/v1/crm/bookings/{id}", 503, "unconfirmed"),
+        ] {
+            let router = Router::new().route(path, any(never));
+            let event = event(method, path, "", "h");
+            let began = tokio::time::Instant::now();
+            let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
+            assert!(began.elapsed() < Duration::from_secs(24));
+            let body: Value = serde_json::from_str(answer["body"].as_str().unwrap()).unwrap();
+            assert_eq!((answer["statusCode"].as_u64(), body["code"].as_str()), (Some(status), Some(code)), "{path}");
+            assert_eq!(body["event_id"].is_string(), status == 500);
+        }
     }
 
     #[tokio::test]

@@ -87,6 +87,11 @@ pub fn route(method: &Method, path: &str) -> Routed {
     if methods.is_empty() { Routed::UnknownPath } else { Routed::OtherMethods(methods) }
 }
 
+/// Whether a route writes to the CRM, so that nobody knows what has come of a request that was not answered.
+pub(crate) fn writes_to_crm(method: &Method, template: &str) -> bool {
+    template.starts_with("/v1/crm/") && method != Method::GET && template != "/v1/crm/bookings/availability"
+}
+
 fn matches(template: &str, path: &str) -> bool {
     let (mut wanted, mut given) = (template.split('/'), path.split('/'));
     loop {
