@@ -35,6 +35,30 @@ async fn update(world: &World, key: &Caller, body: Value) -> Value {
 }
 
 #[tokio::test]
+async fn a_page_ends_before_it_is_more_than_an_answer_can_hold() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    let large = |number: u64| {
+        let fact = Fact::opportunity("ada", &uuid(number), &uuid(98)).with("name", "n".repeat(1_000));
+        fact.with("stage", "lost").with("lost_reason", "r".repeat(10_000))
+    };
+    world.facts([Fact::pipeline("ada")]).await;
+    world.facts((1..=200).map(large)).await;
+    let (mut seen, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+    loop {
+        let page = key.get(&format!("{OPPORTUNITIES}?limit=200{cursor}")).await.expect(200);
+        assert!(page.text.len() <= 2 * 1024 * 1024, "{}", page.text.len());
+        seen.extend(ids(&page.body));
+        pages += 1;
+        match page.body["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => break,
+        }
+    }
+    assert_eq!((seen, pages), ((1..=200).map(uuid).collect(), 2));
+}
+
+#[tokio::test]
 async fn an_opportunity_is_stored_whoever_it_is_for_and_wherever_it_is() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;

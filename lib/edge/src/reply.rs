@@ -42,6 +42,11 @@ impl Reply {
         Ok(Self { status, body, headers: Vec::new() })
     }
 
+    /// The bytes of its body.
+    pub fn size(&self) -> usize {
+        self.body.len()
+    }
+
     /// An answer from its recorded parts.
     pub fn recorded(answer: Answer) -> Result<Self, Problem> {
         let status = StatusCode::from_u16(answer.status);
