@@ -122,13 +122,13 @@ impl Rules {
             if found.as_ref().is_some_and(|found| found.saved_at > said_at.ms()) {
                 return Ok(());
             }
+            let StoredProgramme { phases: was, before, .. } = found.clone().unwrap_or_default();
             let mut next = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at.ms(), before: None };
             let mut writes = Vec::new();
-            let was = found.as_ref().map(|found| found.phases.clone()).unwrap_or_default();
             if was == next.phases {
-                next.before = found.as_ref().and_then(|found| found.before.clone());
+                next.before = before;
             } else if watch.is_watched {
-                next.before = Some(Before { was, until: now });
+                next.before = Some(Before::with(before, was, now, watch.passed_at));
                 watch.change_rules(now, true);
                 writes.push(self.watches.put_coach(&watch));
             }

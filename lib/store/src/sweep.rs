@@ -7,7 +7,7 @@
 //! 3. `catch_up`  The same before a fact changes a client: what was due by then is told of it as it stood.
 //! 4. `pass_*`    A coach whose rules have changed: the coach's watch, pages of its active clients.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use domain::automation::Trigger;
 use domain::event::Event;
@@ -82,20 +82,27 @@ impl Rulebook {
         self.rules.iter().any(|rule| rule.automation.active)
     }
 
-    /// Judges a client: where the time zone or the programme has become another since it was last judged, up to then by what was.
+    /// When the time zone or a client's programme has become another since the client was judged, in order.
+    fn changes(&self, judged_at: Timestamp, programme: &StoredProgramme) -> BTreeSet<Timestamp> {
+        let zones = self.zone_before.iter().flat_map(Before::ends);
+        let phases = programme.before.iter().flat_map(Before::ends);
+        // Who was judged at the instant of a change was judged by what was.
+        zones.chain(phases).filter(|at| judged_at < *at && *at < self.as_of).collect()
+    }
+
+    /// Judges a client: where the time zone or the programme has become another since it was last judged, up to each change by what was.
     fn evaluate(&self, observed: &Observed, programme: &StoredProgramme) -> Evaluation {
         let mut evaluation = Evaluation { told: Vec::new(), states: observed.watch.states().clone() };
-        let zone_until = self.zone_before.as_ref().map(|before| before.until);
-        let phases_until = programme.before.as_ref().map(|before| before.until);
-        let mut instants: Vec<Timestamp> = zone_until.into_iter().chain(phases_until).collect();
-        instants.retain(|at| (evaluation.states.at..self.as_of).contains(at));
-        instants.sort_unstable();
-        for at in instants.into_iter().chain([self.as_of]) {
+        for at in self.changes(evaluation.states.at, programme).into_iter().chain([self.as_of]) {
             let zone = Before::at(self.zone_before.as_ref(), &self.zone, at);
             let phases = Before::at(programme.before.as_ref(), &programme.phases, at);
             let next = evaluate(&observed.facts(*zone, phases.clone()), &self.rules, &evaluation.states, at);
             evaluation.told.extend(next.told);
             evaluation.states = next.states;
+            if at < self.as_of {
+                // What it became counts from the next whole minute on, as a fact does, not from when the client was due by what was.
+                evaluation.states.wake(at);
+            }
             if evaluation.told.len() >= MAX_TOLD {
                 // The rest would not fit the transaction. It is soon judged on from here.
                 evaluation.states.wake(self.as_of);
@@ -153,11 +160,10 @@ impl Sweeper {
         let mut told_before = 0;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Some(observed) = self.observe(client, by).await? else { return Ok(Judged::NotDue) };
+            let Some((observed, programme)) = self.observe(client, by).await? else { return Ok(Judged::NotDue) };
             if observed.watch.coach_id != by.coach_id || !is_to_be_judged(observed.watch.states(), by.as_of, because) {
                 return Ok(if told_before > 0 { Judged::Told(told_before) } else { Judged::NotDue });
             }
-            let programme = self.programme(&observed.watch, by).await?;
             let evaluation = by.evaluate(&observed, &programme);
             let Some(events) = self.events(client, &evaluation).await? else { return Ok(Judged::NotDue) };
             let (told, is_cut) = (events.len(), evaluation.told.len() >= MAX_TOLD);
@@ -202,20 +208,26 @@ impl Sweeper {
         Ok(true)
     }
 
-    /// A client's watch with the doses that its rules ask for.
-    async fn observe(&self, client: &ClientId, by: &Rulebook) -> Result<Option<Observed>, StoreError> {
+    /// A client's watch with the doses that its rules ask for, from the first change on that it is judged at, and its programme.
+    async fn observe(
+        &self,
+        client: &ClientId,
+        by: &Rulebook,
+    ) -> Result<Option<(Observed, StoredProgramme)>, StoreError> {
         // Who is due is judged as of now, and mostly by rules that it has been judged by: that is a guess at what is asked for.
         let mut from = reads_from(&by.rules, &States::new(by.as_of), by.as_of);
         loop {
             let Some(observed) = self.watches.with_doses(client, from).await? else { return Ok(None) };
-            let needed = reads_from(&by.rules, observed.watch.states(), by.as_of);
+            let (programme, states) = (self.programme(&observed.watch, by).await?, observed.watch.states());
+            let first = by.changes(states.at, &programme).first().copied().unwrap_or(by.as_of);
+            let needed = reads_from(&by.rules, states, first);
             let is_enough = match (needed, from) {
                 (None, _) => true,
                 (Some(needed), Some(from)) => needed >= from,
                 (Some(_), None) => false,
             };
             if is_enough {
-                return Ok(Some(observed));
+                return Ok(Some((observed, programme)));
             }
             from = needed;
         }
@@ -291,3 +303,6 @@ fn is_to_be_judged(states: &States, as_of: Timestamp, because: Because) -> bool 
         Because::FactComes => true,
     }
 }
+
+#[cfg(test)]
+mod tests;

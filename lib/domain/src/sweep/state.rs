@@ -82,7 +82,7 @@ impl States {
         self.fresh = true;
     }
 
-    /// An automation of its coach is another: it is judged soon.
+    /// What it is judged by is another: it is judged soon.
     pub fn wake(&mut self, now: Timestamp) {
         self.due = earliest(self.due, Some(next_minute(now.max(self.at))));
     }

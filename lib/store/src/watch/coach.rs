@@ -1,6 +1,8 @@
 //! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients, judges each, and remembers how far
 //! it has come. A client that a fact changes before the pass comes to it is judged first, as it stood.
 
+mod before;
+
 use chrono::TimeDelta;
 use domain::id::CoachId;
 use domain::time::Timestamp;
@@ -9,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{COACH_PREFIX, shard_of};
 use crate::db::{Item, StoreError, from_item, s};
+
+pub(crate) use before::Before;
 
 const SORT_KEY: &str = "WATCH";
 /// Longer than the function takes that stores facts, or is let live. Rules are another from when their fact came, and can be read once it is
@@ -42,20 +46,6 @@ pub struct CoachWatch {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_due_at: Option<i64>,
     version: u64,
-}
-
-/// What something was until then. Who was judged before is judged by it first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Before<T> {
-    pub(crate) was: T,
-    pub(crate) until: Timestamp,
-}
-
-impl<T> Before<T> {
-    /// What it was at an instant, `now` being what it is.
-    pub(crate) fn at<'a>(before: Option<&'a Self>, now: &'a T, at: Timestamp) -> &'a T {
-        before.filter(|before| at <= before.until).map_or(now, |before| &before.was)
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -119,7 +109,7 @@ impl CoachWatch {
             return false;
         }
         if let Some(was) = self.zone.replace(zone).filter(|_| self.is_watched) {
-            self.zone_before = Some(Before { was, until: now });
+            self.zone_before = Some(Before::with(self.zone_before.take(), was, now, self.passed_at));
             self.change_rules(now, true);
         }
         true
