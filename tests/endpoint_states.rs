@@ -1,5 +1,6 @@
 //! What receivers' answers make of an endpoint and of what waits for it: asking for patience, gone for good, failing for days.
 
+use std::future::IntoFuture;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -30,6 +31,35 @@ impl Place {
     /// An event: a new client.
     pub(crate) async fn event(&self, client: &str) {
         self.world.facts([Fact::client("ada", client)]).await;
+    }
+
+    /// An event that its receiver takes when it is tried again.
+    async fn event_taken_late(&self, client: &str) {
+        self.receiver.script([Answer::status(500)]);
+        self.event(client).await;
+        self.world.advance_s(10).await;
+    }
+
+    /// Such an event whose deliverer dies when it has recorded that, and is about to note that the endpoint works. Another one before it tells
+    /// how many calls that takes.
+    async fn event_taken_and_not_noted(&self) {
+        self.event_taken_late("noted").await;
+        let calls = self.world.calls("deliver").await[0]["calls"].as_array().unwrap().len();
+        self.receiver.script([Answer::status(500)]);
+        self.event("not-noted").await;
+        let crash = json!({ "function": "deliver", "spared_calls": calls - 1, "crash_before_call": 1 });
+        self.world.faults(crash).await;
+        self.world.advance_s(10).await;
+        assert_eq!(self.world.local_faults().await["crash_before_call"], 0);
+        self.world.faults(json!({ "function": "", "spared_calls": 0 })).await;
+        assert_eq!(self.receiver.hooks().len(), 2 * 2);
+    }
+
+    /// Since when the one endpoint has failed, as it is stored.
+    async fn failing_since(&self) -> Value {
+        let mut items = self.world.items("workspaces", "COACH#ada").await;
+        items.retain(|item| item["sk"]["S"].as_str().unwrap().starts_with("ENDPOINT#"));
+        items[0]["health"]["M"]["failing_since"]["S"].clone()
     }
 }
 
@@ -216,6 +246,63 @@ async fn a_success_and_a_lack_of_events_keep_an_endpoint_on() {
     place.event("c5").await;
     place.world.advance_s(4 * DAY_S).await;
     assert_eq!(state(&settings, &endpoint).await["status"], "enabled", "the time runs from the success");
+}
+
+#[tokio::test]
+async fn a_success_counts_though_the_deliverer_dies_before_it_is_noted() {
+    let place = Place::new().await;
+    let (_, endpoint, settings) = place.coach().await;
+    place.event_taken_and_not_noted().await;
+    place.world.advance_s(6 * DAY_S).await;
+    assert_eq!(place.receiver.hooks().len(), 2 * 2, "nothing is sent again over it");
+    place.receiver.otherwise(Answer::status(500));
+    place.event("c1").await;
+    place.event("c2").await;
+    assert_eq!(state(&settings, &endpoint).await["status"], "enabled");
+}
+
+#[tokio::test]
+async fn a_success_that_is_noted_late_does_not_make_up_for_what_failed_since() {
+    let place = Place::new().await;
+    let _ = place.coach().await;
+    place.event_taken_and_not_noted().await;
+    place.event("taken").await;
+    assert!(place.failing_since().await.is_null());
+    place.receiver.otherwise(Answer::status(500));
+    place.event("failed").await;
+    let since = place.failing_since().await;
+    assert!(since.is_string());
+    // The order of the first success comes again by now, and the failure is repeated after that.
+    place.world.advance_s(400).await;
+    assert_eq!(place.failing_since().await, since);
+}
+
+/// The call that looks for what waits stalls.
+#[tokio::test]
+async fn switching_off_ends_nothing_that_was_sent_after_the_endpoint_was_switched_on_again() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    let path = format!("/settings/webhooks/{}", endpoint.id);
+    place.receiver.otherwise(Answer::status(500));
+    place.event("waits").await;
+    place.event("retried").await;
+    // Neither is tried again by itself for an hour.
+    place.world.advance_s(HOUR_S).await;
+    let retried = ada.deliveries(&endpoint).await[0]["id"].as_str().unwrap().to_owned();
+    // The change itself takes as many calls as this.
+    settings.patch(&path, json!({ "description": "Calls are counted" })).await.expect(200);
+    let change = place.world.calls("settings").await[0]["calls"].as_array().unwrap().len();
+    place.world.faults(json!({ "function": "settings", "spared_calls": change, "stalled_calls": 1 })).await;
+    let off = tokio::spawn(settings.patch(&path, json!({ "enabled": false })).into_future());
+    place.world.until_stalled().await;
+    settings.patch(&path, json!({ "enabled": true })).await.expect(200);
+    settings.post(&format!("{path}/deliveries/{retried}/retry"), json!({})).await.expect(202);
+    place.event("new").await;
+    place.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
+    off.await.unwrap().expect(200);
+    let deliveries = ada.deliveries(&endpoint).await;
+    let statuses: Vec<&str> = deliveries.iter().map(|delivery| delivery["status"].as_str().unwrap()).collect();
+    assert_eq!(statuses, ["pending", "pending", "failed"], "newest first: new, retried, waits");
 }
 
 #[tokio::test]

@@ -97,6 +97,29 @@ async fn a_delivery_can_be_sent_again_for_ever_and_its_log_keeps_what_was_last()
 }
 
 #[tokio::test]
+async fn an_event_can_be_sent_again_for_30_days_and_is_kept_for_as_long_as_that_takes() {
+    let place = Place::new().await;
+    let (ada, endpoint, settings) = place.coach().await;
+    place.event("c1").await;
+    let sent = ada.deliveries(&endpoint).await.remove(0);
+    place.receiver.otherwise(Answer::status(500));
+    place.world.advance_s(30 * DAY_S - HOUR_S).await;
+    settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
+    place.world.advance_s(2 * DAY_S).await;
+    assert_eq!(place.receiver.hooks().len(), 1 + 9);
+    assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
+    // The session from before has run out.
+    let settings = ada.settings().await;
+    settings.post(&retry(&endpoint, &sent), json!({})).await.refused(404, "not_found");
+    let since = json!({ "since": "2026-01-01T00:00:00Z" });
+    let recovered = settings.post(&path(&endpoint, "recover"), since).await.expect(202);
+    assert_eq!(recovered.body["deliveries"], 0);
+    place.world.advance_s(2 * DAY_S).await;
+    assert_eq!(ada.deliveries(&endpoint).await, [] as [Value; 0]);
+    assert_eq!(place.receiver.hooks().len(), 1 + 9);
+}
+
+#[tokio::test]
 async fn there_are_never_two_chains_for_a_delivery() {
     let place = Place::new().await;
     let (ada, endpoint, settings) = place.coach().await;

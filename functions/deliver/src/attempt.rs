@@ -54,7 +54,10 @@ impl App {
                 tell(taken, &line, next, now);
                 let Noted::Off(off) = noted? else {
                     self.record(taken, &[line], next, writing).await?;
-                    self.note_success(taken, &endpoint, next, now).await;
+                    if next == Next::Delivered {
+                        // After the record: where it is not noted the order comes again, and notes it without sending anything.
+                        self.endpoints.note_success(&taken.order.coach_id, &endpoint, now).await?;
+                    }
                     return Ok(());
                 };
                 let reason = off.not_sent();
@@ -104,16 +107,6 @@ impl App {
                     Noted::On
                 }))
             }
-        }
-    }
-
-    /// Notes that an endpoint works, after the success is recorded: nothing is sent again over it.
-    async fn note_success(&self, taken: &Taken, endpoint: &SignedEndpoint, next: Next, now: Timestamp) {
-        if next == Next::Delivered
-            && let Err(error) = self.endpoints.note_success(&taken.order.coach_id, endpoint, now).await
-        {
-            let (coach_id, endpoint_id) = (taken.order.coach_id.as_str(), taken.order.endpoint_id.as_str());
-            tracing::warn!(coach_id, endpoint_id, %error, "a success of an endpoint is not noted");
         }
     }
 

@@ -310,7 +310,8 @@ impl App {
                 }
                 let outcome = match claim {
                     Ok(claim) => {
-                        let work = self.carry_out(claim, endpoint, is_redelivered(&ordered.message), writing);
+                        let redelivered = is_redelivered(&ordered.message);
+                        let work = self.carry_out(claim, &ordered.order, endpoint, redelivered, writing);
                         // One that makes us panic, by a fault of ours, keeps nobody else's from being made.
                         AssertUnwindSafe(work).catch_unwind().await.unwrap_or(Err(DeliverError::Panicked))
                     }

@@ -38,6 +38,7 @@ impl App {
     pub(crate) async fn carry_out(
         &self,
         claim: Claim,
+        order: &DeliveryOrder,
         endpoint: Option<SignedEndpoint>,
         redelivered: bool,
         writing: Writing<'_>,
@@ -49,7 +50,15 @@ impl App {
                 drop(writing);
                 Ok(self.retries.send(&next, self.now()).await?)
             }
-            Claim::Stale(_) | Claim::Ended | Claim::Unknown => Ok(()),
+            // The same: before noting that the endpoint works. One that is known to work costs nothing here.
+            Claim::Delivered(at) if redelivered => {
+                drop(writing);
+                match endpoint {
+                    Some(endpoint) => Ok(self.endpoints.note_success(&order.coach_id, &endpoint, at).await?),
+                    None => Ok(()),
+                }
+            }
+            Claim::Stale(_) | Claim::Delivered(_) | Claim::Ended | Claim::Unknown => Ok(()),
             Claim::Held => Err(DeliverError::Held),
         }
     }

@@ -143,7 +143,7 @@ mod tests {
     };
     use domain::compliance::WINDOW_DAYS;
     use domain::contact::MAX_CONTACT_NAME_CHARS;
-    use domain::delivery::DELIVERY_RETENTION;
+    use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION};
     use domain::email::MAX_EMAIL_CHARS;
     use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
     use domain::event::EventName;
@@ -254,10 +254,26 @@ mod tests {
             format!("| A login link can be used | {} minutes, once |", LOGIN_LINK_LIFE.num_minutes()),
             format!("| Answers under an idempotency key are kept | {} hours |", RETENTION.num_hours()),
             format!("| Attempts of a delivery | {MAX_ATTEMPTS}, over 27 hours |"),
-            format!("| The delivery log is kept | {} days |", DELIVERY_RETENTION.num_days()),
+            format!("| An event can be sent again by hand | {} days |", DELIVERY_RETENTION.num_days()),
+            format!("| The delivery log is kept | {} |", days_kept("for what is sent again")),
         ];
         for said in sizes.iter().chain(&fields).chain(&others) {
             assert!(text.contains(said), "{said}");
+        }
+    }
+
+    /// How long deliveries are kept.
+    fn days_kept(longer: &str) -> String {
+        format!("{} days, up to {} more {longer}", DELIVERY_RETENTION.num_days(), CHAIN_RETENTION.num_days())
+    }
+
+    #[test]
+    fn the_guides_to_events_have_ids_kept_for_as_long_as_they_can_come_again() {
+        let [again, longer] = [DELIVERY_RETENTION, CHAIN_RETENTION].map(|kept| kept.num_days());
+        let kept = format!("Keep the ids for {} days: for {again} ", again + longer);
+        let last = format!("for {longer} more at most");
+        for name in ["events", "verifying"] {
+            assert!(text_of(name).contains(&kept) && text_of(name).contains(&last), "{name}: {kept}.. {last}");
         }
     }
 
@@ -282,7 +298,7 @@ mod tests {
         let rotation = text_of("secret-rotation");
         for said in [
             format!("an assertion is good for {} seconds", ASSERTION_LIFE.num_seconds()),
-            format!("| {} days, and {0} more with each retry by hand |", DELIVERY_RETENTION.num_days()),
+            format!("and what the receiver answered | {} |", days_kept("where it is sent again")),
             format!("a password that waits for its mail | {} hours |", RETENTION.num_hours()),
         ] {
             assert!(rotation.contains(&said), "{said}");

@@ -8,8 +8,10 @@ use crate::retry::gap_after;
 use crate::retry_after::lengthened;
 use crate::time::Timestamp;
 
-/// How long deliveries and their bodies are kept.
+/// How long deliveries and their bodies are kept, and can be sent again by hand.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
+/// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a queue that is behind.
+pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
 /// How long an attempt holds its delivery. Longer than any function that sends can live.
 pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// How much of a receiver's answer is kept, in bytes.
@@ -238,6 +240,7 @@ pub struct DeliveryPage {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::retry::MAX_ATTEMPTS;
 
     #[rstest::rstest]
     #[case(AttemptResult::StatusCode(200), 1, Next::Delivered)]
@@ -256,6 +259,17 @@ mod tests {
         #[case] next: Next,
     ) {
         assert_eq!(after_attempt(&result, Some("600"), made, Timestamp::from_ms(0), 0), next);
+    }
+
+    #[test]
+    fn a_chain_takes_less_than_half_of_the_time_for_which_it_is_kept_however_busy_the_receiver_is() {
+        let (busy, began) = (AttemptResult::StatusCode(UNAVAILABLE), Timestamp::from_ms(0));
+        let (mut made, mut now) = (1, began);
+        while let Next::RetryAt(at) = after_attempt(&busy, Some("9999999"), made, now, u16::MAX) {
+            (made, now) = (made + 1, at);
+        }
+        assert_eq!(made, MAX_ATTEMPTS);
+        assert!(now < began + CHAIN_RETENTION / 2, "{now}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days.
+//! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
+//! and up to 3 more for a chain of attempts that was begun late.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, so that a partition is in that order.
 //! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too. `chain` and `next_attempt` say which order counts;
 //! `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.

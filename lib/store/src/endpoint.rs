@@ -10,7 +10,8 @@
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
 //! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_answering` UpdateItem: module
 //!    `slots`.
-//! 8. `note_success`, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note: module `health`.
+//! 8. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note:
+//!    module `health`.
 
 mod health;
 mod secret;

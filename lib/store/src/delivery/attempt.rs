@@ -1,5 +1,6 @@
 //! A line of the delivery log at rest: what the receiver answered is sealed, since it may repeat what it was sent.
 
+use chrono::TimeDelta;
 use domain::delivery::{Attempt, AttemptResult};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -32,6 +33,16 @@ impl StoredAttempt {
     #[cfg(test)]
     pub(super) fn sealed(at: Timestamp, result: AttemptResult, excerpt: Vec<u8>) -> Self {
         Self { at, result, duration_ms: 5, excerpt: Some(SealedText(excerpt)) }
+    }
+
+    /// When the attempt began.
+    pub(super) fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// When the receiver had answered, or the attempt was given up.
+    pub(super) fn ended_at(&self) -> Timestamp {
+        self.at + TimeDelta::milliseconds(self.duration_ms.into())
     }
 
     /// About the bytes that it takes.

@@ -17,7 +17,9 @@ pub enum Claim {
     Stale(Option<Box<DeliveryOrder>>),
     /// Somebody is at it.
     Held,
-    /// The delivery, or the order's chain, has ended.
+    /// The receiver has taken the event, at that time.
+    Delivered(Timestamp),
+    /// The delivery, or the order's chain, has ended otherwise.
     Ended,
     /// There is no such delivery, or no longer.
     Unknown,
@@ -125,6 +127,9 @@ impl Deliveries {
 pub(super) fn refused(order: &DeliveryOrder, record: &Record, now: Timestamp) -> Result<Claim, StoreError> {
     if record.expires_at <= now.unix_s() {
         return Ok(Claim::Unknown);
+    }
+    if let (DeliveryStatus::Delivered, Some(line)) = (record.status, record.attempts.last()) {
+        return Ok(Claim::Delivered(line.ended_at()));
     }
     if record.status != DeliveryStatus::Pending || record.chain != order.chain {
         return Ok(Claim::Ended);

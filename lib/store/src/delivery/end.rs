@@ -1,23 +1,47 @@
 //! An endpoint takes no more deliveries: those that wait for it end. What is left over, because there is too much of it or because whoever
 //! was at it died, ends when its next attempt is due.
+//!
+//! It takes its time, and the endpoint may be switched on again meanwhile. What was sent since then is none of those that waited.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
 use domain::delivery::DeliveryStatus;
-use domain::id::EndpointId;
+use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use serde::Deserialize;
 
 use super::attempt::StoredAttempt;
-use super::{Deliveries, SORT_PREFIX, partition};
-use crate::db::{Item, StoreError, failed, n, s, to_attribute, write};
+use super::{Deliveries, ENTITY, SORT_PREFIX, partition};
+use crate::db::{StoreError, failed, from_item, n, s, to_attribute, write};
 
 /// Pages of the log that are looked through.
 const MAX_PAGES: usize = 20;
 /// Updates at once.
 const CONCURRENT_UPDATES: usize = 16;
 
+/// What a delivery waits for.
+#[derive(Deserialize)]
+struct Waiting {
+    id: DeliveryId,
+    chain: u32,
+    next_attempt: u32,
+    next_attempt_at: Option<Timestamp>,
+    attempts: Vec<StoredAttempt>,
+}
+
+impl Waiting {
+    /// Whether it has waited for that since then, or longer: its latest attempt, or else its chain, began before.
+    fn has_waited_since(&self, then: Timestamp) -> bool {
+        // The first attempt of a chain is due when the chain begins.
+        let is_first = self.next_attempt == 1;
+        let since = if is_first { self.next_attempt_at } else { self.attempts.last().map(StoredAttempt::at) };
+        since.is_none_or(|since| since <= then)
+    }
+}
+
 impl Deliveries {
-    /// Ends the deliveries that wait for an endpoint, for this reason. One that is being attempted ends with its attempt.
+    /// Ends the deliveries that wait for an endpoint, for this reason: those that did when it was switched off, at `now`. One that is being
+    /// attempted ends with its attempt.
     pub async fn end_waiting(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut start = None;
         for _ in 0..MAX_PAGES {
@@ -25,7 +49,7 @@ impl Deliveries {
             let page = query
                 .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
                 .filter_expression("#status = :pending")
-                .projection_expression("pk, sk")
+                .projection_expression("id, chain, next_attempt, next_attempt_at, attempts")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":pk", s(partition(endpoint)))
                 .expression_attribute_values(":sk", s(SORT_PREFIX))
@@ -36,9 +60,11 @@ impl Deliveries {
                 .send()
                 .await
                 .map_err(|error| failed("Query", error))?;
-            let waiting: Vec<_> =
-                page.items.unwrap_or_default().into_iter().map(|key| self.end(key, reason, now)).collect();
-            stream::iter(waiting).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
+            let found = page.items.unwrap_or_default().into_iter().map(|item| from_item(ENTITY, item));
+            let mut waiting: Vec<Waiting> = found.collect::<Result<_, _>>()?;
+            waiting.retain(|delivery| delivery.has_waited_since(now));
+            let ending: Vec<_> = waiting.iter().map(|delivery| self.end(endpoint, delivery, reason, now)).collect();
+            stream::iter(ending).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
             start = page.last_evaluated_key;
             if start.is_none() {
                 break;
@@ -47,24 +73,59 @@ impl Deliveries {
         Ok(())
     }
 
-    async fn end(&self, key: Item, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+    async fn end(
+        &self,
+        endpoint: &EndpointId,
+        delivery: &Waiting,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let line = StoredAttempt::unsent(now, reason);
         let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
-            update
+            self.update(endpoint, &delivery.id)
                 .update_expression("SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now REMOVE next_attempt_at, hop, hop_owner, lease_owner, lease_until")
-                .condition_expression("#status = :pending AND (attribute_not_exists(lease_until) OR lease_until <= :now)")
+                .condition_expression("#status = :pending AND chain = :chain AND next_attempt = :attempt AND (attribute_not_exists(lease_until) OR lease_until <= :now)")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]))
                 .expression_attribute_values(":failed", s(DeliveryStatus::Failed.as_str()))
                 .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
+                .expression_attribute_values(":chain", n(delivery.chain))
+                .expression_attribute_values(":attempt", n(delivery.next_attempt))
                 .expression_attribute_values(":now", n(now.ms()))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });
-        // Refused: it has ended, or its attempt is under way.
+        // Refused: it has ended, its attempt is under way, or it waits for another by now.
         written.await?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_begun_or_was_attempted_since_did_not_wait_then() {
+        let cases: [(u32, i64, &[i64], bool); 6] = [
+            (1, 10, &[], true),
+            (1, 11, &[], false),
+            // Sent again by hand: what was attempted before that is of an older chain.
+            (1, 10, &[1, 2], true),
+            (1, 11, &[1, 2], false),
+            // Attempted, and due later.
+            (3, 99, &[1, 10], true),
+            (3, 99, &[1, 11], false),
+        ];
+        for (next_attempt, due_at, attempts, has_waited) in cases {
+            let waiting = Waiting {
+                id: DeliveryId::parse("dlv_1").unwrap(),
+                chain: 2,
+                next_attempt,
+                next_attempt_at: Some(Timestamp::from_ms(due_at)),
+                attempts: attempts.iter().map(|at| StoredAttempt::unsent(Timestamp::from_ms(*at), "refused")).collect(),
+            };
+            let judged = waiting.has_waited_since(Timestamp::from_ms(10));
+            assert_eq!(judged, has_waited, "{next_attempt} due at {due_at} after {attempts:?}");
+        }
     }
 }

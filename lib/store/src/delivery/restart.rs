@@ -1,10 +1,13 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
+//!
+//! A chain can begin for as long as deliveries are kept. It prolongs what it needs by its own time alone: however often something is sent
+//! again, its body goes.
 
 use std::time::Instant;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
-use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
+use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use runtime::error_chain;
@@ -38,8 +41,23 @@ pub enum Restarted {
     NotFound,
 }
 
+impl Record {
+    /// Until when a chain can begin, in seconds: what chains have prolonged is for them alone.
+    fn restarts_until(&self) -> i64 {
+        let kept_until = self.made_at.map(|at| (at + DELIVERY_RETENTION).unix_s());
+        kept_until.map_or(self.expires_at, |until| until.min(self.expires_at))
+    }
+
+    /// Until when it is kept, in seconds, if a chain begins now. Of one that does not say when it was made nobody could tell what has been
+    /// prolonged, and nothing is.
+    fn kept_until(&self, now: Timestamp) -> i64 {
+        let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
+        chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
+    }
+}
+
 impl Deliveries {
-    /// Sends one delivery again at once, whatever became of it so far.
+    /// Sends one delivery again at once, whatever became of it so far. One that is kept for an earlier chain alone is not found.
     pub async fn restart(
         &self,
         (coach, endpoint): (&CoachId, &EndpointId),
@@ -53,7 +71,7 @@ impl Deliveries {
             return Ok(Restarted::NotFound);
         };
         let record: Record = from_item(ENTITY, item)?;
-        if record.expires_at <= now.unix_s() {
+        if record.restarts_until() <= now.unix_s() {
             return Ok(Restarted::NotFound);
         }
         if record.sealed.is_empty() {
@@ -83,7 +101,7 @@ impl Deliveries {
             // The index may be behind, and another call ahead: what counts is how the delivery stands.
             records.retain(|record| {
                 let then = record.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
-                let is_whole = record.expires_at > now.unix_s() && !record.sealed.is_empty();
+                let is_whole = record.restarts_until() > now.unix_s() && !record.sealed.is_empty();
                 record.status == DeliveryStatus::Failed && then && is_whole
             });
             records.sort_by_key(|record| record.failed_at);
@@ -185,7 +203,7 @@ impl Deliveries {
             .expression_attribute_values(":nothing", n(0))
             .expression_attribute_values(":at", s(now.to_string()))
             .expression_attribute_values(":now", n(now.ms()))
-            .expression_attribute_values(":expires", n((now + DELIVERY_RETENTION).unix_s()));
+            .expression_attribute_values(":expires", n(record.kept_until(now)));
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
         [updating(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
     }
@@ -232,6 +250,18 @@ mod tests {
 
     use super::super::tests::record;
     use super::*;
+
+    #[test]
+    fn a_chain_begins_within_30_days_and_prolongs_them_by_no_more_than_its_own_time() {
+        let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
+        let made = Record { made_at: Some(at(0)), expires_at: at(30).unix_s(), ..record() };
+        assert_eq!((made.kept_until(at(20)), made.kept_until(at(29))), (at(30).unix_s(), at(32).unix_s()));
+        let prolonged = Record { expires_at: made.kept_until(at(29)), ..made };
+        assert_eq!(prolonged.restarts_until(), at(30).unix_s());
+        assert_eq!((prolonged.kept_until(at(1)), prolonged.kept_until(at(30))), (at(32).unix_s(), at(33).unix_s()));
+        let unknown = Record { expires_at: at(30).unix_s(), ..record() };
+        assert_eq!((unknown.restarts_until(), unknown.kept_until(at(29))), (at(30).unix_s(), at(30).unix_s()));
+    }
 
     #[test]
     fn a_transaction_restarts_few_records_and_fewer_that_are_large() {

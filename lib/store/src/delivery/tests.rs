@@ -75,9 +75,18 @@ fn an_attempt_that_is_next_and_was_refused_is_under_way() {
 }
 
 #[test]
+fn an_order_of_a_delivery_that_was_taken_tells_when_the_receiver_had_answered() {
+    let at = |ms, code| StoredAttempt::sealed(Timestamp::from_ms(ms), AttemptResult::StatusCode(code), vec![9]);
+    let delivered =
+        Record { status: DeliveryStatus::Delivered, attempts: vec![at(1_000, 500), at(6_000, 204)], ..record() };
+    let Claim::Delivered(answered_at) = claim(&order(), &delivered).unwrap() else { panic!("delivered") };
+    assert_eq!(answered_at, Timestamp::from_ms(6_005));
+}
+
+#[test]
 fn orders_of_ended_deliveries_older_chains_and_expired_items_count_no_more() {
-    let delivered = Record { status: DeliveryStatus::Delivered, ..record() };
-    assert!(matches!(claim(&order(), &delivered).unwrap(), Claim::Ended));
+    let failed = Record { status: DeliveryStatus::Failed, ..record() };
+    assert!(matches!(claim(&order(), &failed).unwrap(), Claim::Ended));
     assert!(matches!(claim(&order(), &Record { chain: 2, ..record() }).unwrap(), Claim::Ended));
     assert!(matches!(claim(&order(), &Record { expires_at: 2, ..record() }).unwrap(), Claim::Unknown));
     assert!(claim(&order().for_attempt(3, Timestamp::from_ms(0)), &record()).is_err());

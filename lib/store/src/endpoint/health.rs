@@ -1,6 +1,7 @@
 //! What attempts make of their endpoint. A healthy endpoint costs nothing here, and one that is known to fail neither: only what is new is
 //! written.
 
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::endpoint::{Endpoint, SignedEndpoint};
 use domain::endpoint_health::{EndpointHealth, Judgement};
 use domain::id::{CoachId, EventId};
@@ -8,9 +9,9 @@ use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
-use super::{Endpoints, MAX_ROUNDS, Record};
+use super::{Endpoints, MAX_ROUNDS, Record, key};
 use crate::audit;
-use crate::db::{StoreError, Transacted, stand_back};
+use crate::db::{StoreError, Transacted, n, s, stand_back, to_attribute, write};
 use crate::outbox::{Content, Outbox};
 
 /// What came of noting an attempt.
@@ -33,13 +34,30 @@ enum Change {
 }
 
 impl Endpoints {
-    /// Notes that an attempt at an endpoint, as it was read, succeeded.
-    pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, now: Timestamp) -> Result<(), StoreError> {
+    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of failures
+    /// that began after it goes on.
+    pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
         if read.health.is_good() {
             return Ok(());
         }
-        let healthy = |record: &Record| (!record.health.is_good()).then(|| Change::Health(EndpointHealth::default()));
-        self.note(coach, read, now, None, |record, _| healthy(record)).await.map(drop)
+        let Endpoint { id, url, .. } = &read.endpoint;
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
+            // Another version: who puts the record as it was read must not undo this. Times are in the order of their texts.
+            update
+                .update_expression("SET health = :good ADD version :one")
+                .condition_expression("#url = :url AND health.failing_since <= :at")
+                .expression_attribute_names("#url", "url")
+                .expression_attribute_values(":good", to_attribute(&EndpointHealth::default()))
+                .expression_attribute_values(":one", n(1))
+                .expression_attribute_values(":url", s(url.expose()))
+                .expression_attribute_values(":at", s(at.to_string()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        });
+        // Refused: it has been noted, or has failed since then alone, or another address has taken its place.
+        written.await?;
+        Ok(())
     }
 
     /// Notes that an attempt at an event failed.
@@ -60,7 +78,7 @@ impl Endpoints {
             Judgement::Warn(health, since) => Some(Change::Warned(health, since)),
             Judgement::TooLong(since) => endpoint.given_up(since, now).map(Change::Off),
         };
-        self.note(coach, read, now, Some(outbox), judged).await
+        self.note(coach, read, outbox, now, judged).await
     }
 
     /// Notes that the receiver answered 410.
@@ -71,15 +89,15 @@ impl Endpoints {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Noted, StoreError> {
-        self.note(coach, read, now, Some(outbox), |_, endpoint| endpoint.gone(now).map(Change::Off)).await
+        self.note(coach, read, outbox, now, |_, endpoint| endpoint.gone(now).map(Change::Off)).await
     }
 
     async fn note(
         &self,
         coach: &CoachId,
         read: &SignedEndpoint,
+        outbox: &Outbox,
         now: Timestamp,
-        outbox: Option<&Outbox>,
         change: impl Fn(&Record, &Endpoint) -> Option<Change>,
     ) -> Result<Noted, StoreError> {
         let id = &read.endpoint.id;
@@ -95,19 +113,15 @@ impl Endpoints {
                 Some(Change::Health(health)) => (vec![self.replace(Record { health, ..record }, &endpoint)], Noted::On),
                 Some(Change::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
-                    let mut writes = vec![self.replace(Record { health, ..record }, &endpoint)];
-                    writes.extend(outbox.map(|outbox| outbox.put(&notice, now)));
-                    (writes, Noted::On)
+                    let replaced = self.replace(Record { health, ..record }, &endpoint);
+                    (vec![replaced, outbox.put(&notice, now)], Noted::On)
                 }
                 Some(Change::Off(off)) => {
                     let fact = Content::Fact(Box::new(OutgoingFact::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
-                    let mut writes = vec![self.replace(record, &off)];
-                    writes.extend(
-                        outbox.into_iter().flat_map(|outbox| [&fact, &notice].map(|told| outbox.put(told, now))),
-                    );
-                    writes.push(audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now));
-                    (writes, Noted::Off(Box::new(off)))
+                    let [fact, notice] = [fact, notice].map(|told| outbox.put(&told, now));
+                    let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);
+                    (vec![self.replace(record, &off), fact, notice, audited], Noted::Off(Box::new(off)))
                 }
             };
             if let Transacted::Done = self.db.transact(&writes).await? {
