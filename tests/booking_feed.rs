@@ -262,11 +262,21 @@ async fn what_a_fact_puts_over_bookings_is_stored_and_told_once() {
     assert_eq!(told.len(), 3);
     let last = told.iter().find(|fact| fact["conflicts_with"]["event_id"] == uuid(65)).unwrap();
     assert_eq!(last["booking"], bookings[2]);
+    // A private entry that becomes a booking where it is tells of what it is over, the others of its own time included.
+    let becomes = elsewhere(63, 330).without("id").with("calendar_id", uuid(CALENDAR));
+    world.facts([becomes.clone(), becomes.clone()]).await;
+    world.facts([becomes]).await;
+    let told = desk.told("booking.conflict").await;
+    assert_eq!(told.len(), 4, "{told:?}");
+    let conflict = told.iter().find(|fact| fact["booking"]["id"] == uuid(63)).unwrap();
+    assert_eq!(conflict["conflicts_with"]["event_id"], uuid(62));
+    // Back to what it was: no booking, and nothing to tell.
+    world.facts([elsewhere(63, 330).without("id")]).await;
     // A move to a new time is looked at anew; of a private entry, a booking is told that it comes over.
     let late = event("ada", &uuid(65), Some(CALENDAR), nine + TimeDelta::minutes(345), 30);
     world.facts([late]).await;
     let told = desk.told("booking.conflict").await;
-    let with: Vec<&Value> = told.iter().skip(3).map(|fact| &fact["booking"]["id"]).collect();
+    let with: Vec<&Value> = told.iter().skip(4).map(|fact| &fact["booking"]["id"]).collect();
     assert_eq!(with, [&json!(uuid(65)), &json!(uuid(65))]);
 }
 

@@ -122,7 +122,8 @@ fn canonical(value: &Value) -> String {
         // A number is the same however it is written: 3, 3.0 and 3e0.
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_SAFE_INTEGER => {
-                format!("{float:.0}")
+                // There is one zero, whatever its sign.
+                format!("{:.0}", float + 0.0)
             }
             _ => number.to_string(),
         },
@@ -185,7 +186,7 @@ mod tests {
         for same in ["3.0", "3e0", "30e-1"] {
             assert_eq!(print(same), print("3"), "{same}");
         }
-        assert_eq!(print("-0.0"), print("-0e1"));
+        assert_eq!((print("-0.0"), print("-0e1")), (print("0"), print("0")));
         for other in ["3.5", "-3", "\"3\"", "30", "3e1"] {
             assert_ne!(print(other), print("3"), "{other}");
         }

@@ -99,9 +99,10 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     }
 }
 
-/// Whether an event comes to take time that it did not take before and that is not over.
+/// Whether an event comes to take time that it did not take before, or takes it as a booking from now on, and that time is not over.
 fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
     let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
     let new = taken(event).filter(|span| span.ends_at > now);
-    new.is_some() && known.and_then(taken) != new
+    let becomes_booking = event.is_booking() && !known.is_some_and(CalendarEvent::is_booking);
+    new.is_some() && (becomes_booking || known.and_then(taken) != new)
 }
