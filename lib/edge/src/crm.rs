@@ -16,7 +16,7 @@ use store::claim::{Claim, Claims};
 use store::contact::{Standing, StoredContact};
 use store::crm_write::{Committed, CrmWrite};
 use store::outbox::Outbox;
-use store::page::{Listed, PageRequest};
+use store::page::{Listed, PAGE_BYTES, PageRequest};
 use store::vault::Vault;
 use store::{Db, MAX_ROUNDS, StoreError, stand_back};
 use uuid::Uuid;
@@ -170,9 +170,6 @@ pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
     let after = after.map_err(|rule| Invalid::field("cursor", rule))?;
     Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })
 }
-
-/// What a page has at most, as JSON: Lambda's answers end at 6 MB, in which the quotation marks of this are written with two characters.
-const PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` tells a record's id.
 pub fn page_reply<T, V: Serialize>(

@@ -76,8 +76,8 @@ impl Contacts {
     }
 
     /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
-    /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a placeholder in an
-    /// import, is looked at for so many alone.
+    /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a
+    /// placeholder in an import, is looked at for so many alone.
     pub async fn find_lead(
         &self,
         coach: &CoachId,

@@ -7,6 +7,9 @@ use uuid::Uuid;
 use crate::db::{Db, Item, StoreError, failed, s};
 use crate::workspace::partition;
 
+/// What a page has at most, as JSON: Lambda's answers end at 6 MB, in which the quotation marks of this are written with two characters.
+pub const PAGE_BYTES: usize = 2 * 1024 * 1024;
+
 /// What of a coach's partition a list shows.
 pub(crate) struct Listing<'a> {
     pub(crate) table: &'a str,

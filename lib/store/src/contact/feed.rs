@@ -75,17 +75,18 @@ impl Contacts {
 
     /// The client that was merged into a contact before that one was seen. The index may lag: a merge that is this young is gone over again.
     async fn waiting_link(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ClientId>, StoreError> {
-        let mut looked = vec![contact];
-        let mut next = 0;
-        while let Some(into) = looked.get(next).copied() {
+        let mut targets = vec![contact];
+        while let Some(into) = targets.pop() {
             for id in self.merged_into(&ContactRef::new(coach, into)).await? {
+                // By now it may have been merged elsewhere, or be erased.
                 match self.find(coach, id).await? {
-                    Some(Stored::Merged(merged)) if merged.client_id.is_some() => return Ok(merged.client_id),
-                    Some(Stored::Merged(_)) if !looked.contains(&id) => looked.push(id),
+                    Some(Stored::Merged(merged)) if merged.merged_into == into => match merged.client_id {
+                        Some(client) => return Ok(Some(client)),
+                        None => targets.push(id),
+                    },
                     _ => {}
                 }
             }
-            next += 1;
         }
         Ok(None)
     }

@@ -9,14 +9,12 @@ use serde::Deserialize;
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
 use crate::db::{Item, StoreError, failed, from_item, n, s};
+use crate::page::PAGE_BYTES;
 
 /// Items that one query of a filtered page looks at.
 const FILTERED_QUERY_ITEMS: usize = 200;
 /// Queries that a page makes at most; what it has not found by then, the next page goes on to look for.
 const MAX_PAGE_QUERIES: usize = 10;
-
-/// What a page has at most, as JSON: Lambda's answers end at 6 MB, in which the quotation marks of this are written with two characters.
-const PAGE_BYTES: usize = 2 * 1024 * 1024;
 
 /// A part of the delivery log.
 #[derive(Debug)]
