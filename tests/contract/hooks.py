@@ -36,14 +36,24 @@ def before_load_schema(context, raw_schema):
         if "x-codes" in response:
             for content in response["content"].values():
                 content["schema"] = narrowed(content["schema"], response["x-codes"])
+            for header in (header for code in response["x-codes"] for header in SENT.get(code, [])):
+                response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
+
+
+# What goes with each answer of the service's own. Those of a gateway in the cloud, which have none of it, are not met here.
+SENT = {
+    "rate_limited": ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"],
+    "unconfirmed": ["X-Request-Id", "Retry-After"],
+    "internal": ["X-Request-Id"],
+}
 
 
 def narrowed(schema, codes):
-    """The schema of an error that has one of these codes."""
+    """The schema of an error that has one of these codes. Of what a gateway says, a refused session alone is met here."""
     if "anyOf" in schema:
-        return {"anyOf": [narrowed(part, codes) for part in schema["anyOf"]]}
-    is_ours = not schema["$ref"].endswith("/GatewayError")
-    return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]} if is_ours else schema
+        ours, gateways = schema["anyOf"]
+        return {"anyOf": [narrowed(ours, codes), gateways]} if "unauthorized" in codes else narrowed(ours, codes)
+    return {"allOf": [schema, {"properties": {"code": {"enum": codes}}}]}
 
 
 @schemathesis.auth(refresh_interval=None).apply_to(path_regex="^/v1/crm/")

@@ -103,6 +103,10 @@ fn every_operation_of_the_crm_names_its_permission_and_each_permission_opens_som
             assert!(operation["description"].as_str().unwrap().contains(&format!("`{permission}`")), "{method} {path}");
             let header = operation["parameters"].as_array().into_iter().flatten().find(|one| one["in"] == "header");
             assert_eq!(header.is_some_and(|header| header["required"] == true), !reads, "{method} {path}");
+            // Of the service's own: the gateway may say it of anything.
+            let unavailable = &operation["responses"]["503"];
+            let unavailable = unavailable.get("$ref").map_or(unavailable, |shared| target(&document, shared));
+            assert_eq!(unavailable.get(problems::CODES).is_some(), !reads, "{method} {path}");
             seen.insert(permission);
         }
     }
