@@ -42,7 +42,7 @@ pub struct Opportunity {
 crate::discreet! { Opportunity }
 
 /// When what was told last. Nothing older changes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Told {
     /// The whole, by the application. Absent from what it has not told of yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,16 +59,29 @@ pub struct Told {
     /// Pipeline, stage and reason, by the API: one makes no sense without the others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place_at: Option<Timestamp>,
-    /// The reason alone, by the API. It stands as long as the stage does.
+    /// The reason alone, by the API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason_at: Option<Timestamp>,
+    pub reason: Option<ToldReason>,
 }
+crate::discreet! { Told }
+
+/// A reason that the API gave a stage which somebody else had chosen. It stands wherever nothing later names another stage: older facts may
+/// lead away from that stage, and back to it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldReason {
+    pub pipeline_id: PipelineId,
+    pub stage: StageId,
+    pub text: String,
+    pub at: Timestamp,
+}
+crate::discreet! { ToldReason }
 
 impl Told {
     /// When anything was told last.
     fn last(&self) -> Option<Timestamp> {
-        let Self { whole_at, contact_at, name_at, value_at, place_at, reason_at } = *self;
-        [whole_at, contact_at, name_at, value_at, place_at, reason_at].into_iter().flatten().max()
+        let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
+        let reason_at = reason.as_ref().map(|reason| reason.at);
+        [*whole_at, *contact_at, *name_at, *value_at, *place_at, reason_at].into_iter().flatten().max()
     }
 }
 
@@ -126,7 +139,7 @@ impl Opportunity {
                 name_at: Some(now),
                 value_at: Some(now),
                 place_at: Some(now),
-                reason_at: None,
+                reason: None,
             },
         }
     }
@@ -134,7 +147,7 @@ impl Opportunity {
     /// What becomes of an opportunity by the application's whole record of it, which was said `at` that time. What the API has
     /// told since then stays. `None`: what is known is newer.
     pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: Timestamp) -> Option<Self> {
-        let told = known.map(|known| known.told).unwrap_or_default();
+        let told = known.map(|known| known.told.clone()).unwrap_or_default();
         if told.whole_at > Some(at) {
             return None;
         }
@@ -151,6 +164,7 @@ impl Opportunity {
             told: Told { whole_at: Some(at), ..told },
         };
         let Some(known) = known else { return Some(heard) };
+        let told = &known.told;
         if told.contact_at > Some(at) {
             heard.contact_id = known.contact_id;
         }
@@ -165,9 +179,10 @@ impl Opportunity {
             heard.stage.clone_from(&known.stage);
             heard.lost_reason.clone_from(&known.lost_reason);
         }
-        let stays = (&heard.pipeline_id, &heard.stage) == (&known.pipeline_id, &known.stage);
-        if told.reason_at > Some(at) && stays {
-            heard.lost_reason.clone_from(&known.lost_reason);
+        if let Some(reason) = told.reason.as_ref().filter(|reason| reason.at > at)
+            && (&reason.pipeline_id, &reason.stage) == (&heard.pipeline_id, &heard.stage)
+        {
+            heard.lost_reason = Some(reason.text.clone());
         }
         Some(heard)
     }

@@ -3,7 +3,7 @@
 //! Winning is left to payments: nobody chooses a won stage, and of what is won the name alone changes. A reason goes with a lost stage,
 //! and with nothing else.
 
-use super::{Opportunity, OpportunityPatch};
+use super::{Opportunity, OpportunityPatch, ToldReason};
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
@@ -50,12 +50,14 @@ pub fn apply(
     if let Some(stage) = &patch.stage {
         changed.stage.clone_from(stage);
         changed.told.place_at = Some(at);
+        changed.told.reason = None;
         confirms |= is_theirs(told.place_at);
-    } else if patch.lost_reason.is_some() {
-        changed.told.reason_at = Some(at);
-        confirms |= is_theirs(told.place_at.max(told.reason_at));
+    } else if let Some(text) = &patch.lost_reason {
+        let (pipeline_id, stage) = (found.pipeline_id.clone(), found.stage.clone());
+        changed.told.reason = Some(ToldReason { pipeline_id, stage, text: text.clone(), at });
+        confirms |= is_theirs(told.place_at.max(told.reason.as_ref().map(|reason| reason.at)));
     }
-    if confirms || (Opportunity { told: found.told, ..changed.clone() }) != *found {
+    if confirms || (Opportunity { told: found.told.clone(), ..changed.clone() }) != *found {
         changed.updated_at = at;
     }
     Ok(changed)
@@ -163,8 +165,9 @@ mod tests {
                     assert_eq!(changed.told.name_at, name.then_some(at(100)).or(found.told.name_at), "{case}");
                     assert_eq!(changed.told.value_at, value.then_some(at(100)).or(found.told.value_at), "{case}");
                     let placed_at = chosen.is_some().then_some(at(100)).or(found.told.place_at);
-                    let reasoned_at = (reason && chosen.is_none()).then_some(at(100)).or(found.told.reason_at);
-                    assert_eq!((changed.told.place_at, changed.told.reason_at), (placed_at, reasoned_at), "{case}");
+                    let reasoned_at = (reason && chosen.is_none()).then_some(at(100));
+                    let told_at = changed.told.reason.as_ref().map(|reason| reason.at);
+                    assert_eq!((changed.told.place_at, told_at), (placed_at, reasoned_at), "{case}");
                     let differs = (&changed.name, changed.value_cents, &changed.stage, &changed.lost_reason)
                         != (&found.name, found.value_cents, &found.stage, &found.lost_reason);
                     assert_eq!(changed.updated_at, if differs { at(100) } else { found.updated_at }, "{case}");

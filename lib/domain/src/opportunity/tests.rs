@@ -116,12 +116,34 @@ fn an_older_record_changes_nothing_and_an_equally_old_one_applies() {
     assert_eq!(Opportunity::heard(Some(&equal), &later, at(0)), Some(equal.clone()), "told twice it is the same");
 }
 
+#[test]
+fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
+    let lost = Opportunity::heard(None, &saved("n", 0, "lost", Some("theirs")), at(0)).unwrap();
+    let patch = OpportunityPatch { lost_reason: Some("ours".to_owned()), ..OpportunityPatch::default() };
+    let given = apply(&lost, &pipeline(), &patch, at(100)).unwrap();
+    let (away, back) = (saved("n", 0, "warm", None), saved("n", 0, "lost", Some("theirs again")));
+    let is_ours = |found: &Opportunity| (found.stage.as_str(), found.lost_reason.as_deref()) == ("lost", Some("ours"));
+    let left = Opportunity::heard(Some(&given), &away, at(10)).unwrap();
+    assert_eq!((left.stage.as_str(), &left.lost_reason), ("warm", &None));
+    assert!(is_ours(&Opportunity::heard(Some(&left), &back, at(20)).unwrap()));
+    let returned = Opportunity::heard(Some(&given), &back, at(20)).unwrap();
+    assert!(is_ours(&returned) && Opportunity::heard(Some(&returned), &away, at(10)).is_none());
+    // What is said later counts, and so does a place that the API chooses.
+    let later = Opportunity::heard(Some(&left), &back, at(101)).unwrap();
+    assert_eq!(later.lost_reason.as_deref(), Some("theirs again"));
+    let patch = OpportunityPatch { stage: Some(stage("warm")), ..OpportunityPatch::default() };
+    let moved = apply(&given, &pipeline(), &patch, at(200)).unwrap();
+    assert_eq!(Opportunity::heard(Some(&moved), &back, at(20)).unwrap().lost_reason, None);
+}
+
 /// What the API changes.
 #[derive(Debug, Clone)]
 struct Asked {
     name: bool,
     value: bool,
     place: Option<(&'static str, bool)>,
+    /// Where it asks for no place.
+    reason: bool,
 }
 
 /// Somebody says something, which arrives as much later.
@@ -137,8 +159,8 @@ fn mouth() -> impl Strategy<Value = Mouth> {
         |(stage, reason, arrives_after, again_after)| Mouth::Application { stage, reason, arrives_after, again_after },
     );
     let place = prop::option::of(prop::sample::select(vec![("new", false), ("warm", false), ("lost", true)]));
-    let api =
-        (any::<bool>(), any::<bool>(), place).prop_map(|(name, value, place)| Mouth::Api(Asked { name, value, place }));
+    let api = (any::<bool>(), any::<bool>(), place, any::<bool>())
+        .prop_map(|(name, value, place, reason)| Mouth::Api(Asked { name, value, place, reason }));
     prop_oneof![application, api]
 }
 
@@ -169,6 +191,8 @@ proptest! {
         // By field: when it was told last, and what.
         let (mut name, mut value) = ((0, "made".to_owned()), (0, 0));
         let mut place = (0, ("new", None));
+        // The reason alone counts for the stage that it was given to.
+        let mut reason_alone: Option<(i64, String, String)> = None;
         for (_, index) in arrivals {
             let said_at = 10 * (index as i64 + 1);
             let text = index.to_string();
@@ -188,8 +212,14 @@ proptest! {
                         name: asked.name.then(|| text.clone()),
                         value_cents: asked.value.then_some(index as u64 + 1),
                         stage: asked.place.map(|(to, _)| stage(to)),
-                        lost_reason: asked.place.and_then(|(_, given)| reason(given)),
+                        lost_reason: asked.place.map_or_else(|| reason(asked.reason), |(_, given)| reason(given)),
                     };
+                    if asked.place.is_none() && asked.reason {
+                        let is_lost = known.status(Some(&pipeline())) == StageKind::Lost;
+                        prop_assert_eq!(apply(known, &pipeline(), &patch, at(said_at)).is_ok(), is_lost);
+                        if !is_lost { continue }
+                        reason_alone = Some((said_at, known.stage.as_str().to_owned(), text.clone()));
+                    }
                     found = Some(apply(known, &pipeline(), &patch, at(said_at)).unwrap());
                     if asked.name { name = name.max((said_at, text.clone())); }
                     if asked.value { value = value.max((said_at, index as u64 + 1)); }
@@ -200,7 +230,11 @@ proptest! {
         let Some(found) = found else { return Ok(()) };
         prop_assert_eq!(&found.name, &name.1);
         prop_assert_eq!(found.value_cents, value.1);
-        prop_assert_eq!((found.stage.as_str(), found.lost_reason.clone()), place.1);
+        let (placed_at, (in_stage, mut reason)) = place;
+        if let Some((_, _, text)) = reason_alone.filter(|alone| alone.0 > placed_at && alone.1 == in_stage) {
+            reason = Some(text);
+        }
+        prop_assert_eq!((found.stage.as_str(), found.lost_reason.clone()), (in_stage, reason));
         prop_assert!(found.updated_at >= found.created_at);
     }
 }
