@@ -56,7 +56,7 @@ impl Place {
     }
 
     /// Since when the one endpoint has failed, as it is stored.
-    async fn failing_since(&self) -> Value {
+    pub(crate) async fn failing_since(&self) -> Value {
         let mut items = self.world.items("workspaces", "COACH#ada").await;
         items.retain(|item| item["sk"]["S"].as_str().unwrap().starts_with("ENDPOINT#"));
         items[0]["health"]["M"]["failing_since"]["S"].clone()
@@ -259,6 +259,24 @@ async fn a_success_counts_though_the_deliverer_dies_before_it_is_noted() {
     place.event("c1").await;
     place.event("c2").await;
     assert_eq!(state(&settings, &endpoint).await["status"], "enabled");
+}
+
+/// The order that comes again finds all of the endpoint's slots taken, and does not wait for one.
+#[tokio::test]
+async fn a_success_counts_though_its_order_comes_again_while_the_endpoint_is_busy() {
+    let place = Place::new().await;
+    let (_, endpoint, _) = place.coach().await;
+    place.event_taken_and_not_noted().await;
+    assert!(place.failing_since().await.is_string());
+    let slots: Vec<Value> = place.world.items("workspaces", "COACH#ada").await;
+    let mut slots = slots.into_iter().find(|item| item["sk"]["S"] == format!("SLOTS#{}", endpoint.id)).unwrap();
+    for slot in ["s0", "s1", "s2"] {
+        slots[slot] = json!({ "S": "999999999999999#another" });
+    }
+    place.world.put_item("workspaces", &slots).await;
+    place.world.advance_s(400).await;
+    assert!(place.failing_since().await.is_null());
+    assert_eq!(place.receiver.hooks().len(), 2 * 2, "nothing is sent again over it");
 }
 
 #[tokio::test]

@@ -30,8 +30,24 @@ impl App {
             PuttingBack::Ours | PuttingBack::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
             // Whoever recorded it may have died before sending the next order: without that the delivery would wait for ever.
             PuttingBack::Stale(next) if redelivered => Ok(self.retries.send(&next, now).await?),
-            PuttingBack::Stale(_) | PuttingBack::Past => Ok(()),
+            PuttingBack::Delivered(at) if redelivered => {
+                let endpoint = self.endpoints.get(&order.coach_id, &order.endpoint_id, now).await?;
+                self.note_delivered(order, endpoint.as_ref(), at).await
+            }
+            PuttingBack::Stale(_) | PuttingBack::Delivered(_) | PuttingBack::Past => Ok(()),
         }
+    }
+
+    /// Whoever recorded that a delivery was taken may have died before noting that its endpoint works. Of one that is known to work it costs
+    /// nothing.
+    async fn note_delivered(
+        &self,
+        order: &DeliveryOrder,
+        endpoint: Option<&SignedEndpoint>,
+        at: Timestamp,
+    ) -> Result<(), DeliverError> {
+        let Some(endpoint) = endpoint else { return Ok(()) };
+        Ok(self.endpoints.note_success(&order.coach_id, endpoint, at).await?)
     }
 
     /// Makes the attempt, if it is still to be made.
@@ -50,13 +66,9 @@ impl App {
                 drop(writing);
                 Ok(self.retries.send(&next, self.now()).await?)
             }
-            // The same: before noting that the endpoint works. One that is known to work costs nothing here.
             Claim::Delivered(at) if redelivered => {
                 drop(writing);
-                match endpoint {
-                    Some(endpoint) => Ok(self.endpoints.note_success(&order.coach_id, &endpoint, at).await?),
-                    None => Ok(()),
-                }
+                self.note_delivered(order, endpoint.as_ref(), at).await
             }
             Claim::Stale(_) | Claim::Delivered(_) | Claim::Ended | Claim::Unknown => Ok(()),
             Claim::Held => Err(DeliverError::Held),

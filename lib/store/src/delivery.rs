@@ -81,6 +81,8 @@ pub enum PuttingBack {
     Noted,
     /// The attempt has been made, and the next one's order is not known to have been sent.
     Stale(Box<DeliveryOrder>),
+    /// The receiver took the delivery, then. That the endpoint works may not be noted yet.
+    Delivered(Timestamp),
     /// The order counts no more, or has been further already.
     Past,
 }
@@ -166,6 +168,7 @@ impl Deliveries {
                 Ok(match () {
                     () if !record.expects(order, now) => match claim::refused(order, &record, now) {
                         Ok(Claim::Stale(Some(next))) => PuttingBack::Stale(next),
+                        Ok(Claim::Delivered(at)) => PuttingBack::Delivered(at),
                         _ => PuttingBack::Past,
                     },
                     () if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
