@@ -5,7 +5,7 @@ use std::future::IntoFuture;
 
 use serde_json::{Value, json};
 
-use crate::world::{Call, Caller, Reply, World};
+use crate::world::{Call, Caller, Reply, World, list};
 
 const HOUR_S: u64 = 3600;
 
@@ -289,4 +289,40 @@ async fn the_application_learns_of_a_client_whose_creation_died_and_was_not_retr
     let states: BTreeSet<&str> = facts.iter().map(|fact| fact["intake"]["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["issued", "sent"].into());
     assert_eq!(facts[0]["client"], facts[1]["client"]);
+}
+
+/// The relay dies between telling of a client whose creation died and taking that off its list.
+#[tokio::test]
+async fn no_two_facts_of_one_id_tell_of_another_intake() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let die = async |email: &str| {
+        world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
+        key.post("/v1/clients", json!({ "email": email })).once(email).await.expect(500);
+        world.settle().await;
+    };
+    die("told@example.com").await;
+    // How many calls the schedule makes until it takes something off the list. Its next run is a quarter of an hour later.
+    let mut spared_calls = None;
+    while spared_calls.is_none() {
+        world.advance_s(60).await;
+        let calls = list(world.calls("relay").await[0]["calls"].clone());
+        let is_scheduled = calls.first().is_some_and(|call| call["operation"] == "Scan");
+        spared_calls = calls.iter().position(|call| call["operation"] == "DeleteItem").filter(|_| is_scheduled);
+    }
+    die("a@example.com").await;
+    world.faults(json!({ "function": "relay", "spared_calls": spared_calls, "crash_before_call": 1 })).await;
+    while world.local_faults().await["crash_before_call"] != 0 {
+        world.advance_s(60).await;
+    }
+    world.faults(json!({ "function": "", "spared_calls": 0 })).await;
+    key.post("/v1/clients", json!({ "email": "a@example.com" })).once("a@example.com").await.expect(201);
+    world.advance_s(1_800).await;
+    let mut told: Vec<Value> = world.outgoing("client.created").await;
+    told.retain(|fact| fact["client"]["email"] == "a@example.com");
+    let ids: BTreeSet<&str> = told.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+    let contents: BTreeSet<String> = told.iter().map(Value::to_string).collect();
+    assert_eq!((told.len(), ids.len(), contents.len()), (3, 2, 2), "issued twice, and sent: {told:#?}");
+    let states = told.iter().map(|fact| (fact["occurred_at"].as_str(), fact["intake"]["state"].as_str()));
+    assert_eq!(states.max().unwrap().1, Some("sent"), "{told:#?}");
 }

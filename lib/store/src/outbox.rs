@@ -158,14 +158,14 @@ impl Outbox {
         contents(events).map(move |content| self.put(&content, now))
     }
 
-    /// Lets an entry go that was held back. An entry that has been sent in the meantime stays gone: the caller learns it from the
-    /// transaction's failed condition.
+    /// Lets an entry go that was held back. One that has been held for its time may be on its way as it was, or sent: it stays so, and the
+    /// caller learns it from the transaction's failed condition.
     pub(crate) fn release(&self, content: &Content, now: Timestamp) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
             .key("pk", s(content.id()))
             .update_expression("SET sealed = :sealed, send_after = :now")
-            .condition_expression("attribute_exists(pk)")
+            .condition_expression("send_after > :now")
             .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(&content.id()), content)))
             .expression_attribute_values(":now", n(now.ms()));
         updating(update)

@@ -149,7 +149,7 @@ impl Clients {
 
     /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
     ///
-    /// A fact that was sent meanwhile (its creation died, and the schedule sent it) is told once more, if it is no longer true. False: the
+    /// A fact that the schedule has sent meanwhile, or may send (its creation died), is told once more, if it is no longer true. False: the
     /// claim was taken over, and its answer is another's.
     pub async fn finish_welcome(
         &self,
