@@ -38,6 +38,24 @@ async fn of_600_requests_of_one_key_in_one_minute_exactly_300_pass() {
 }
 
 #[tokio::test]
+async fn a_request_counts_once_though_the_answer_of_the_store_is_lost() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.advance_to_next_minute().await;
+    let began = world.now().await;
+    pings(&key, 298, 50).await;
+    for left in [1, 0] {
+        world.faults(json!({ "function": "ping", "store_lost_answers": 2 })).await;
+        let reply = key.get("/v1/ping").await.expect(200);
+        let told = reply.header("ratelimit").unwrap();
+        assert!(told.starts_with(&format!("\"default\";r={left};t=")), "{told}");
+        assert_eq!(world.local_faults().await["store_lost_answers"], 0);
+    }
+    key.get("/v1/ping").await.refused(429, "rate_limited");
+    assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
+}
+
+#[tokio::test]
 async fn every_authenticated_answer_says_what_is_left_of_the_minute() {
     let world = World::start().await;
     let ada = world.coach("ada").await;

@@ -5,6 +5,7 @@ use domain::api_key::ApiKey;
 use domain::id::KeyId;
 use domain::rate_limit::{Limit, Minute, Quota};
 use domain::time::Timestamp;
+use runtime::random_bytes;
 
 use super::{KeyRecord, Keys, Stored, item_key};
 use crate::db::{Item, StoreError, Written, b, from_item, n, write};
@@ -25,10 +26,12 @@ pub enum Presented {
 
 impl Keys {
     /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in the limits' order.
+    /// The item keeps which call counted last: one whose answer was lost is repeated, and counts once.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
         let minute = Minute::of(now);
         let counting = Counting::new(limits, minute);
         let id = key.id();
+        let call = random_bytes::<8>();
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(item_key(&id)));
             let update = counting.counters.iter().fold(update, |update, counter| {
@@ -42,6 +45,7 @@ impl Keys {
                 .condition_expression(&counting.condition)
                 .expression_attribute_names("#hash", "hash")
                 .expression_attribute_values(":hash", b(key.hash()))
+                .expression_attribute_values(":call", b(call))
                 .expression_attribute_values(":minute", n(minute.0 * 60_000))
                 .expression_attribute_values(":one", n(1))
                 .expression_attribute_values(":now", n(now.ms()))
@@ -51,13 +55,8 @@ impl Keys {
                 .send()
         });
         match written.await? {
-            Written::Done(output) => {
-                let item = output.attributes.unwrap_or_default();
-                let quotas = counting.quotas(&item, now);
-                let stale_windows = stale_windows(&item, minute);
-                let stored: Stored = from_item("key", item)?;
-                Ok(Presented::Accepted { record: Box::new(stored.record), quotas, stale_windows })
-            }
+            Written::Done(output) => accepted(&counting, output.attributes.unwrap_or_default(), now),
+            Written::Refused(Some(item)) if item.get("last_call") == Some(&b(call)) => accepted(&counting, item, now),
             Written::Refused(Some(item)) => {
                 let quotas = counting.quotas(&item, now);
                 let used_up = quotas.iter().find(|quota| quota.remaining == 0).copied();
@@ -90,6 +89,13 @@ impl Keys {
         .await?;
         Ok(())
     }
+}
+
+fn accepted(counting: &Counting, item: Item, now: Timestamp) -> Result<Presented, StoreError> {
+    let quotas = counting.quotas(&item, now);
+    let stale_windows = stale_windows(&item, Minute::of(now));
+    let stored: Stored = from_item("key", item)?;
+    Ok(Presented::Accepted { record: Box::new(stored.record), quotas, stale_windows })
 }
 
 /// The counters of one request and the expressions over them.
@@ -132,10 +138,11 @@ impl Counting {
             },
             " AND ",
         );
-        let update = format!("SET last_used_at = :minute ADD {counted} REMOVE {removed}");
+        let update = format!("SET last_used_at = :minute, last_call = :call ADD {counted} REMOVE {removed}");
         let condition = format!(
             "#hash = :hash AND attribute_not_exists(revoked_at) \
-             AND (attribute_not_exists(expires_at) OR expires_at > :now) AND {within}"
+             AND (attribute_not_exists(expires_at) OR expires_at > :now) \
+             AND (attribute_not_exists(last_call) OR last_call <> :call) AND {within}"
         );
         Self { counters, update, condition }
     }
