@@ -66,6 +66,7 @@ mod simulation;
 mod sweep;
 mod sweep_costs;
 mod sweep_crashes;
+mod sweep_backfills;
 mod sweep_histories;
 mod sweep_model;
 mod sweep_passes;

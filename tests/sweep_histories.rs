@@ -128,11 +128,11 @@ impl History {
             34..=36 => {
                 let is_active = person.saved.detail["is_active"] == true;
                 person.saved = person.saved.clone().with("is_active", !is_active);
-                person.saved.clone()
+                person.saved.clone().with("backfill", chance.below(4) == 0)
             }
             37 => {
                 person.saved = person.saved.clone().with("coach_id", chance.of(&COACHES).0);
-                person.saved.clone()
+                person.saved.clone().with("backfill", chance.below(4) == 0)
             }
             _ => dose(id, day(0)).with("dose_log_id", format!("{id}-{number}")),
         }

@@ -39,7 +39,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
                 app.keys.copy_entitlements(&stored).await?;
-                app.rules.keep_zone(*stored, now).await?;
+                app.rules.keep_zone(*stored, telling(fact, now)).await?;
                 Ok(Stored::Done)
             }
             Saved::Stale => Ok(Stored::Done),
@@ -54,7 +54,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
-            within(app, &programme.coach_id, app.rules.save_programme(programme, said_at, now)).await
+            within(app, &programme.coach_id, app.rules.save_programme(programme, telling(fact, now))).await
         }
         FactBody::AutomationSaved(automation) => {
             within(app, &automation.coach_id, app.rules.save_automation(automation, said_at, now)).await

@@ -16,9 +16,10 @@ use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
 use crate::automation::StoredAutomation;
+use crate::client::Telling;
 use crate::db::{Db, MAX_ROUNDS, StoreError, stand_back};
 use crate::programme::StoredProgramme;
-use crate::watch::{Before, Watches};
+use crate::watch::{Before, Changed, Watches};
 use crate::workspace::{StoredWorkspace, Workspaces};
 
 /// The rules of coaches.
@@ -109,12 +110,8 @@ impl Rules {
     }
 
     /// Stores a programme as the application has it, unless a newer state is stored.
-    pub async fn save_programme(
-        &self,
-        programme: &Programme,
-        said_at: Timestamp,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn save_programme(&self, programme: &Programme, telling: Telling) -> Result<(), StoreError> {
+        let Telling { at: said_at, backfill, now } = telling;
         let (coach, id) = (&programme.coach_id, &programme.programme_id);
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
@@ -128,7 +125,7 @@ impl Rules {
             if was == next.phases {
                 next.before = before;
             } else if watch.is_watched {
-                next.before = Some(Before::with(before, was, now, watch.passed_at));
+                next.before = Some(Before::with(before, was, Changed { at: now, backfill }, watch.passed_at));
                 watch.change_rules(now, true);
                 writes.push(self.watches.put_coach(&watch));
             }
@@ -141,13 +138,14 @@ impl Rules {
     }
 
     /// Notes the time zone of a workspace that was read. One that is another than before moves the beginnings of all days.
-    pub async fn keep_zone(&self, workspace: StoredWorkspace, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn keep_zone(&self, workspace: StoredWorkspace, telling: Telling) -> Result<(), StoreError> {
+        let changed = Changed { at: telling.now, backfill: telling.backfill };
         let mut workspace = workspace;
         let coach = workspace.workspace.coach_id.clone();
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let mut watch = self.watches.coach(&coach).await?;
-            if !watch.change_zone(workspace.zone()?, now) {
+            if !watch.change_zone(workspace.zone()?, changed) {
                 return Ok(());
             }
             let writes = [self.watches.put_coach(&watch), self.workspaces.unchanged(&workspace)];

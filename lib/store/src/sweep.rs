@@ -7,7 +7,7 @@
 //! 3. `catch_up`  The same before a fact changes a client: what was due by then is told of it as it stood.
 //! 4. `pass_*`    A coach whose rules have changed: the coach's watch, pages of its active clients.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use domain::automation::Trigger;
 use domain::event::Event;
@@ -82,26 +82,30 @@ impl Rulebook {
         self.rules.iter().any(|rule| rule.automation.active)
     }
 
-    /// When the time zone or a client's programme has become another since the client was judged, in order.
-    fn changes(&self, judged_at: Timestamp, programme: &StoredProgramme) -> BTreeSet<Timestamp> {
-        let zones = self.zone_before.iter().flat_map(Before::ends);
-        let phases = programme.before.iter().flat_map(Before::ends);
+    /// When the time zone or a client's programme has become another since the client was judged, in order, and whether by a backfill.
+    fn changes(&self, judged_at: Timestamp, programme: &StoredProgramme) -> BTreeMap<Timestamp, bool> {
+        let zones = self.zone_before.iter().flat_map(Before::changes);
+        let phases = programme.before.iter().flat_map(Before::changes);
+        let mut changes = BTreeMap::new();
         // Who was judged at the instant of a change was judged by what was.
-        zones.chain(phases).filter(|at| judged_at < *at && *at < self.as_of).collect()
+        for changed in zones.chain(phases).filter(|changed| judged_at < changed.at && changed.at < self.as_of) {
+            *changes.entry(changed.at).or_insert(true) &= changed.backfill;
+        }
+        changes
     }
 
     /// Judges a client: where the time zone or the programme has become another since it was last judged, up to each change by what was.
     fn evaluate(&self, observed: &Observed, programme: &StoredProgramme) -> Evaluation {
         let mut evaluation = Evaluation { told: Vec::new(), states: observed.watch.states().clone() };
-        for at in self.changes(evaluation.states.at, programme).into_iter().chain([self.as_of]) {
+        for (at, backfill) in self.changes(evaluation.states.at, programme).into_iter().chain([(self.as_of, false)]) {
             let zone = Before::at(self.zone_before.as_ref(), &self.zone, at);
             let phases = Before::at(programme.before.as_ref(), &programme.phases, at);
             let next = evaluate(&observed.facts(*zone, phases.clone()), &self.rules, &evaluation.states, at);
             evaluation.told.extend(next.told);
             evaluation.states = next.states;
-            if at < self.as_of {
+            if at < self.as_of && evaluation.states.at == at {
                 // What it became counts from the next whole minute on, as a fact does, not from when the client was due by what was.
-                evaluation.states.wake(at);
+                evaluation.states.touch(at, backfill);
             }
             if evaluation.told.len() >= MAX_TOLD {
                 // The rest would not fit the transaction. It is soon judged on from here.
@@ -219,7 +223,7 @@ impl Sweeper {
         loop {
             let Some(observed) = self.watches.with_doses(client, from).await? else { return Ok(None) };
             let (programme, states) = (self.programme(&observed.watch, by).await?, observed.watch.states());
-            let first = by.changes(states.at, &programme).first().copied().unwrap_or(by.as_of);
+            let first = by.changes(states.at, &programme).into_keys().next().unwrap_or(by.as_of);
             let needed = reads_from(&by.rules, states, first);
             let is_enough = match (needed, from) {
                 (None, _) => true,

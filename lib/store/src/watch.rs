@@ -25,8 +25,8 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 
 pub(crate) use client::{Said, Watch};
-pub(crate) use coach::Before;
 pub use coach::CoachWatch;
+pub(crate) use coach::{Before, Changed};
 
 use crate::db::{
     Db, Item, StoreError, Transacted, Written, checking, failed, n, putting_over, query_all, s, sk_of, stand_back,

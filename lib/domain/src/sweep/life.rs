@@ -212,7 +212,7 @@ impl Life {
         let was_active = self.facts.is_active;
         change(&mut self.facts);
         match (was_active, self.facts.is_active) {
-            (false, true) => self.states.restart(self.now),
+            (false, true) => self.states.restart(self.now, backfill),
             (_, true) => self.states.touch(self.now, backfill),
             (_, false) => self.states.due = None,
         }
@@ -257,7 +257,7 @@ impl Life {
         }
         self.rules = rules;
         self.rules_saved_at = None;
-        self.states.restart(at);
+        self.states.restart(at, false);
         self.store();
     }
 

@@ -74,11 +74,11 @@ impl States {
     }
 
     /// A client that is with another coach, or back on the active roster. What it was told for is not told again; automations that are
-    /// new to it are judged as of now.
-    pub fn restart(&mut self, now: Timestamp) {
+    /// new to it are judged as of now, and all of them silently where a backfill brings it.
+    pub fn restart(&mut self, now: Timestamp, backfill: bool) {
         self.at = self.at.max(now);
         self.due = Some(next_minute(self.at));
-        self.silent = false;
+        self.silent = backfill;
         self.fresh = true;
     }
 

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::record::Doses;
+use crate::watch::Changed;
 
 /// On the tenth of June.
 fn at(time: &str) -> Timestamp {
@@ -25,7 +26,16 @@ fn observed() -> Observed {
 }
 
 fn before<T: Clone>(former: &[(T, &str)]) -> Option<Before<T>> {
-    former.iter().fold(None, |before, (was, until)| Some(Before::with(before, was.clone(), at(until), None)))
+    let live: Vec<(T, &str, bool)> = former.iter().map(|(was, until)| (was.clone(), *until, false)).collect();
+    changed(&live)
+}
+
+/// What something was, until when, and whether a backfill changed it.
+fn changed<T: Clone>(former: &[(T, &str, bool)]) -> Option<Before<T>> {
+    former.iter().fold(None, |before, (was, until, backfill)| {
+        let changed = Changed { at: at(until), backfill: *backfill };
+        Some(Before::with(before, was.clone(), changed, None))
+    })
 }
 
 /// When the client came to match, as it is told at a quarter past midnight.
@@ -53,6 +63,28 @@ fn each_programme_of_a_burst_of_changes_is_judged_by_in_its_time() {
     ] {
         let former = former.map(|(min_days, until)| (phases(min_days), until));
         let programme = StoredProgramme { phases: phases(now), saved_at: 0, before: before(&former) };
+        let told = told(Trigger::PhaseEligible, "UTC".parse().unwrap(), None, &programme);
+        assert_eq!(told, Vec::from_iter(expected.map(at)), "{programme:?}");
+    }
+}
+
+#[test]
+fn what_a_client_comes_to_match_by_a_backfill_alone_is_not_told() {
+    let phase = |name: &str, min_days| ProgrammePhase { name: name.to_owned(), min_days, min_compliance_pct: None };
+    let phases = |min_days| vec![phase("Build", min_days), phase("Keep", 0)];
+    let (live, backfill) = (false, true);
+    for (former, now, expected) in [
+        (vec![(30, "00:03:10", backfill)], 5, None),
+        // Told by what was before it, and by what came after it, within its minute as well.
+        (vec![(5, "00:03:10", backfill)], 30, Some("00:00:00")),
+        (vec![(30, "00:03:10", backfill), (31, "00:05:10", live)], 5, Some("00:06:00")),
+        (vec![(30, "00:03:10", backfill), (31, "00:03:20", live)], 5, Some("00:04:00")),
+        (vec![(30, "00:03:10", live), (31, "00:03:20", backfill)], 5, None),
+        (vec![(30, "00:03:10", backfill), (5, "00:03:20", live)], 4, None),
+    ] {
+        let former: Vec<_> =
+            former.into_iter().map(|(days, until, backfill)| (phases(days), until, backfill)).collect();
+        let programme = StoredProgramme { phases: phases(now), saved_at: 0, before: changed(&former) };
         let told = told(Trigger::PhaseEligible, "UTC".parse().unwrap(), None, &programme);
         assert_eq!(told, Vec::from_iter(expected.map(at)), "{programme:?}");
     }

@@ -130,7 +130,7 @@ impl Watch {
         if !self.is_active {
             self.states.due = None;
         } else if comes_back {
-            self.states.restart(said.now);
+            self.states.restart(said.now, said.backfill);
         } else {
             self.touch(said);
         }

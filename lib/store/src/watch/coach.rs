@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::{COACH_PREFIX, shard_of};
 use crate::db::{Item, StoreError, from_item, s};
 
-pub(crate) use before::Before;
+pub(crate) use before::{Before, Changed};
 
 const SORT_KEY: &str = "WATCH";
 /// Longer than the function takes that stores facts, or is let live. Rules are another from when their fact came, and can be read once it is
@@ -104,13 +104,13 @@ impl CoachWatch {
     }
 
     /// The workspace's time zone is this. False where it was that already.
-    pub(crate) fn change_zone(&mut self, zone: Tz, now: Timestamp) -> bool {
+    pub(crate) fn change_zone(&mut self, zone: Tz, changed: Changed) -> bool {
         if self.zone == Some(zone) {
             return false;
         }
         if let Some(was) = self.zone.replace(zone).filter(|_| self.is_watched) {
-            self.zone_before = Some(Before::with(self.zone_before.take(), was, now, self.passed_at));
-            self.change_rules(now, true);
+            self.zone_before = Some(Before::with(self.zone_before.take(), was, changed, self.passed_at));
+            self.change_rules(changed.at, true);
         }
         true
     }

@@ -19,17 +19,31 @@ pub(crate) struct Before<T>(Vec<Former<T>>);
 struct Former<T> {
     was: T,
     until: Timestamp,
+    /// It became another by a backfill, of which nothing is told.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    backfill: bool,
+}
+
+/// That something became another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Changed {
+    pub(crate) at: Timestamp,
+    pub(crate) backfill: bool,
 }
 
 impl<T> Before<T> {
-    /// With what it was until now, and without all that ended before every client was judged, at `passed_at`.
-    pub(crate) fn with(before: Option<Self>, was: T, now: Timestamp, passed_at: Option<Timestamp>) -> Self {
+    /// With what it was until it changed, and without all that ended before every client was judged, at `passed_at`.
+    pub(crate) fn with(before: Option<Self>, was: T, changed: Changed, passed_at: Option<Timestamp>) -> Self {
+        let Changed { at, backfill } = changed;
         let mut former = before.map_or_else(Vec::new, |before| before.0);
         former.retain(|former| passed_at.is_none_or(|passed_at| former.until >= passed_at));
         // A look every minute does not see what begins and ends within one: a slip that is put right at once tells nothing, and a burst of
-        // changes is one. Nor does this see what ends before it began, by the clocks of two functions: the ends are in order.
-        if former.last().is_none_or(|last| minute(last.until) < minute(now)) {
-            former.push(Former { was, until: now });
+        // changes is one. Nor does this see what ends before it began, by the clocks of two functions: the ends are in order. What is told
+        // of one change and not of another is kept apart.
+        let is_seen =
+            |last: &Former<T>| minute(last.until) < minute(at) || (last.backfill != backfill && last.until < at);
+        if former.last().is_none_or(is_seen) {
+            former.push(Former { was, until: at, backfill });
         }
         former.drain(..former.len().saturating_sub(MAX_FORMER));
         Self(former)
@@ -42,8 +56,8 @@ impl<T> Before<T> {
     }
 
     /// When it became another, each time, in order.
-    pub(crate) fn ends(&self) -> impl Iterator<Item = Timestamp> {
-        self.0.iter().map(|former| former.until)
+    pub(crate) fn changes(&self) -> impl Iterator<Item = Changed> {
+        self.0.iter().map(|former| Changed { at: former.until, backfill: former.backfill })
     }
 }
 
@@ -60,10 +74,14 @@ mod tests {
         Timestamp::from_ms(minutes * MINUTE_MS)
     }
 
+    fn live(at: Timestamp) -> Changed {
+        Changed { at, backfill: false }
+    }
+
     /// What is kept of something that became 1, 2 and so on at these minutes, 0 being what it was first.
     fn changed(at_minutes: impl IntoIterator<Item = i64>, passed_at: Option<Timestamp>) -> Option<Before<usize>> {
         let changes = at_minutes.into_iter().enumerate();
-        changes.fold(None, |before, (was, minutes)| Some(Before::with(before, was, at(minutes), passed_at)))
+        changes.fold(None, |before, (was, minutes)| Some(Before::with(before, was, live(at(minutes)), passed_at)))
     }
 
     fn kept(before: Option<&Before<usize>>) -> Vec<usize> {
@@ -77,7 +95,7 @@ mod tests {
             assert_eq!(*Before::at(before.as_ref(), &2, at(minutes)), was, "at {minutes}");
         }
         assert_eq!(*Before::at(None, &2, at(0)), 2);
-        assert_eq!(before.unwrap().ends().collect::<Vec<_>>(), [at(10), at(20)]);
+        assert_eq!(before.unwrap().changes().collect::<Vec<_>>(), [at(10), at(20)].map(live));
     }
 
     #[test]
@@ -97,18 +115,29 @@ mod tests {
     #[test]
     fn what_it_was_for_less_than_a_minute_is_not_kept() {
         let changes = [(0, 10_000), (1, 20_000), (2, 59_999), (3, 60_000), (4, 50_000)];
-        let before = changes.into_iter().fold(None, |before, (was, ms)| {
-            let now = Timestamp::from_ms(ms);
-            Some(Before::with(before, was, now, None))
-        });
+        let before = changes
+            .into_iter()
+            .fold(None, |before, (was, ms)| Some(Before::with(before, was, live(Timestamp::from_ms(ms)), None)));
         assert_eq!(kept(before.as_ref()), [0, 3]);
     }
 
     #[test]
+    fn what_a_backfill_changes_is_kept_apart_even_within_a_minute() {
+        let changes = [(10, false), (20, true), (30, true), (40, false), (40, true)];
+        let before = changes.into_iter().enumerate().fold(None, |before, (was, (second, backfill))| {
+            let changed = Changed { at: Timestamp::from_ms(second * 1000), backfill };
+            Some(Before::with(before, was, changed, None))
+        });
+        assert_eq!(kept(before.as_ref()), [0, 1, 3]);
+    }
+
+    #[test]
     fn it_is_stored_as_a_list() {
-        let before = changed([10, 20], None).unwrap();
+        let silent = Changed { at: at(30), backfill: true };
+        let before = Before::with(changed([10, 20], None), 2, silent, None);
         let stored = serde_json::to_value(&before).unwrap();
         assert_eq!(stored[1], serde_json::json!({ "was": 1, "until": "1970-01-01T00:20:00.000Z" }));
+        assert_eq!(stored[2], serde_json::json!({ "was": 2, "until": "1970-01-01T00:30:00.000Z", "backfill": true }));
         assert_eq!(serde_json::from_value::<Before<usize>>(stored).unwrap(), before);
     }
 }
