@@ -27,7 +27,8 @@ pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
 }
 
 /// What the gateway in front of the service may say to whoever has a key or a session, by status.
-pub(super) const GATEWAY: [(u16, &str); 3] = [
+pub(super) const GATEWAY: [(u16, &str); 4] = [
+    (413, "The gateway's own: more than 10 MB."),
     (429, "The gateway's own: more traffic than any caller should make."),
     (500, "The gateway's own: what handled the request died or ran out of time. A write may have happened."),
     (
