@@ -17,6 +17,7 @@ mod clients;
 mod compliance;
 mod contact_costs;
 mod contact_erasure;
+mod contact_erasure_orders;
 mod contact_links;
 mod contact_lists;
 mod contact_merges;

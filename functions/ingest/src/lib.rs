@@ -172,7 +172,7 @@ impl App {
             return Ok(());
         }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
-        match store(self, &fact, now).await? {
+        match store(self, &fact, envelope.rounds > 0, now).await? {
             Stored::Done => {
                 self.facts.mark(&fact.id, now).await?;
                 seen.insert(fact.id);

@@ -32,7 +32,8 @@ pub(crate) enum Stored {
     Refused(&'static str),
 }
 
-pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stored, BoxError> {
+/// Stores a fact, or goes over it again.
+pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp) -> Result<Stored, BoxError> {
     let said_at = fact.occurred_at;
     match &fact.body {
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, said_at).await? {
@@ -96,7 +97,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, now: Timestamp) -> Result<Stor
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
             }
-            merge_contacts(app, coach, merge, (said_at, now)).await
+            merge_contacts(app, coach, merge, ((said_at, is_again), now)).await
         }
     }
 }
@@ -164,13 +165,13 @@ async fn merge_contacts(
     app: &App,
     coach: &CoachId,
     merge: &Merge,
-    (said_at, now): (Timestamp, Timestamp),
+    (said, now): ((Timestamp, bool), Timestamp),
 ) -> Result<Stored, BoxError> {
-    Ok(match app.contacts.merge(coach, merge, said_at, now).await? {
+    Ok(match app.contacts.merge(coach, merge, said, now).await? {
         Merged::Done => Stored::Done,
         Merged::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
         Merged::Erased(going) => {
-            let contacts = app.contacts.erase_all(coach, going, said_at).await?;
+            let contacts = app.contacts.erase_all(coach, going).await?;
             forget_answers(app, &contacts).await?;
             Stored::Erased
         }
@@ -198,7 +199,7 @@ async fn erase(app: &App, client: &ClientId, (said_at, now): (Timestamp, Timesta
         app.clients.forget_claim(client).await?;
     }
     if let Some(lead) = &erased.lead {
-        let contacts = app.contacts.erase(lead, client, said_at).await?;
+        let contacts = app.contacts.erase(lead, client, (said_at, now)).await?;
         forget_answers(app, &contacts).await?;
     }
     futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;

@@ -10,7 +10,8 @@
 //! 5. `change`     Transaction on the version read: record, what the write leaves.
 //! 6. `save`       Read, then a transaction on the version read: the record and its addresses. The first time Query `by_contact`, too: who
 //!    was merged into it before it was seen.
-//! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
+//! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends; of an erased contact, an
+//!    UpdateItem of its tombstone.
 //! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
 //! 9. `link`       Part of a client's creation: the contact becomes that client.
 //! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query
@@ -30,6 +31,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 
+pub use erase::Going;
 pub use feed::Merged;
 pub use record::StoredContact;
 pub use standing::Standing;

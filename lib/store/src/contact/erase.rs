@@ -11,15 +11,31 @@ use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
 use super::record::{ErasedContact, Stored};
-use super::{Contacts, PREFIX};
+use super::{Contacts, PREFIX, contact_key};
 use crate::contact_ref::ContactRef;
-use crate::db::{Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, write};
+use crate::db::{Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, to_attribute, write};
 use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
 
 /// A chain of merges, from its first contact to its end.
-type Chain = Vec<(ContactId, Option<Stored>)>;
+type Chain = [(ContactId, Option<Stored>)];
+
+/// Contacts that are to be erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Going {
+    pub contacts: Vec<ContactId>,
+    /// Whose they were: a merge that comes late, and was said before, takes others along.
+    pub client: Option<ClientId>,
+    /// When the erasure was said.
+    pub erased_at: Timestamp,
+}
+
+impl Going {
+    pub(super) fn of_nobody(contacts: impl Into<Vec<ContactId>>, erased_at: Timestamp) -> Self {
+        Self { contacts: contacts.into(), client: None, erased_at }
+    }
+}
 
 impl Contacts {
     /// Parts of a client's erasure: the contact that the client is goes, with its addresses and what has not been told of it. One that is
@@ -32,9 +48,11 @@ impl Contacts {
         said_at: Timestamp,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
+        let (chain, _) = said_by(&chain, said_at);
         match chain.last() {
-            Some((end, Some(stored @ Stored::Live(live)))) if is_of(&chain, client) => {
-                let mut writes = self.erasing(&ContactRef::new(&lead.coach_id, *end), Some(stored), said_at).await?;
+            Some((end, Some(stored @ Stored::Live(live)))) if is_of(chain, client) => {
+                let end = ContactRef::new(&lead.coach_id, *end);
+                let mut writes = self.erasing(&end, Some(stored), (Some(client), said_at)).await?;
                 writes.extend(OutgoingFact::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
                 Ok(writes)
             }
@@ -42,15 +60,17 @@ impl Contacts {
         }
     }
 
-    /// Erases the contacts that a client was, and what is about them; which they are.
+    /// Erases the contacts that a client was, and what is about them; which they are. Whom they were merged into after that was said stays,
+    /// and is the client no more.
     pub async fn erase(
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        said_at: Timestamp,
+        (said_at, now): (Timestamp, Timestamp),
     ) -> Result<Vec<ContactRef>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
-        let going = if is_of(&chain, client) {
+        let (chain, beyond) = said_by(&chain, said_at);
+        let contacts = if is_of(chain, client) {
             chain.iter().map(|(id, _)| *id).collect()
         } else if chain.len() > 1 {
             // It lives on as somebody who is another client.
@@ -58,37 +78,66 @@ impl Contacts {
         } else {
             Vec::new()
         };
-        self.erase_all(&lead.coach_id, going, said_at).await
+        for (id, _) in beyond {
+            self.unlink(&lead.coach_id, *id, client, now).await?;
+        }
+        let going = Going { contacts, client: Some(client.clone()), erased_at: said_at };
+        self.erase_all(&lead.coach_id, going).await
+    }
+
+    /// Takes the link to a client from a contact, if it has it.
+    async fn unlink(
+        &self,
+        coach: &CoachId,
+        contact: ContactId,
+        client: &ClientId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let found = self.find(coach, contact).await?.filter(|found| found.client_id() == Some(client));
+            let write = match found {
+                Some(Stored::Live(live)) => self.link_to(&live, None, now),
+                Some(Stored::Merged(merged)) => {
+                    let version = merged.version;
+                    self.put(&merged.unlinked(), Some(version))
+                }
+                Some(Stored::Erased(_)) | None => return Ok(()),
+            };
+            if let Transacted::Done = self.db.transact(&[write]).await? {
+                return Ok(());
+            }
+        }
+        Err(StoreError::kept_changing("the contact"))
     }
 
     /// Erases contacts and those that were merged into them, and what is about them; which they are.
     pub async fn erase_all(
         &self,
         coach: &CoachId,
-        contacts: Vec<ContactId>,
-        said_at: Timestamp,
+        Going { contacts, client, erased_at }: Going,
     ) -> Result<Vec<ContactRef>, StoreError> {
-        let mut going = contacts;
+        let mut going: Vec<_> = contacts.into_iter().map(|id| (id, client.as_ref())).collect();
         let mut gone = BTreeSet::new();
-        while let Some(id) = going.pop() {
+        while let Some((id, client)) = going.pop() {
             if gone.insert(id) {
                 let contact = ContactRef::new(coach, id);
-                self.erase_one(&contact, said_at).await?;
-                going.extend(self.erase_about(&contact).await?);
+                self.erase_one(&contact, (client, erased_at)).await?;
+                going.extend(self.erase_about(&contact).await?.into_iter().map(|id| (id, None)));
             }
         }
         Ok(gone.into_iter().map(|id| ContactRef::new(coach, id)).collect())
     }
 
     /// Leaves a tombstone. To do it again finds it done.
-    async fn erase_one(&self, contact: &ContactRef, said_at: Timestamp) -> Result<(), StoreError> {
+    async fn erase_one(&self, contact: &ContactRef, whose: (Option<&ClientId>, Timestamp)) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
             if let Some(Stored::Erased(_)) = found {
                 return Ok(());
             }
-            let writes = self.erasing(contact, found.as_ref(), said_at).await?;
+            let writes = self.erasing(contact, found.as_ref(), whose).await?;
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(());
             }
@@ -101,14 +150,14 @@ impl Contacts {
         &self,
         contact: &ContactRef,
         found: Option<&Stored>,
-        said_at: Timestamp,
+        (client, said_at): (Option<&ClientId>, Timestamp),
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let (version, addresses) = match found {
             Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
             Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
             Some(Stored::Erased(_)) | None => (None, Default::default()),
         };
-        let tombstone = ErasedContact::new(contact, found, said_at);
+        let tombstone = ErasedContact::new(contact, found, said_at).of(client);
         let mut writes = vec![self.put(&tombstone, version)];
         writes
             .extend(self.move_addresses(&contact.coach_id, contact.contact_id, (addresses, Default::default())).await?);
@@ -144,6 +193,31 @@ impl Contacts {
         Ok(merged)
     }
 
+    /// Notes on a tombstone where the contact had been merged, unless a later merge is noted.
+    pub(super) async fn note_merge(
+        &self,
+        contact: &ContactRef,
+        into: ContactId,
+        said_at: Timestamp,
+    ) -> Result<(), StoreError> {
+        write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table);
+            update
+                .set_key(Some(contact_key(&contact.coach_id, contact.contact_id)))
+                .update_expression("SET merged_into = :into, merged_at = :at, contact_ref = :ref")
+                .condition_expression(
+                    "attribute_exists(erased_at) AND (attribute_not_exists(merged_at) OR merged_at <= :at)",
+                )
+                .expression_attribute_values(":into", to_attribute(&into))
+                .expression_attribute_values(":at", to_attribute(&said_at))
+                .expression_attribute_values(":ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        })
+        .await?;
+        Ok(())
+    }
+
     async fn delete_about(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
         write("DeleteItem", || {
             let delete =
@@ -174,6 +248,12 @@ impl Contacts {
         .await?;
         Ok(())
     }
+}
+
+/// A chain up to the first contact whose merge was said after that, and what is beyond it.
+fn said_by(chain: &Chain, said_at: Timestamp) -> (&Chain, &Chain) {
+    let later = |(_, stored): &(ContactId, Option<Stored>)| stored.as_ref().and_then(Stored::merged_at) > Some(said_at);
+    chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }
 
 /// Whether the contact at the end of the chain is the client, or will be once the link that was merged into it has come to it, or is erased

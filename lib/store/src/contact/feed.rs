@@ -7,6 +7,7 @@ use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::Country;
 use domain::time::Timestamp;
 
+use super::erase::Going;
 use super::record::{ErasedContact, MergedContact, Stored, StoredContact};
 use super::{Contacts, contact_key};
 use crate::contact_ref::ContactRef;
@@ -19,8 +20,9 @@ pub enum Merged {
     Done,
     /// It is stored, but the contact that it was merged into has not been seen, and a client's link waits to go there.
     AwaitsTarget,
-    /// One of the two is erased, and so the other is to be. These are still to go, with what there is about them.
-    Erased(Vec<ContactId>),
+    /// One of the two is erased, and so the other is to be, unless a later merge leads elsewhere: the merge is to be gone over again. These
+    /// are to go now, with what there is about them.
+    Erased(Going),
     /// It says that a contact lives on as itself.
     IntoItself,
     /// The contact that it names lives on as this very one.
@@ -94,14 +96,15 @@ impl Contacts {
     /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the other, unless that
     /// one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
     ///
-    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another client.
+    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another client. What cannot
+    /// be undone waits until the merge is gone over again (`is_settled`): others that are on their way may lead elsewhere.
     ///
     /// The transaction states what was found along the chain of merges and at its end, so that no two of them close a circle.
     pub async fn merge(
         &self,
         coach: &CoachId,
         merge: &Merge,
-        said_at: Timestamp,
+        (said_at, is_settled): (Timestamp, bool),
         now: Timestamp,
     ) -> Result<Merged, StoreError> {
         if merge.contact_id == merge.merged_into {
@@ -113,14 +116,10 @@ impl Contacts {
             if matches!(&found, Some(Stored::Merged(merged)) if merged.merged_at > said_at) {
                 return Ok(Merged::Done);
             }
-            let mut chain = self.chain(coach, merge.merged_into).await?;
             if let Some(Stored::Erased(erased)) = &found {
-                let is_other =
-                    |client: &ClientId| chain.last().is_some_and(|(_, end)| is_another(end.as_ref(), client));
-                let with_it = erased.client_at(said_at).is_some_and(|client| !is_other(client));
-                let others = chain.iter().filter(|_| with_it).map(|(id, _)| *id);
-                return Ok(Merged::Erased(std::iter::once(merge.contact_id).chain(others).collect()));
+                return Ok(Merged::Erased(self.merge_of_erased(coach, merge, erased, (said_at, is_settled)).await?));
             }
+            let mut chain = self.chain(coach, merge.merged_into).await?;
             if chain.iter().any(|(id, _)| *id == merge.contact_id) {
                 return Ok(Merged::Circle);
             }
@@ -133,7 +132,7 @@ impl Contacts {
                 None => End::Unseen(merge.merged_into),
             };
             let taken_back = self.take_back(coach, found.as_ref(), &lives_on_as, now).await?;
-            let (mut writes, outcome) = self.merging(coach, merge, (found, end), (said_at, now)).await?;
+            let (mut writes, outcome) = self.merging(coach, merge, (found, end), (said_at, is_settled, now)).await?;
             if writes.is_empty() {
                 return Ok(outcome);
             }
@@ -151,7 +150,7 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         (found, end): (Option<Stored>, End),
-        (said_at, now): (Timestamp, Timestamp),
+        (said_at, is_settled, now): (Timestamp, bool, Timestamp),
     ) -> Result<(Vec<TransactWriteItem>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
         let (version, addresses) = match &found {
@@ -165,10 +164,16 @@ impl Contacts {
         merged.client_id = client;
         let is_known = matches!(&found, Some(Stored::Merged(before)) if before.says_the_same(&merged));
         let (standing, outcome) = match (end, &merged.client_id) {
-            (End::Erased, _) => {
+            (End::Erased, _) if is_settled => {
                 let erased = ErasedContact::new(&own, found.as_ref(), said_at);
                 writes.push(self.put(&erased.merged(coach, merge.merged_into, said_at), version));
-                return Ok((writes, Merged::Erased(vec![merge.contact_id])));
+                return Ok((writes, Merged::Erased(Going::of_nobody([merge.contact_id], said_at))));
+            }
+            (End::Erased, _) => {
+                if !is_known {
+                    writes.push(self.put(&merged, version));
+                }
+                return Ok((writes, Merged::Erased(Going::of_nobody([], said_at))));
             }
             (End::Live(target), Some(client)) if target.contact().client_id.is_none() => {
                 writes.push(self.link_to(&target, Some(client.clone()), now));
@@ -185,6 +190,28 @@ impl Contacts {
         writes.push(self.put(&merged, version));
         writes.push(standing);
         Ok((writes, outcome))
+    }
+
+    /// What a merge of an erased contact takes with it: that contact alone, unless it was a client's when the merge was said.
+    async fn merge_of_erased(
+        &self,
+        coach: &CoachId,
+        merge: &Merge,
+        erased: &ErasedContact,
+        (said_at, is_settled): (Timestamp, bool),
+    ) -> Result<Going, StoreError> {
+        let own = Going::of_nobody([merge.contact_id], said_at);
+        let Some(client) = erased.client_at(said_at) else { return Ok(own) };
+        if !is_settled {
+            self.note_merge(&ContactRef::new(coach, merge.contact_id), merge.merged_into, said_at).await?;
+            return Ok(own);
+        }
+        let chain = self.chain(coach, merge.merged_into).await?;
+        if chain.last().is_some_and(|(_, end)| is_another(end.as_ref(), client)) {
+            return Ok(own);
+        }
+        let contacts = own.contacts.into_iter().chain(chain.into_iter().map(|(id, _)| id)).collect();
+        Ok(Going { contacts, client: Some(client.clone()), erased_at: erased.erased_at })
     }
 
     /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The contacts that it is
@@ -218,7 +245,12 @@ impl Contacts {
     }
 
     /// The contact becomes the client that one merged into it was, or is that client no more.
-    fn link_to(&self, target: &StoredContact, client: Option<ClientId>, now: Timestamp) -> TransactWriteItem {
+    pub(super) fn link_to(
+        &self,
+        target: &StoredContact,
+        client: Option<ClientId>,
+        now: Timestamp,
+    ) -> TransactWriteItem {
         let mut known = target.known.clone();
         known.contact.client_id = client;
         known.contact.updated_at = known.later(now);

@@ -98,7 +98,7 @@ pub(super) struct ErasedContact {
     pk: String,
     sk: String,
     /// When that was said.
-    erased_at: Timestamp,
+    pub(super) erased_at: Timestamp,
     /// Where it had been merged away, and when that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_into: Option<ContactId>,
@@ -121,6 +121,12 @@ impl ErasedContact {
             Some(Stored::Merged(merged)) => erased.merged(&own.coach_id, merged.merged_into, merged.merged_at),
             Some(Stored::Live(_) | Stored::Erased(_)) | None => erased,
         }
+    }
+
+    /// It was this client, as far as is not known otherwise.
+    pub(super) fn of(mut self, client: Option<&ClientId>) -> Self {
+        self.client_id = self.client_id.or_else(|| client.cloned());
+        self
     }
 
     /// It had been merged into this one.
@@ -172,6 +178,15 @@ impl Stored {
             Self::Live(_) => None,
             Self::Merged(merged) => Some(merged.merged_into),
             Self::Erased(erased) => erased.merged_into,
+        }
+    }
+
+    /// When that was said.
+    pub(super) fn merged_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Live(_) => None,
+            Self::Merged(merged) => Some(merged.merged_at),
+            Self::Erased(erased) => erased.merged_at,
         }
     }
 }
