@@ -54,9 +54,13 @@ impl App {
                 tell(taken, &line, next, now);
                 let Noted::Off(off) = noted? else {
                     self.record(taken, &[line], next, writing).await?;
-                    if next == Next::Delivered {
+                    match next {
                         // After the record: where it is not noted the order comes again, and notes it without sending anything.
-                        self.endpoints.note_success(&taken.order.coach_id, &endpoint, now).await?;
+                        Next::Delivered => {
+                            self.endpoints.note_success(&taken.order.coach_id, &endpoint, now).await?;
+                        }
+                        Next::RetryAt(_) => self.end_with_endpoint(&taken.order).await,
+                        Next::Exhausted | Next::Gone => {}
                     }
                     return Ok(());
                 };
@@ -83,6 +87,21 @@ impl App {
                 );
                 self.record(taken, &[Attempt::unsent(self.now(), &reason)], Next::Exhausted, writing).await
             }
+        }
+    }
+
+    /// Who switched the endpoint off, or deleted it, has ended what waited for it, but for attempts that were under way. After the record: an
+    /// endpoint that goes off later finds the delivery waiting.
+    async fn end_with_endpoint(&self, made: &DeliveryOrder) {
+        let now = self.now();
+        let ended = async {
+            match sendable(self.endpoints.get(&made.coach_id, &made.endpoint_id, now).await?) {
+                Ok(_) => Ok(()),
+                Err(reason) => self.deliveries.end_after(made, &reason, now).await,
+            }
+        };
+        if let Err(error) = ended.await {
+            tracing::warn!(delivery_id = %made.delivery_id, %error, "a delivery may end only when its next attempt is due");
         }
     }
 
@@ -213,7 +232,7 @@ impl App {
                 let order = order.for_attempt(order.attempt + 1, due_at);
                 Ok(self.retries.send(&order, self.now()).await?)
             }
-            (Recorded::Done, Next::Delivered | Next::Exhausted | Next::Gone) => Ok(()),
+            (Recorded::Erased, _) | (Recorded::Done, Next::Delivered | Next::Exhausted | Next::Gone) => Ok(()),
         }
     }
 }

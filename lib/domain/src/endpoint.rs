@@ -56,9 +56,14 @@ pub struct Endpoint {
 #[error("the endpoint is gone for good")]
 pub struct EndpointGone;
 
+/// How long what was read of an endpoint stands for what is. An attempt that takes longer looks again.
+const FRESH: TimeDelta = TimeDelta::seconds(1);
+
 /// An endpoint and what signs its deliveries: the current secret first, then those that still count after a rotation.
 #[derive(Debug, Clone)]
 pub struct SignedEndpoint {
+    /// When it was read.
+    pub read_at: Timestamp,
     pub endpoint: Endpoint,
     pub secrets: Vec<SigningSecret>,
     pub health: EndpointHealth,
@@ -79,6 +84,11 @@ pub enum Pace {
 }
 
 impl SignedEndpoint {
+    /// Whether what was read is as good as what is at that time.
+    pub fn is_fresh(&self, at: Timestamp) -> bool {
+        at.utc() - self.read_at.utc() < FRESH
+    }
+
     /// How soon it answers, as far as is known at that time.
     pub fn pace(&self, now: Timestamp) -> Pace {
         match () {

@@ -176,7 +176,8 @@ impl Endpoints {
         let secrets = secrets.map(|secret| self.open(&record.id, secret)).collect::<Result<_, _>>()?;
         let [slow_until, answers_until] =
             [record.slow_until, record.answers_until].map(|ms| ms.map(Timestamp::from_ms));
-        Ok(SignedEndpoint { endpoint: record.endpoint()?, secrets, health: record.health, slow_until, answers_until })
+        let (endpoint, health) = (record.endpoint()?, record.health);
+        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, slow_until, answers_until })
     }
 
     /// Registers an endpoint.

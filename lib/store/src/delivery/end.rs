@@ -4,7 +4,7 @@
 //! It takes its time, and the endpoint may be switched on again meanwhile. What was sent since then is none of those that waited.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
-use domain::delivery::DeliveryStatus;
+use domain::delivery::{DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -41,7 +41,7 @@ impl Waiting {
 
 impl Deliveries {
     /// Ends the deliveries that wait for an endpoint, for this reason: those that did when it was switched off, at `now`. One that is being
-    /// attempted ends with its attempt.
+    /// attempted ends with its attempt: whoever makes it looks whether the endpoint is still on.
     pub async fn end_waiting(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         let mut start = None;
         for _ in 0..MAX_PAGES {
@@ -63,7 +63,10 @@ impl Deliveries {
             let found = page.items.unwrap_or_default().into_iter().map(|item| from_item(ENTITY, item));
             let mut waiting: Vec<Waiting> = found.collect::<Result<_, _>>()?;
             waiting.retain(|delivery| delivery.has_waited_since(now));
-            let ending: Vec<_> = waiting.iter().map(|delivery| self.end(endpoint, delivery, reason, now)).collect();
+            let ending = waiting.iter().map(|Waiting { id, chain, next_attempt, .. }| {
+                self.end((endpoint, id), (*chain, *next_attempt), reason, now)
+            });
+            let ending: Vec<_> = ending.collect();
             stream::iter(ending).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
             start = page.last_evaluated_key;
             if start.is_none() {
@@ -73,24 +76,29 @@ impl Deliveries {
         Ok(())
     }
 
+    /// Ends the delivery that waits for the attempt after this one, for this reason.
+    pub async fn end_after(&self, made: &DeliveryOrder, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        self.end((&made.endpoint_id, &made.delivery_id), (made.chain, made.attempt + 1), reason, now).await
+    }
+
     async fn end(
         &self,
-        endpoint: &EndpointId,
-        delivery: &Waiting,
+        (endpoint, id): (&EndpointId, &DeliveryId),
+        (chain, next_attempt): (u32, u32),
         reason: &str,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let line = StoredAttempt::unsent(now, reason);
         let written = write("UpdateItem", || {
-            self.update(endpoint, &delivery.id)
+            self.update(endpoint, id)
                 .update_expression("SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now REMOVE next_attempt_at, hop, hop_owner, lease_owner, lease_until")
                 .condition_expression("#status = :pending AND chain = :chain AND next_attempt = :attempt AND (attribute_not_exists(lease_until) OR lease_until <= :now)")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]))
                 .expression_attribute_values(":failed", s(DeliveryStatus::Failed.as_str()))
                 .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-                .expression_attribute_values(":chain", n(delivery.chain))
-                .expression_attribute_values(":attempt", n(delivery.next_attempt))
+                .expression_attribute_values(":chain", n(chain))
+                .expression_attribute_values(":attempt", n(next_attempt))
                 .expression_attribute_values(":now", n(now.ms()))
                 .send()
         });

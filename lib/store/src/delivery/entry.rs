@@ -6,6 +6,7 @@ use domain::delivery::{Attempt, DeliveryOrder, DeliveryStatus, Next};
 use domain::time::Timestamp;
 
 use super::attempt::StoredAttempt;
+use super::erase::{REASON, erased_owner};
 use super::{Deliveries, ENTITY, Record, Taken, partition, sort_key};
 use crate::db::{Item, StoreError, Written, from_item, n, s, to_attribute, write};
 use crate::statement::{Statement, Tried};
@@ -14,6 +15,8 @@ use crate::statement::{Statement, Tried};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     Done,
+    /// The client has been erased since the attempt began: it is in the log, and the delivery has ended.
+    Erased,
     /// The lease ran out and somebody else took over: nothing was changed.
     Lost,
 }
@@ -68,6 +71,33 @@ impl Deliveries {
         };
         match written {
             Written::Done(_) => Ok(Recorded::Done),
+            Written::Refused(item) => match refused(entry, item)? {
+                Recorded::Erased => self.record_silently(entry).await,
+                recorded => Ok(recorded),
+            },
+        }
+    }
+
+    /// Enters an attempt whose client has been erased since it began, without what the receiver answered. It is the delivery's last.
+    async fn record_silently(&self, entry: &Entry) -> Result<Recorded, StoreError> {
+        let order = &entry.order;
+        let is_delivered = entry.next == Next::Delivered;
+        let mut lines: Vec<StoredAttempt> = entry.lines.iter().map(StoredAttempt::silenced).collect();
+        lines.extend((!is_delivered).then(|| StoredAttempt::unsent(entry.made_at, REASON)));
+        let status = if is_delivered { DeliveryStatus::Delivered } else { DeliveryStatus::Failed };
+        let written = write("UpdateItem", || {
+            self.update(&order.endpoint_id, &order.delivery_id)
+                .update_expression("SET attempts = list_append(attempts, :lines), recorded_by = :owner, #status = :status REMOVE lease_owner, lease_until, hop, hop_owner, next_attempt_at")
+                .condition_expression("lease_owner = :erased")
+                .expression_attribute_names("#status", "status")
+                .expression_attribute_values(":lines", AttributeValue::L(lines.iter().map(to_attribute).collect()))
+                .expression_attribute_values(":owner", s(&entry.owner))
+                .expression_attribute_values(":erased", s(erased_owner(&entry.owner)))
+                .expression_attribute_values(":status", s(status.as_str()))
+                .send()
+        });
+        match written.await? {
+            Written::Done(_) => Ok(Recorded::Erased),
             Written::Refused(item) => refused(entry, item),
         }
     }
@@ -123,9 +153,13 @@ fn status_after(next: Next) -> DeliveryStatus {
     }
 }
 
-/// What it means that the lease was not ours any more: an own write whose answer was lost has given it back.
+/// What it means that the lease was not ours any more: an own write whose answer was lost has given it back, or the client was erased.
 fn refused(entry: &Entry, item: Option<Item>) -> Result<Recorded, StoreError> {
     let Some(item) = item else { return Ok(Recorded::Lost) };
     let record: Record = from_item(ENTITY, item)?;
-    Ok(if record.recorded_by.as_ref() == Some(&entry.owner) { Recorded::Done } else { Recorded::Lost })
+    Ok(match () {
+        () if record.recorded_by.as_ref() == Some(&entry.owner) => Recorded::Done,
+        () if record.lease_owner == Some(erased_owner(&entry.owner)) => Recorded::Erased,
+        () => Recorded::Lost,
+    })
 }

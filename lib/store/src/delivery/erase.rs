@@ -1,5 +1,6 @@
 //! A client is erased: the rendered bodies go, and what receivers answered, which may repeat them. Ids, times and statuses stay in the
-//! log. A delivery that was still to be made ends.
+//! log. A delivery that was still to be made ends; one whose attempt is under way is left to it: the log says that it was sent, and what
+//! came of it.
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
 use domain::delivery::DeliveryStatus;
@@ -16,7 +17,9 @@ const PAGE_ITEMS: i32 = 100;
 /// Updates at once.
 const CONCURRENT_UPDATES: usize = 16;
 /// The log's line for a delivery that ends.
-const REASON: &str = "not sent: client erased";
+pub(super) const REASON: &str = "not sent: client erased";
+/// The end of the owner of an attempt whose client has been erased since it began.
+const ERASED: &str = "/erased";
 
 impl Deliveries {
     /// Takes out of all deliveries about a client what says anything of it.
@@ -44,12 +47,13 @@ impl Deliveries {
         }
     }
 
-    /// An attempt that ends meanwhile adds a line: it is looked at again.
+    /// An attempt that begins or ends meanwhile changes the delivery: it is looked at again.
     async fn erase_body(&self, item: Item, now: Timestamp) -> Result<(), StoreError> {
         let mut record: Record = from_item(ENTITY, item)?;
         loop {
             let silent = record.attempts.iter().all(StoredAttempt::is_silent);
-            if record.sealed.is_empty() && silent && record.status != DeliveryStatus::Pending {
+            let is_left = record.under_way(now).is_some_and(|owner| owner.ends_with(ERASED));
+            if record.sealed.is_empty() && silent && (record.status != DeliveryStatus::Pending || is_left) {
                 return Ok(());
             }
             match self.write_erased(&record, now).await? {
@@ -64,6 +68,9 @@ impl Deliveries {
         record: &Record,
         now: Timestamp,
     ) -> Result<Written<aws_sdk_dynamodb::operation::update_item::UpdateItemOutput>, StoreError> {
+        if let Some(owner) = record.under_way(now) {
+            return self.leave_to(owner, record).await;
+        }
         let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::silenced).collect();
         let mut status = record.status;
         if status == DeliveryStatus::Pending {
@@ -89,4 +96,44 @@ impl Deliveries {
         })
         .await
     }
+
+    /// Takes out what there is, and lets the attempt that is under way know.
+    async fn leave_to(
+        &self,
+        owner: &str,
+        record: &Record,
+    ) -> Result<Written<aws_sdk_dynamodb::operation::update_item::UpdateItemOutput>, StoreError> {
+        let lines = record.attempts.iter().map(|line| to_attribute(&line.silenced())).collect();
+        let lines = AttributeValue::L(lines);
+        write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table);
+            update
+                .key("pk", s(&record.pk))
+                .key("sk", s(&record.sk))
+                .update_expression("SET sealed = :nothing, attempts = :lines, lease_owner = :erased")
+                .condition_expression("size(attempts) = :made AND lease_owner = :owner")
+                .expression_attribute_values(":nothing", b(Vec::new()))
+                .expression_attribute_values(":lines", lines.clone())
+                .expression_attribute_values(":erased", s(erased_owner(owner)))
+                .expression_attribute_values(":owner", s(owner))
+                .expression_attribute_values(":made", n(record.attempts.len()))
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        })
+        .await
+    }
+}
+
+impl Record {
+    /// The owner of an attempt that is under way.
+    fn under_way(&self, now: Timestamp) -> Option<&str> {
+        let is_under_way = self.status == DeliveryStatus::Pending && self.lease_until > Some(now.ms());
+        self.lease_owner.as_deref().filter(|_| is_under_way)
+    }
+}
+
+/// Whom an attempt belongs to once its client has been erased.
+pub(super) fn erased_owner(owner: &str) -> String {
+    format!("{}{ERASED}", owner.strip_suffix(ERASED).unwrap_or(owner))
 }

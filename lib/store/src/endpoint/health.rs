@@ -1,5 +1,5 @@
-//! What attempts make of their endpoint. A healthy endpoint costs nothing here, and one that is known to fail neither: only what is new is
-//! written.
+//! What attempts make of their endpoint. A healthy endpoint that answers quickly costs nothing here, and one that is known to fail neither:
+//! only what is new is written.
 
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::endpoint::{Endpoint, SignedEndpoint};
@@ -37,7 +37,7 @@ impl Endpoints {
     /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of failures
     /// that began after it goes on.
     pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
-        if read.health.is_good() {
+        if read.health.is_good() && read.is_fresh(at) {
             return Ok(());
         }
         let Endpoint { id, url, .. } = &read.endpoint;
@@ -69,7 +69,7 @@ impl Endpoints {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Noted, StoreError> {
-        if read.health.after_failure(event, now) == Judgement::Known {
+        if read.is_fresh(now) && read.health.after_failure(event, now) == Judgement::Known {
             return Ok(Noted::On);
         }
         let judged = |record: &Record, endpoint: &Endpoint| match record.health.after_failure(event, now) {
