@@ -121,7 +121,9 @@ def visit_endpoint(case):
     """Gives a good request an endpoint that is there, and a delivery of its. One that deletes may have any: the others need them."""
     in_chain = case.meta.phase.name.value == "stateful"
     if case.meta.generation.mode.is_positive and not in_chain and case.method != "DELETE":
-        case.path_parameters |= dict(zip(["id", "delivery_id"], next(ENDPOINTS)))
+        given = dict(zip(["id", "delivery_id"], next(ENDPOINTS)))
+        # Others than the path has would make the request a bad one.
+        case.path_parameters |= {name: value for name, value in given.items() if name in case.path_parameters}
 
 
 MAX_LOCAL_CHARS = 64
