@@ -281,6 +281,31 @@ async fn what_a_fact_puts_over_bookings_is_stored_and_told_once() {
 }
 
 #[tokio::test]
+async fn of_events_that_come_at_once_each_conflict_is_told_in_one_way() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let midnight = world.midnight_in(2).await;
+    for round in 0..6 {
+        let at_once = (0..5).map(|n| {
+            let starts_at = midnight + TimeDelta::minutes(60 * round + n);
+            world.put([event(
+                "ada",
+                &uuid(300 + 10 * round.unsigned_abs() + n.unsigned_abs()),
+                Some(CALENDAR),
+                starts_at,
+                30,
+            )])
+        });
+        futures::future::join_all(at_once).await;
+        world.settle().await;
+    }
+    let told = desk.told("booking.conflict").await;
+    let ids: BTreeSet<&str> = told.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+    let contents: BTreeSet<String> = told.iter().map(Value::to_string).collect();
+    assert_eq!((ids.len(), contents.len()), (6 * 10, 6 * 10), "of {}", told.len());
+}
+
+#[tokio::test]
 async fn a_conflict_is_told_when_whoever_found_it_died_before() {
     let world = World::start().await;
     let desk = desk(&world).await;

@@ -110,7 +110,8 @@ impl Bookings {
     }
 }
 
-/// What is told of an event that came over another.
+/// What is told of two events that overlap: of two bookings, that the later one came over the one that was there. Two that come at once find
+/// each other, and say the same.
 fn conflict(
     coach: &CoachId,
     event: &CalendarEvent,
@@ -119,8 +120,10 @@ fn conflict(
     zone: Tz,
 ) -> Option<OutgoingFact> {
     let view = |event: &CalendarEvent| event.view(zone_of(calendars, event.calendar_id, zone));
-    match view(other) {
-        Some(booking) => Some(OutgoingFact::booking_conflict(coach, &booking, event)),
-        None => Some(OutgoingFact::booking_conflict(coach, &view(event)?, other)),
+    let [there, later] =
+        if (other.updated_at, other.id) <= (event.updated_at, event.id) { [other, event] } else { [event, other] };
+    match view(there) {
+        Some(booking) => Some(OutgoingFact::booking_conflict(coach, &booking, later)),
+        None => Some(OutgoingFact::booking_conflict(coach, &view(later)?, there)),
     }
 }
