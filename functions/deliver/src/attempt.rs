@@ -59,7 +59,10 @@ impl App {
                         Next::Delivered => {
                             self.endpoints.note_success(&taken.order.coach_id, &endpoint, now).await?;
                         }
-                        Next::RetryAt(_) => self.end_with_endpoint(&taken.order).await,
+                        Next::RetryAt(at) => {
+                            let order = &taken.order;
+                            self.end_with_endpoint(&order.for_attempt(order.attempt + 1, at)).await;
+                        }
                         Next::Exhausted | Next::Gone => {}
                     }
                     return Ok(());
@@ -91,17 +94,17 @@ impl App {
     }
 
     /// Who switched the endpoint off, or deleted it, has ended what waited for it, but for attempts that were under way. After the record: an
-    /// endpoint that goes off later finds the delivery waiting.
-    async fn end_with_endpoint(&self, made: &DeliveryOrder) {
+    /// endpoint that goes off later finds the delivery waiting for this next one.
+    pub(crate) async fn end_with_endpoint(&self, next: &DeliveryOrder) {
         let now = self.now();
         let ended = async {
-            match sendable(self.endpoints.get(&made.coach_id, &made.endpoint_id, now).await?) {
+            match sendable(self.endpoints.get(&next.coach_id, &next.endpoint_id, now).await?) {
                 Ok(_) => Ok(()),
-                Err(reason) => self.deliveries.end_after(made, &reason, now).await,
+                Err(reason) => self.deliveries.end_before(next, &reason, now).await,
             }
         };
         if let Err(error) = ended.await {
-            tracing::warn!(delivery_id = %made.delivery_id, %error, "a delivery may end only when its next attempt is due");
+            tracing::warn!(delivery_id = %next.delivery_id, %error, "a delivery may end only when its next attempt is due");
         }
     }
 

@@ -29,13 +29,20 @@ impl App {
             PuttingBack::Noted if !redelivered => Ok(()),
             PuttingBack::Ours | PuttingBack::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
             // Whoever recorded it may have died before sending the next order: without that the delivery would wait for ever.
-            PuttingBack::Stale(next) if redelivered => Ok(self.retries.send(&next, now).await?),
+            PuttingBack::Stale(next) if redelivered => self.send_next(&next).await,
             PuttingBack::Delivered(at) if redelivered => {
                 let endpoint = self.endpoints.get(&order.coach_id, &order.endpoint_id, now).await?;
                 self.note_delivered(order, endpoint.as_ref(), at).await
             }
             PuttingBack::Stale(_) | PuttingBack::Delivered(_) | PuttingBack::Past => Ok(()),
         }
+    }
+
+    /// Sends the order of an attempt that follows a recorded one.
+    async fn send_next(&self, next: &DeliveryOrder) -> Result<(), DeliverError> {
+        self.retries.send(next, self.now()).await?;
+        self.end_with_endpoint(next).await;
+        Ok(())
     }
 
     /// Whoever recorded that a delivery was taken may have died before noting that its endpoint works. Of one that is known to work it costs
@@ -64,7 +71,7 @@ impl App {
             // Recorded, and perhaps no more than that: whoever recorded it may have died before sending the next order.
             Claim::Stale(Some(next)) if redelivered => {
                 drop(writing);
-                Ok(self.retries.send(&next, self.now()).await?)
+                self.send_next(&next).await
             }
             Claim::Delivered(at) if redelivered => {
                 drop(writing);

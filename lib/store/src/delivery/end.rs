@@ -76,9 +76,9 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Ends the delivery that waits for the attempt after this one, for this reason.
-    pub async fn end_after(&self, made: &DeliveryOrder, reason: &str, now: Timestamp) -> Result<(), StoreError> {
-        self.end((&made.endpoint_id, &made.delivery_id), (made.chain, made.attempt + 1), reason, now).await
+    /// Ends a delivery that waits for an attempt, for this reason.
+    pub async fn end_before(&self, next: &DeliveryOrder, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        self.end((&next.endpoint_id, &next.delivery_id), (next.chain, next.attempt), reason, now).await
     }
 
     async fn end(
