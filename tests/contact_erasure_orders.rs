@@ -51,6 +51,81 @@ async fn in_whatever_order_an_erasure_and_two_merges_come_nothing_is_left_of_the
     assert!(listed(&place.key).await.is_empty() && world.set_aside().await.is_empty());
 }
 
+/// Every order of the first numbers.
+fn orders(of: usize) -> Vec<Vec<usize>> {
+    let Some(last) = of.checked_sub(1) else { return vec![Vec::new()] };
+    let shorter = orders(last);
+    let with = |place: usize| shorter.iter().map(move |order| [&order[..place], &[last], &order[place..]].concat());
+    (0..of).flat_map(with).collect()
+}
+
+#[tokio::test]
+async fn merges_that_seem_to_close_a_circle_as_they_come_keep_nobody_from_being_erased() {
+    let place = Place::new().await;
+    let world = &place.world;
+    for (order, own) in orders(4).into_iter().zip((1..).step_by(3)) {
+        let (other, end) = (own + 1, own + 2);
+        world.facts([own, other, end].map(contact)).await;
+        let client = place.client_of(own).await;
+        let mut times = Vec::new();
+        for seconds in 1..=4 {
+            times.push(world.timestamp_in(seconds).await);
+        }
+        let sayings = [merged(other, own), merged(other, end), merged(own, other), erased(&client)];
+        for index in &order {
+            world.facts([sayings[*index].clone().with("occurred_at", times[*index].as_str())]).await;
+        }
+        world.advance_s(ENDED_S).await;
+        println!("{order:?}");
+        place.forgot(&[own, other, end]).await;
+        assert_eq!(world.set_aside().await, [] as [Value; 0], "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn whom_an_erased_contact_was_merged_into_may_go_on_as_another_who_stays() {
+    let place = Place::new().await;
+    let world = &place.world;
+    for (order, own) in orders(3).into_iter().zip((1..).step_by(3)) {
+        let (between, end) = (own + 1, own + 2);
+        world.facts([contact(own), contact(between), stranger(end), strangers_opportunity(end)]).await;
+        let client = place.client_of(own).await;
+        let mut times = Vec::new();
+        for seconds in 1..=3 {
+            times.push(world.timestamp_in(seconds).await);
+        }
+        let sayings = [merged(own, between), erased(&client), merged(between, end)];
+        for index in &order {
+            world.facts([sayings[*index].clone().with("occurred_at", times[*index].as_str())]).await;
+        }
+        world.advance_s(ENDED_S).await;
+        println!("{order:?}");
+        place.forgot(&[own, between]).await;
+        assert_eq!(shown(&place.key, &uuid(end)).await["clientId"], Value::Null);
+        assert!(place.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + end))));
+    }
+}
+
+#[tokio::test]
+async fn a_link_to_an_erased_client_goes_to_nobody() {
+    let place = Place::new().await;
+    let world = &place.world;
+    world.facts([contact(1), contact(2), stranger(3), stranger(4)]).await;
+    let (client, other) = (place.client_of(1).await, place.client_of(2).await);
+    let mut times = Vec::new();
+    for seconds in 1..=4 {
+        times.push(world.timestamp_in(seconds).await);
+    }
+    let sayings = [merged(1, 3), merged(3, 2), erased(&client)];
+    for (saying, time) in sayings.into_iter().zip(&times) {
+        world.facts([saying.with("occurred_at", time.as_str())]).await;
+    }
+    world.advance_s(ENDED_S).await;
+    world.facts([merged(3, 4).with("occurred_at", times[3].as_str())]).await;
+    assert_eq!(shown(&place.key, &uuid(4)).await["clientId"], Value::Null);
+    assert_eq!(shown(&place.key, &uuid(2)).await["clientId"], serde_json::json!(other));
+}
+
 #[tokio::test]
 async fn a_merge_that_was_said_after_the_erasure_takes_nobody_with_it_in_whatever_order_they_come() {
     let place = Place::new().await;

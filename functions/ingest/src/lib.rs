@@ -155,7 +155,7 @@ impl App {
                 return self.queues.set_aside(&unreadable, "the message is not an EventBridge event", now).await;
             }
         };
-        if envelope.rounds == 0
+        if (envelope.rounds, envelope.passes) == (0, 0)
             && let Some(sent_at) = sent_at(message)
         {
             add(QUEUE_WAIT_MS, (now.ms() - sent_at.ms()).max(0) as f64);
@@ -172,13 +172,13 @@ impl App {
             return Ok(());
         }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
-        match store(self, &fact, envelope.rounds > 0, now).await? {
+        match store(self, &fact, envelope.passes > 0, now).await? {
             Stored::Done => {
                 self.facts.mark(&fact.id, now).await?;
                 seen.insert(fact.id);
                 Ok(())
             }
-            Stored::Erased => self.queues.send_erasure_again(&envelope, now).await,
+            Stored::Erased => self.queues.send_erasure_again(&envelope).await,
             Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
             Stored::Waits(reason) | Stored::Provisional(reason) if patience::waits_on(since, now) => {
                 tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits");

@@ -37,19 +37,18 @@ impl Queues {
     /// Sends a fact round again, later each time.
     pub(crate) async fn send_round(&self, envelope: &Envelope, first_seen: Timestamp) -> Result<(), BoxError> {
         let index = usize::try_from(envelope.rounds)?.min(ROUND_DELAYS_S.len() - 1);
-        self.send(envelope, first_seen, ROUND_DELAYS_S[index]).await
+        self.send(envelope.next_round(first_seen), ROUND_DELAYS_S[index]).await
     }
 
     /// Sends an erasure round to be gone over again when what it met on its way has come to an end, a few times.
-    pub(crate) async fn send_erasure_again(&self, envelope: &Envelope, now: Timestamp) -> Result<(), BoxError> {
-        match ERASURE_DELAYS_S.get(usize::try_from(envelope.rounds)?) {
-            Some(delay_s) => self.send(envelope, now, *delay_s).await,
+    pub(crate) async fn send_erasure_again(&self, envelope: &Envelope) -> Result<(), BoxError> {
+        match ERASURE_DELAYS_S.get(usize::try_from(envelope.passes)?) {
+            Some(delay_s) => self.send(envelope.next_pass(), *delay_s).await,
             None => Ok(()),
         }
     }
 
-    async fn send(&self, envelope: &Envelope, first_seen: Timestamp, delay_s: i32) -> Result<(), BoxError> {
-        let body = envelope.next_round(first_seen);
+    async fn send(&self, body: String, delay_s: i32) -> Result<(), BoxError> {
         self.client.send_message().queue_url(&self.feed_url).message_body(body).delay_seconds(delay_s).send().await?;
         Ok(())
     }

@@ -68,9 +68,9 @@ impl Contacts {
         client: &ClientId,
         (said_at, now): (Timestamp, Timestamp),
     ) -> Result<Vec<ContactRef>, StoreError> {
-        let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
-        let (chain, beyond) = said_by(&chain, said_at);
-        let contacts = if is_of(chain, client) {
+        let whole = self.chain(&lead.coach_id, lead.contact_id).await?;
+        let (chain, _) = said_by(&whole, said_at);
+        let contacts: Vec<ContactId> = if is_of(chain, client) {
             chain.iter().map(|(id, _)| *id).collect()
         } else if chain.len() > 1 {
             // It lives on as somebody who is another client.
@@ -78,7 +78,7 @@ impl Contacts {
         } else {
             Vec::new()
         };
-        for (id, _) in beyond {
+        for (id, _) in whole.iter().filter(|(id, _)| !contacts.contains(id)) {
             self.unlink(&lead.coach_id, *id, client, now).await?;
         }
         let going = Going { contacts, client: Some(client.clone()), erased_at: said_at };
@@ -86,7 +86,7 @@ impl Contacts {
     }
 
     /// Takes the link to a client from a contact, if it has it.
-    async fn unlink(
+    pub(super) async fn unlink(
         &self,
         coach: &CoachId,
         contact: ContactId,
@@ -129,13 +129,16 @@ impl Contacts {
         Ok(gone.into_iter().map(|id| ContactRef::new(coach, id)).collect())
     }
 
-    /// Leaves a tombstone. To do it again finds it done.
+    /// Leaves a tombstone. To do it again finds it done, and notes the client where that was not known.
     async fn erase_one(&self, contact: &ContactRef, whose: (Option<&ClientId>, Timestamp)) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
-            if let Some(Stored::Erased(_)) = found {
-                return Ok(());
+            if let Some(Stored::Erased(erased)) = &found {
+                return match whose.0.filter(|_| erased.client_id.is_none()) {
+                    Some(client) => self.note_client(contact, client).await,
+                    None => Ok(()),
+                };
             }
             let writes = self.erasing(contact, found.as_ref(), whose).await?;
             if let Transacted::Done = self.db.transact(&writes).await? {
@@ -191,6 +194,21 @@ impl Contacts {
             }
         }
         Ok(merged)
+    }
+
+    async fn note_client(&self, contact: &ContactRef, client: &ClientId) -> Result<(), StoreError> {
+        write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table);
+            update
+                .set_key(Some(contact_key(&contact.coach_id, contact.contact_id)))
+                .update_expression("SET client_id = :client")
+                .condition_expression("attribute_exists(erased_at) AND attribute_not_exists(client_id)")
+                .expression_attribute_values(":client", s(client.as_str()))
+                .return_consumed_capacity(ReturnConsumedCapacity::Total)
+                .send()
+        })
+        .await?;
+        Ok(())
     }
 
     /// Notes on a tombstone where the contact had been merged, unless a later merge is noted.
@@ -251,7 +269,7 @@ impl Contacts {
 }
 
 /// A chain up to the first contact whose merge was said after that, and what is beyond it.
-fn said_by(chain: &Chain, said_at: Timestamp) -> (&Chain, &Chain) {
+pub(super) fn said_by(chain: &Chain, said_at: Timestamp) -> (&Chain, &Chain) {
     let later = |(_, stored): &(ContactId, Option<Stored>)| stored.as_ref().and_then(Stored::merged_at) > Some(said_at);
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }

@@ -7,7 +7,7 @@ use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::Country;
 use domain::time::Timestamp;
 
-use super::erase::Going;
+use super::erase::{Going, said_by};
 use super::record::{ErasedContact, MergedContact, Stored, StoredContact};
 use super::{Contacts, contact_key};
 use crate::contact_ref::ContactRef;
@@ -117,7 +117,8 @@ impl Contacts {
                 return Ok(Merged::Done);
             }
             if let Some(Stored::Erased(erased)) = &found {
-                return Ok(Merged::Erased(self.merge_of_erased(coach, merge, erased, (said_at, is_settled)).await?));
+                let said = (said_at, is_settled, now);
+                return Ok(Merged::Erased(self.merge_of_erased(coach, merge, erased, said).await?));
             }
             let mut chain = self.chain(coach, merge.merged_into).await?;
             if chain.iter().any(|(id, _)| *id == merge.contact_id) {
@@ -198,19 +199,24 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         erased: &ErasedContact,
-        (said_at, is_settled): (Timestamp, bool),
+        (said_at, is_settled, now): (Timestamp, bool, Timestamp),
     ) -> Result<Going, StoreError> {
         let own = Going::of_nobody([merge.contact_id], said_at);
-        let Some(client) = erased.client_at(said_at) else { return Ok(own) };
-        if !is_settled {
-            self.note_merge(&ContactRef::new(coach, merge.contact_id), merge.merged_into, said_at).await?;
+        if !erased.is_led_by(said_at) {
             return Ok(own);
         }
-        let chain = self.chain(coach, merge.merged_into).await?;
+        // Also of one that is not known to have been a client's: it may turn out to be.
+        self.note_merge(&ContactRef::new(coach, merge.contact_id), merge.merged_into, said_at).await?;
+        let Some(client) = erased.client_id.as_ref().filter(|_| is_settled) else { return Ok(own) };
+        let chain = self.chain(coach, merge.contact_id).await?;
+        let (chain, beyond) = said_by(&chain, erased.erased_at);
         if chain.last().is_some_and(|(_, end)| is_another(end.as_ref(), client)) {
             return Ok(own);
         }
-        let contacts = own.contacts.into_iter().chain(chain.into_iter().map(|(id, _)| id)).collect();
+        for (id, _) in beyond {
+            self.unlink(coach, *id, client, now).await?;
+        }
+        let contacts = chain.iter().map(|(id, _)| *id).collect();
         Ok(Going { contacts, client: Some(client.clone()), erased_at: erased.erased_at })
     }
 

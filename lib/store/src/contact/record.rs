@@ -108,7 +108,7 @@ pub(super) struct ErasedContact {
     contact_ref: Option<String>,
     /// The client that it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    client_id: Option<ClientId>,
+    pub(super) client_id: Option<ClientId>,
 }
 
 impl ErasedContact {
@@ -136,11 +136,10 @@ impl ErasedContact {
         self
     }
 
-    /// The client that it was when a merge was said which comes late. `None`: it was nobody's, or the merge counts for nothing, since it is
-    /// older than another or younger than the erasure.
-    pub(super) fn client_at(&self, said_at: Timestamp) -> Option<&ClientId> {
-        let counts = said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at);
-        self.client_id.as_ref().filter(|_| counts)
+    /// Whether a merge that comes late, and was said then, tells whom it lived on as. One that is older than another does not, nor one that
+    /// is younger than the erasure.
+    pub(super) fn is_led_by(&self, said_at: Timestamp) -> bool {
+        said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
     }
 }
 
