@@ -60,12 +60,6 @@ async fn numbers_are_taken_within_their_bounds_and_as_numbers_alone() {
             let detail = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200);
             assert_eq!(detail.body[field].as_f64(), good.as_f64());
         }
-        // To the last digit: the number after the limit is over it.
-        let (over, below) = (f64::from(limit).next_up(), f64::from(limit).next_down());
-        create_with(&world, &key, field, json!(over)).await.refused_for(field);
-        let made = create_with(&world, &key, field, json!(below)).await.expect(201);
-        let detail = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200);
-        assert!(detail.text.contains(&format!("\"{field}\":{below}")), "{}", detail.text);
         let as_close_to_0_as_a_number_gets = json!(f64::from_bits(1));
         create_with(&world, &key, field, as_close_to_0_as_a_number_gets).await.expect(201);
         for bad in
