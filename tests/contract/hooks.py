@@ -38,14 +38,22 @@ def before_load_schema(context, raw_schema):
                 content["schema"] = narrowed(content["schema"], response["x-codes"])
             for header in (header for code in response["x-codes"] for header in SENT.get(code, [])):
                 response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
+            if "body_too_large" in response["x-codes"]:
+                for header in RATE.intersection(response["headers"]):
+                    response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
 
 
 # What goes with each answer of the service's own. Those of a gateway in the cloud, which have none of it, are not met here.
 SENT = {
+    "body_too_large": ["X-Request-Id"],
     "rate_limited": ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"],
     "unconfirmed": ["X-Request-Id", "Retry-After"],
     "internal": ["X-Request-Id"],
 }
+
+
+# What goes with it, too, where there is a key.
+RATE = {"RateLimit", "RateLimit-Policy"}
 
 
 def narrowed(schema, codes):
