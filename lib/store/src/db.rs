@@ -24,6 +24,10 @@ use serde::de::DeserializeOwned;
 
 use crate::metering::Metering;
 
+mod failure;
+
+pub(crate) use failure::{failed, without_message};
+
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
@@ -207,32 +211,6 @@ where
         Attempted::Refused(Refusal::Item(old)) => Ok(Written::Refused(old)),
         Attempted::Refused(Refusal::Transaction(_)) => Ok(Written::Refused(None)),
     }
-}
-
-/// Tells a call's failure apart.
-pub(crate) fn failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
-where
-    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
-{
-    let transient = match &error {
-        SdkError::ServiceError(service) => service.raw().status().as_u16() >= 500 || is_throttle(service.err().code()),
-        SdkError::ConstructionFailure(_) => false, // It never left: a fault of ours, which stays.
-        _ => true,
-    };
-    let source = Box::new(error);
-    if transient { StoreError::Unavailable { operation, source } } else { StoreError::Refused { operation, source } }
-}
-
-fn is_throttle(code: Option<&str>) -> bool {
-    matches!(
-        code,
-        Some(
-            "ThrottlingException"
-                | "ProvisionedThroughputExceededException"
-                | "RequestLimitExceeded"
-                | "TransactionInProgressException"
-        )
-    )
 }
 
 /// A failed condition.

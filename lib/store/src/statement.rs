@@ -15,7 +15,7 @@ use aws_sdk_dynamodb::types::{
 use futures::future::{BoxFuture, FutureExt, join_all};
 use runtime::error_chain;
 
-use crate::db::{Db, Item, StoreError, Written, s};
+use crate::db::{Db, Item, StoreError, Written, s, without_message};
 
 /// Statements that one request takes.
 const MAX_STATEMENTS: usize = 25;
@@ -128,7 +128,8 @@ impl Db {
         match asking.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await {
             Ok(answer) => answer.responses.unwrap_or_default(),
             Err(error) => {
-                tracing::warn!(error = error_chain(&error), "statements are carried out one by one");
+                let error = without_message(error);
+                tracing::warn!(error = error_chain(&*error), "statements are carried out one by one");
                 Vec::new()
             }
         }
@@ -152,7 +153,7 @@ fn read(answer: BatchStatementResponse) -> Known {
         ) => None,
         code => {
             let code = code.map(|code| code.as_str().to_owned()).unwrap_or_default();
-            tracing::warn!(code, reason = error.message, "a statement was refused, and its write is made alone");
+            tracing::warn!(code, "a statement was refused, and its write is made alone");
             None
         }
     }

@@ -1,0 +1,95 @@
+//! How calls fail. What DynamoDB says of one that it refuses may quote what was to be written, which is nobody's business but the store's: of its
+//! answer only the error's name is kept, with what finds it in AWS's own records.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+
+use super::StoreError;
+
+/// An error as DynamoDB answered it, without its message.
+#[derive(Debug, thiserror::Error)]
+#[error("{code}, status {status}, AWS request {request_id}")]
+struct Answered {
+    code: String,
+    status: u16,
+    request_id: String,
+}
+
+/// Tells a call's failure apart.
+pub(crate) fn failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    let transient = match &error {
+        SdkError::ServiceError(service) => service.raw().status().as_u16() >= 500 || is_throttle(service.err().code()),
+        SdkError::ConstructionFailure(_) => false, // It never left: a fault of ours, which stays.
+        _ => true,
+    };
+    let source = without_message(error);
+    if transient { StoreError::Unavailable { operation, source } } else { StoreError::Refused { operation, source } }
+}
+
+/// The error as it may be logged.
+pub(crate) fn without_message<E>(error: SdkError<E>) -> Box<dyn std::error::Error + Send + Sync>
+where
+    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
+{
+    let SdkError::ServiceError(service) = &error else { return Box::new(error) };
+    let said = service.err().meta();
+    let known = |text: Option<&str>| text.unwrap_or("unknown").to_owned();
+    Box::new(Answered {
+        code: known(said.code()),
+        status: service.raw().status().as_u16(),
+        request_id: known(said.extra("aws_request_id")),
+    })
+}
+
+fn is_throttle(code: Option<&str>) -> bool {
+    matches!(
+        code,
+        Some(
+            "ThrottlingException"
+                | "ProvisionedThroughputExceededException"
+                | "RequestLimitExceeded"
+                | "TransactionInProgressException"
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::put_item::PutItemError;
+    use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
+    use aws_smithy_runtime_api::http::StatusCode;
+    use runtime::error_chain;
+
+    use super::*;
+
+    fn answered(status: u16, code: &str, message: &str) -> StoreError {
+        let said = ErrorMetadata::builder().code(code).message(message).custom("aws_request_id", "REQ1").build();
+        let response = HttpResponse::new(StatusCode::try_from(status).unwrap(), "".into());
+        failed("PutItem", SdkError::service_error(PutItemError::generic(said), response))
+    }
+
+    #[test]
+    fn what_was_to_be_written_is_in_no_error() {
+        let message = "Item size has exceeded: {\"name\": {\"S\": \"Marguerite\"}}";
+        for (status, code) in [(400, "ValidationException"), (400, "ThrottlingException"), (500, "InternalServerError")]
+        {
+            let error = answered(status, code, message);
+            let told = error_chain(&error);
+            assert!(told.contains(code) && told.contains("REQ1"), "{told}");
+            assert!(!format!("{told}{error:?}").contains("Marguerite"), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_may_pass_by_itself_is_told_from_what_stays() {
+        for (status, code, passes) in
+            [(400, "ValidationException", false), (400, "ThrottlingException", true), (503, "ServiceUnavailable", true)]
+        {
+            let error = answered(status, code, "");
+            assert_eq!(matches!(error, StoreError::Unavailable { .. }), passes, "{error:?}");
+        }
+    }
+}
