@@ -2,11 +2,13 @@
 //! and goes on when the client is gone; nothing of it stays.
 
 use std::future::IntoFuture;
+use std::time::Duration;
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::erasure::{ENDED_S, MARK, Place, erased, life, of_the_application};
-use crate::world::{Fact, list};
+use crate::world::{Answer, Fact, Receiver, World, list};
 
 /// Waits until nothing of the client's record is left.
 async fn until_erased(place: &Place, client: &str) {
@@ -155,4 +157,50 @@ async fn a_switch_that_stalls_while_its_client_is_erased_changes_nothing() {
     world.settle().await;
     assert!(world.outgoing("client.activation_changed").await.is_empty());
     assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
+}
+
+/// The second attempt begins, or is due, while the erasure stalls before one of its calls: what the log says of it.
+async fn logs_what_was_sent(spared_calls: usize) -> bool {
+    const TAKEN_AFTER: Duration = Duration::from_secs(2);
+    /// The second attempt is due by then.
+    const DUE_S: i64 = 7;
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    receiver.script([Answer::status(500)]);
+    receiver.otherwise(Answer::status(200).after(TAKEN_AFTER));
+    let ada = world.coach("ada").client_cap(4).await;
+    let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
+    world.facts([of_the_application("c1")]).await;
+    let due = world.now().await + TimeDelta::seconds(DUE_S);
+    world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 3 })).await;
+    world.put([erased("c1")]).await;
+    while receiver.hooks().len() < 2 && world.now().await < due {}
+    world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+    world.settle().await;
+    world.advance_s(ENDED_S).await;
+    let deliveries = ada.deliveries(&endpoint).await;
+    let attempts = list(deliveries[0]["attempts"].clone());
+    let answered: Vec<&Value> =
+        attempts.iter().map(|line| &line["status_code"]).filter(|code| !code.is_null()).collect();
+    let was_sent = receiver.hooks().len() == 2;
+    if was_sent {
+        assert_eq!(
+            (answered, &deliveries[0]["status"]),
+            (vec![&json!(500), &json!(200)], &json!("delivered")),
+            "after {spared_calls} calls"
+        );
+        assert_eq!(attempts.len(), 2, "after {spared_calls} calls: {attempts:?}");
+    } else {
+        assert_eq!(
+            (answered, &deliveries[0]["status"]),
+            (vec![&json!(500)], &json!("failed")),
+            "after {spared_calls} calls"
+        );
+    }
+    was_sent
+}
+
+#[tokio::test]
+async fn an_attempt_that_begins_while_its_client_is_erased_is_in_the_log_with_what_came_of_it() {
+    let sent = futures::future::join_all((4..14).map(logs_what_was_sent)).await;
+    assert!(sent.contains(&true) && sent.contains(&false), "{sent:?}");
 }

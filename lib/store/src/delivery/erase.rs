@@ -82,13 +82,21 @@ impl Deliveries {
             update
                 .key("pk", s(&record.pk))
                 .key("sk", s(&record.sk))
-                .update_expression("SET sealed = :nothing, attempts = :lines, #status = :status REMOVE failed_at, next_attempt_at, lease_owner, lease_until, hop, hop_owner")
-                .condition_expression("size(attempts) = :made AND #status = :was")
+                .update_expression(
+                    "SET sealed = :nothing, attempts = :lines, #status = :status \
+                     REMOVE failed_at, next_attempt_at, lease_owner, lease_until, hop, hop_owner",
+                )
+                .condition_expression(
+                    "size(attempts) = :made AND #status = :was \
+                     AND (#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now)",
+                )
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":nothing", b(Vec::new()))
                 .expression_attribute_values(":lines", AttributeValue::L(lines.iter().map(to_attribute).collect()))
                 .expression_attribute_values(":status", s(status.as_str()))
                 .expression_attribute_values(":was", s(record.status.as_str()))
+                .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
+                .expression_attribute_values(":now", n(now.ms()))
                 .expression_attribute_values(":made", n(record.attempts.len()))
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
