@@ -146,7 +146,7 @@ impl Opportunity {
 
     /// What becomes of an opportunity by the application's whole record of it, which was said `at` that time. What the API has
     /// told since then stays. `None`: what is known is newer.
-    pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: Timestamp) -> Option<Self> {
+    pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: Timestamp, now: Timestamp) -> Option<Self> {
         let told = known.map(|known| known.told.clone()).unwrap_or_default();
         if told.whole_at > Some(at) {
             return None;
@@ -159,8 +159,8 @@ impl Opportunity {
             pipeline_id: saved.pipeline_id.clone(),
             stage: saved.stage.clone(),
             lost_reason: saved.lost_reason.clone(),
-            created_at: known.map_or(at, |known| known.created_at),
-            updated_at: known.map_or(at, |known| known.updated_at.max(at)),
+            created_at: known.map_or(now, |known| known.created_at),
+            updated_at: known.map_or(now, |known| known.updated_at),
             told: Told { whole_at: Some(at), ..told },
         };
         let Some(known) = known else { return Some(heard) };
@@ -184,7 +184,16 @@ impl Opportunity {
         {
             heard.lost_reason = Some(reason.text.clone());
         }
+        if heard.shown() != known.shown() {
+            heard.updated_at = known.later(now);
+        }
         Some(heard)
+    }
+
+    /// What the API shows of it and the application may change.
+    fn shown(&self) -> (ContactId, &str, u64, &PipelineId, &StageId, Option<&str>) {
+        let Self { contact_id, name, value_cents, pipeline_id, stage, lost_reason, .. } = self;
+        (*contact_id, name, *value_cents, pipeline_id, stage, lost_reason.as_deref())
     }
 
     /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid for. Where pipeline or

@@ -98,7 +98,7 @@ impl Opportunities {
 
     /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline need not have been
     /// seen; of an erased contact nothing is kept.
-    pub async fn save(&self, saved: &OpportunitySaved, said_at: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(&self, saved: &OpportunitySaved, said_at: Timestamp, now: Timestamp) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
@@ -108,7 +108,7 @@ impl Opportunities {
                 return Ok(());
             }
             let known = found.as_ref().map(|found| &found.opportunity);
-            let Some(heard) = Opportunity::heard(known, saved, said_at) else { return Ok(()) };
+            let Some(heard) = Opportunity::heard(known, saved, said_at, now) else { return Ok(()) };
             if known == Some(&heard) {
                 return Ok(());
             }
