@@ -1,5 +1,8 @@
 //! `/settings/keys`: making, rotating and revoking keys.
 
+use std::future::IntoFuture;
+
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::world::{Coach, World, list, members, time};
@@ -52,6 +55,33 @@ async fn keys_are_listed_newest_first_with_the_revoked_ones() {
     let shown: Vec<(&str, bool)> =
         listed.iter().map(|key| (key["id"].as_str().unwrap(), key["revoked_at"].is_null())).collect();
     assert_eq!(shown, [(ids[2].as_str(), true), (ids[1].as_str(), false), (ids[0].as_str(), true)]);
+}
+
+#[tokio::test]
+async fn a_key_that_expires_while_it_is_revoked_frees_its_place_once() {
+    /// The next one is the transaction.
+    const CALLS_BEFORE: usize = 3;
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let body = |number: usize| json!({ "name": format!("Key {number}"), "scope": "partner" });
+    for number in 1..50 {
+        ada.new_key(body(number)).await;
+    }
+    let ends = world.now().await + TimeDelta::seconds(3);
+    let mut short = body(0);
+    short["expires_at"] = json!(ends);
+    let short = ada.new_key(short).await.str("id").to_owned();
+    let full = settings.post("/settings/keys", body(100)).await;
+    full.refused(409, "key_limit_reached");
+    world.faults(json!({ "function": "settings", "spared_calls": CALLS_BEFORE, "stalled_calls": 1 })).await;
+    let revoking = tokio::spawn(settings.delete(&format!("/settings/keys/{short}")).into_future());
+    world.until_stalled().await;
+    while world.now().await <= ends {}
+    settings.post("/settings/keys", body(101)).await.expect(201);
+    world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+    revoking.await.unwrap().expect(200);
+    settings.post("/settings/keys", body(102)).await.refused(409, "key_limit_reached");
 }
 
 #[tokio::test]

@@ -129,15 +129,17 @@ impl Keys {
         updating(update)
     }
 
-    /// A place becomes free with a key that still had one.
-    fn leave_place(&self, coach: &CoachId) -> TransactWriteItem {
+    /// So many keys are live, as they were read at that version. Expired ones may be among them, which a recount finds; none that is live is
+    /// left out.
+    fn keep_places(&self, coach: &CoachId, live: usize, version: u64) -> TransactWriteItem {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(coach_key(coach, "KEYS")))
-            .update_expression("ADD version :one, live_count :minus_one")
-            .condition_expression("attribute_exists(pk)")
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":minus_one", n(-1));
+            .update_expression("SET live_count = :live ADD version :one")
+            .condition_expression("version = :version")
+            .expression_attribute_values(":live", n(live))
+            .expression_attribute_values(":version", n(version))
+            .expression_attribute_values(":one", n(1));
         updating(update)
     }
 
@@ -201,22 +203,32 @@ impl Keys {
         id: &KeyId,
         now: Timestamp,
     ) -> Result<Option<KeyRecord>, StoreError> {
-        let Some(record) = self.get(coach, id).await? else { return Ok(None) };
-        if record.revoked_at.is_some() {
-            return Ok(Some(record));
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let (version, ids) = self.key_ids(coach).await?;
+            let Some(record) = self.get(coach, id).await? else { return Ok(None) };
+            if record.revoked_at.is_some() {
+                return Ok(Some(record));
+            }
+            let update = Update::builder()
+                .table_name(&self.table)
+                .set_key(Some(item_key(id)))
+                .update_expression("SET revoked_at = :now")
+                .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
+                .expression_attribute_values(":now", n(now.ms()));
+            let mut writes =
+                vec![updating(update), audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now)];
+            if record.is_live(now) {
+                // Counted anew rather than one fewer: another call, whose clock is ahead, may have taken it for expired.
+                let others = self.records(&ids).await?;
+                let live = others.iter().filter(|other| other.key_id != *id && other.is_live(now)).count();
+                writes.push(self.keep_places(coach, live, version.unwrap_or_default()));
+            }
+            if let Transacted::Done = self.db.transact(&writes).await? {
+                return self.get(coach, id).await;
+            }
         }
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(item_key(id)))
-            .update_expression("SET revoked_at = :now")
-            .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
-            .expression_attribute_values(":now", n(now.ms()));
-        let mut writes =
-            vec![updating(update), audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now)];
-        // A key that has expired may have been taken out of the count already.
-        writes.extend(record.is_live(now).then(|| self.leave_place(coach)));
-        self.db.transact(&writes).await?;
-        self.get(coach, id).await
+        Err(StoreError::kept_changing("the keys"))
     }
 
     /// Brings the copies that a coach's keys hold up to the workspace's state. An older state overwrites no newer one.
