@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::time::Duration;
 
 use domain::api_key::Scope;
 use domain::id::CoachId;
@@ -11,10 +12,15 @@ use futures::FutureExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::claim::{Begun, Claim, Claims};
+use tokio::time::{Instant, timeout_at};
 
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
+
+/// What is not done by then after a request began to be worked on is given up, which leaves time to end its claim before the request is
+/// answered for it.
+const WORK_WITHIN: Duration = Duration::from_secs(19);
 
 /// What the work is given: its claim, and where an earlier attempt got to.
 #[derive(Debug)]
@@ -72,6 +78,7 @@ where
     Fut: Future<Output = Result<Reply, Problem>>,
 {
     let Some(key) = key else { return work(None, read.await).await };
+    let until = Instant::now() + WORK_WITHIN;
     let print = fingerprint(inbound.method.as_str(), &inbound.path, &inbound.payload());
     let (begun, read) = futures::future::join(claims.begin(&key, (print, mismatch), now), read).await;
     let (claim, stage, same_payload) = match begun? {
@@ -90,8 +97,11 @@ where
         }
     };
     let ticket = Ticket { claim: claim.clone(), key: key.clone(), stage };
-    let result = AssertUnwindSafe(work(Some(ticket), read)).catch_unwind().await;
-    let result = result.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked")));
+    let result = timeout_at(until, AssertUnwindSafe(work(Some(ticket), read)).catch_unwind()).await;
+    let result = match result {
+        Ok(result) => result.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked"))),
+        Err(elapsed) => Err(Problem::late(&inbound.method, &inbound.path, elapsed)),
+    };
     let reply = match result {
         Ok(reply) => return Ok(marked(reply, same_payload)),
         // Another request has taken this one's place: its answer is the one that counts.

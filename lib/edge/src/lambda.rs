@@ -18,13 +18,12 @@ use lambda_http::{Adapter, Body, IntoResponse, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
 use runtime::{Environment, Observer, note};
 use serde_json::Value;
-use tokio::time::error::Elapsed;
 use tower::{Service, ServiceExt};
 
 use crate::inbound::{Inbound, RequestId};
-use crate::problem::{Fault, Problem};
+use crate::problem::Problem;
 use crate::reply::Reply;
-use crate::routes::{Routed, route, writes_to_crm};
+use crate::routes::{Routed, route};
 
 /// What a request's line says whose route there is not.
 const UNROUTED: &str = "unrouted";
@@ -117,8 +116,7 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
             match tokio::time::timeout(ANSWER_WITHIN, handling).await {
                 Ok(Ok(response)) => return response.unwrap_or_else(|never| match never {}),
                 Ok(Err(_)) => Problem::internal("handle a request", "the handler panicked"),
-                Err(elapsed) if writes_to_crm(bare.method(), template) => Problem::Unconfirmed(late(elapsed)),
-                Err(elapsed) => Problem::Internal(late(elapsed)),
+                Err(elapsed) => Problem::late(bare.method(), template, elapsed),
             }
         }
         Routed::OtherMethods(methods) => Problem::MethodNotAllowed(methods),
@@ -128,10 +126,6 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
         Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
         Err(problem) => axum::response::IntoResponse::into_response(problem),
     }
-}
-
-fn late(elapsed: Elapsed) -> Fault {
-    Fault { doing: "answer in time", source: elapsed.into() }
 }
 
 /// As much of a request as an answer has to know that no handler gives.

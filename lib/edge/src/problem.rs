@@ -9,11 +9,13 @@ use domain::id::{ContactId, StageId};
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
 use domain::rate_limit::{Limit, Quota};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use store::StoreError;
+use tokio::time::error::Elapsed;
 
 use crate::code::Code;
 use crate::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
+use crate::routes::writes_to_crm;
 
 /// Stages that a refusal names.
 const MAX_NAMED_STAGES: usize = 20;
@@ -112,6 +114,12 @@ impl Problem {
     /// A fault of ours.
     pub fn internal(doing: &'static str, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::Internal(Fault { doing, source: source.into() })
+    }
+
+    /// A request that was not done in time: of a write of the CRM nobody knows whether it has happened.
+    pub(crate) fn late(method: &Method, path: &str, elapsed: Elapsed) -> Self {
+        let fault = Fault { doing: "answer in time", source: elapsed.into() };
+        if writes_to_crm(method, path) { Self::Unconfirmed(fault) } else { Self::Internal(fault) }
     }
 
     pub(crate) fn tell(&self) -> Told {

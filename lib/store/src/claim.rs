@@ -159,7 +159,7 @@ impl Claims {
             stage: None,
             status: None,
             body: None,
-            expires_at: (now + RETENTION).unix_s(),
+            expires_at: ends_s(now + RETENTION),
         };
         let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
         let item = to_item(&record);
@@ -241,7 +241,7 @@ impl Claims {
                 .expression_attribute_values(":owner", s(&claim.owner))
                 .expression_attribute_values(":until", n((now + LEASE).ms()))
                 .expression_attribute_values(":print", b(fingerprint.clone()))
-                .expression_attribute_values(":expires", n((now + RETENTION).unix_s()))
+                .expression_attribute_values(":expires", n(ends_s(now + RETENTION)))
                 .expression_attribute_values(":lapsed_owner", s(&lapsed.owner))
                 .expression_attribute_values(":lapsed_until", n(lapsed.lease_until))
                 .return_values(ReturnValue::AllNew)
@@ -292,7 +292,7 @@ impl Claims {
             .expression_attribute_names("#status", "status")
             .expression_attribute_values(":status", n(answer.status))
             .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
-            .expression_attribute_values(":expires", n((now + keep).unix_s()))
+            .expression_attribute_values(":expires", n(ends_s(now + keep)))
             .expression_attribute_values(":about", about.value());
         updating(update)
     }
@@ -331,7 +331,7 @@ impl Claims {
                 .expression_attribute_values(":owner", s(&claim.owner))
                 .expression_attribute_values(":status", n(answer.status))
                 .expression_attribute_values(":body", b(body.clone()))
-                .expression_attribute_values(":expires", n((now + keep).unix_s()))
+                .expression_attribute_values(":expires", n(ends_s(now + keep)))
                 .return_consumed_capacity(ReturnConsumedCapacity::Total)
                 .send()
         });
@@ -375,6 +375,12 @@ fn answering(about: Option<&About>) -> &'static str {
             "SET #status = :status, body = :body, expires_at = :expires, contact_ref = :about REMOVE stage"
         }
     }
+}
+
+/// The first whole second in which what is kept until then has ended: nothing lives shorter than it is said to.
+fn ends_s(until: Timestamp) -> i64 {
+    let s = until.unix_s();
+    if until > Timestamp::from_ms(s * 1_000) { s + 1 } else { s }
 }
 
 fn context(pk: &str, field: &str) -> String {
