@@ -76,7 +76,9 @@ pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp
             let coach = &saved.coach_id;
             within(app, coach, app.pipelines.save(coach, &saved.pipeline, said_at)).await
         }
-        FactBody::OpportunitySaved(saved) => within(app, &saved.coach_id, app.opportunities.save(saved, said_at)).await,
+        FactBody::OpportunitySaved(saved) => {
+            within(app, &saved.coach_id, app.opportunities.save(saved, said_at, now)).await
+        }
         FactBody::WorkflowSaved(saved) => {
             let coach = &saved.coach_id;
             within(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
@@ -176,6 +178,9 @@ async fn merge_contacts(
             Stored::Erased
         }
         Merged::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
+        Merged::TooFar => {
+            Stored::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
+        }
         // It may come before the merge that leads the other one elsewhere.
         Merged::Circle => Stored::Waits("the contact that merged_into names was merged into this one".to_owned()),
     })

@@ -23,7 +23,7 @@ mod record;
 mod standing;
 mod write;
 
-use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, TransactWriteItem, Update};
 use domain::email::EmailKey;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::PhoneKey;
@@ -37,14 +37,14 @@ pub use record::StoredContact;
 pub use standing::Standing;
 pub(crate) use standing::contact_key;
 
-use crate::db::{Db, Item, StoreError, from_item, n, putting_over, query_all, s, sk_of, to_item, updating};
+use crate::db::{Db, Item, StoreError, failed, from_item, n, putting_over, s, sk_of, to_item, updating};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 use record::Stored;
 
-/// Contacts of one address that a new client may have been.
-const MAX_LEADS: usize = 100;
+/// Contacts of one address that are looked at.
+const MAX_NAMESAKES: usize = 100;
 
 /// The contacts in the CRM table.
 #[derive(Clone)]
@@ -66,14 +66,16 @@ impl Contacts {
     }
 
     /// The live contact with that address. Of several that the application has told of it is the one that was known first, and of those
-    /// that came at the same instant the one with the least id.
+    /// that came at the same instant the one with the least id. An address that everybody has is looked at for so many alone.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name("by_email").consistent_read(true);
         let query = query
             .key_condition_expression("pk = :pk AND email_key = :email")
             .expression_attribute_values(":pk", s(partition(coach)))
             .expression_attribute_values(":email", s(email.as_str()));
-        let found = query_all(query).await?.into_iter().map(live).collect::<Result<Vec<_>, _>>()?;
+        let query = query.limit(MAX_NAMESAKES as i32).return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let found = query.send().await.map_err(|error| failed("Query", error))?.items.unwrap_or_default();
+        let found = found.into_iter().map(live).collect::<Result<Vec<_>, _>>()?;
         Ok(found.into_iter().min_by_key(known_first))
     }
 
@@ -103,7 +105,7 @@ impl Contacts {
     /// The first of an address's holders who is no client.
     async fn free(&self, coach: &CoachId, holders: &Holders) -> Result<Option<StoredContact>, StoreError> {
         let mut free: Vec<StoredContact> = Vec::new();
-        let some = holders.all().take(MAX_LEADS).map(|id| format!("{PREFIX}{id}")).collect();
+        let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();
         for item in self.read(coach, some).await? {
             match Stored::from_item(item)? {
                 Stored::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),

@@ -27,7 +27,12 @@ pub enum Merged {
     IntoItself,
     /// The contact that it names lives on as this very one.
     Circle,
+    /// More contacts lie between it and the one that it would live on as than a transaction can state.
+    TooFar,
 }
+
+/// Writes and checks that a transaction takes.
+const MAX_WRITES: usize = 100;
 
 /// Where a merge leads.
 enum End {
@@ -139,6 +144,9 @@ impl Contacts {
             }
             writes.extend(taken_back);
             writes.extend(chain.iter().map(|(id, stored)| self.check_link(coach, *id, stored.as_ref())));
+            if writes.len() > MAX_WRITES {
+                return Ok(Merged::TooFar);
+            }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(outcome);
             }

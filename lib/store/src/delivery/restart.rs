@@ -120,7 +120,8 @@ impl Deliveries {
                 }
             }
             start = next;
-            if start.is_none() {
+            // Also of pages on which nothing is left to send again.
+            if start.is_none() || Instant::now() >= until {
                 return Ok(recovered);
             }
         }

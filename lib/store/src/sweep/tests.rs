@@ -25,13 +25,13 @@ fn observed() -> Observed {
     Observed { watch: serde_json::from_value(watch).unwrap(), doses: Doses::default() }
 }
 
-fn before<T: Clone>(former: &[(T, &str)]) -> Option<Before<T>> {
+fn before<T: Clone + serde::Serialize>(former: &[(T, &str)]) -> Option<Before<T>> {
     let live: Vec<(T, &str, bool)> = former.iter().map(|(was, until)| (was.clone(), *until, false)).collect();
     changed(&live)
 }
 
 /// What something was, until when, and whether a backfill changed it.
-fn changed<T: Clone>(former: &[(T, &str, bool)]) -> Option<Before<T>> {
+fn changed<T: Clone + serde::Serialize>(former: &[(T, &str, bool)]) -> Option<Before<T>> {
     former.iter().fold(None, |before, (was, until, backfill)| {
         let changed = Changed { at: at(until), backfill: *backfill };
         Some(Before::with(before, was.clone(), changed, None))

@@ -7,9 +7,11 @@ use serde::{Deserialize, Serialize};
 /// Most that is kept of what something was, as of automations. Where it changes more often than that before all clients are judged, the
 /// oldest is dropped: what came to match by that alone is not told, and the one after it stands for its time too.
 const MAX_FORMER: usize = 10;
+/// Its size as JSON: with a fact of 256 KB beside it, an item stays below 400 KB.
+const MAX_FORMER_BYTES: usize = 100_000;
 const MINUTE_MS: i64 = 60_000;
 
-/// What something was, oldest first; never empty.
+/// What something was, oldest first. Empty where even the last that it was is too large to be kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Before<T>(Vec<Former<T>>);
@@ -31,7 +33,7 @@ pub(crate) struct Changed {
     pub(crate) backfill: bool,
 }
 
-impl<T> Before<T> {
+impl<T: Serialize> Before<T> {
     /// With what it was until it changed, and without all that ended before every client was judged, at `passed_at`.
     pub(crate) fn with(before: Option<Self>, was: T, changed: Changed, passed_at: Option<Timestamp>) -> Self {
         let Changed { at, backfill } = changed;
@@ -45,7 +47,13 @@ impl<T> Before<T> {
         if former.last().is_none_or(is_seen) {
             former.push(Former { was, until: at, backfill });
         }
-        former.drain(..former.len().saturating_sub(MAX_FORMER));
+        let mut bytes = 0;
+        let fits = |former: &&Former<T>| {
+            bytes += serde_json::to_vec(&former.was).map_or(MAX_FORMER_BYTES, |json| json.len());
+            bytes < MAX_FORMER_BYTES
+        };
+        let kept = former.iter().rev().take(MAX_FORMER).take_while(fits).count();
+        former.drain(..former.len() - kept);
         Self(former)
     }
 
