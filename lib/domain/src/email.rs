@@ -24,13 +24,14 @@ pub struct EmailKey(String);
 pub struct InvalidEmail;
 
 impl Email {
-    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail.
+    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail. Beyond ASCII it may hold
+    /// whatever shows (RFC 6531): letters, and the marks of scripts that write vowels or accents with them.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
-            && !text.contains(|c: char| {
-                c.is_control() || c.is_whitespace() || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')')
-            });
-        if plain && email_address::EmailAddress::from_str(text).is_ok() && !text.ends_with('.') {
+            && !text.contains(|c: char| does_not_show(c) || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')'));
+        // The library knows letters and digits beyond ASCII, and none of the marks.
+        let shape: String = text.chars().map(|c| if c.is_ascii() { c } else { 'x' }).collect();
+        if plain && email_address::EmailAddress::from_str(&shape).is_ok() && !text.ends_with('.') {
             Ok(Self(text.to_owned()))
         } else {
             Err(InvalidEmail)
@@ -56,6 +57,14 @@ impl Email {
     pub fn key(&self) -> EmailKey {
         EmailKey(self.0.to_lowercase())
     }
+}
+
+/// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to anybody.
+fn does_not_show(c: char) -> bool {
+    c.is_control()
+        || c.is_whitespace()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff0}'..='\u{ffff}' | '\u{e0000}'..)
 }
 
 impl EmailKey {
@@ -85,6 +94,13 @@ mod tests {
     #[case("ada@example.com", true)]
     #[case("Ada.L+tag@EXAMPLE.co.uk", true)]
     #[case("ünïcode@exämple.de", true)]
+    #[case("हिन्दी@x.example", true)]
+    #[case("user@உதாரணம்.இந்தியா", true)]
+    #[case("jose\u{301}@example.com", true)]
+    #[case("ada\u{200b}@example.com", false)]
+    #[case("ada\u{a0}@example.com", false)]
+    #[case("\u{202e}ada@example.com", false)]
+    #[case("ä@", false)]
     #[case("", false)]
     #[case("ada", false)]
     #[case("ada@", false)]
@@ -95,6 +111,15 @@ mod tests {
     #[case("ada@[127.0.0.1]", false)]
     fn an_address_is_recognised(#[case] text: &str, #[case] valid: bool) {
         assert_eq!(Email::parse(text).is_ok(), valid);
+    }
+
+    #[test]
+    fn what_an_address_becomes_in_lower_case_is_an_address() {
+        let letters = ('\u{80}'..='\u{1ffff}').filter(|c| c.is_uppercase());
+        for email in letters.map(|letter| format!("{letter}st@example.com")) {
+            let parsed = Email::parse(&email).unwrap();
+            Email::parse(parsed.key().as_str()).unwrap();
+        }
     }
 
     #[test]
