@@ -43,7 +43,10 @@ impl StackClock {
     pub fn load(dir: Option<&Path>) -> Result<Self, ClockError> {
         let Some(path) = dir.map(|dir| dir.join(FILE_NAME)) else { return Ok(Self::default()) };
         let offset_ms = match std::fs::read_to_string(&path) {
-            Ok(text) => text.trim().parse().map_err(|_| ClockError::Malformed(path))?,
+            Ok(text) => match text.trim().parse() {
+                Ok(offset_ms) if (0..=MAX_OFFSET_MS).contains(&offset_ms) => offset_ms,
+                _ => return Err(ClockError::Malformed(path)),
+            },
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
             // The directory itself may be no directory: opening it says so in a better line.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => 0,
@@ -54,7 +57,14 @@ impl StackClock {
 
     /// Keeps the offset in the directory from now on. The directory has to be ours by now.
     pub fn keep_in(&self, dir: &Path) -> Result<(), ClockError> {
-        let file = File::options().create(true).truncate(false).write(true).open(dir.join(FILE_NAME))?;
+        let path = dir.join(FILE_NAME);
+        if !path.exists() {
+            // Whole or not at all, whenever the process is killed.
+            let draft = path.with_extension("new");
+            std::fs::write(&draft, format!("{:FILE_WIDTH$}\n", self.offset_ms()))?;
+            std::fs::rename(draft, &path)?;
+        }
+        let file = File::options().write(true).open(path)?;
         *self.file.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
         self.write(self.offset_ms())
     }

@@ -77,9 +77,9 @@ async fn run(options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Resolves on Ctrl-C and on SIGTERM.
+/// Resolves on Ctrl-C, on SIGTERM, and when the terminal is closed.
 fn ended() -> impl Future<Output = ()> {
-    let signals = [SignalKind::interrupt(), SignalKind::terminate()].map(signal);
+    let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     async move {
         let waits = signals.into_iter().map(|signal| {
             Box::pin(async move {

@@ -84,10 +84,12 @@ fn check_version(path: &Path) -> Result<(), OpenError> {
             "the data directory {} is of format version {}, this program reads version {FORMAT_VERSION}: \
              remove it or name another with --data-dir",
             path.display(),
-            version.trim()
+            version.lines().next().unwrap_or_default().trim()
         ))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            fs::write(&file, format!("{FORMAT_VERSION}\n")).map_err(refused)
+            // Whole or not at all, whenever the process is killed.
+            let draft = path.join("version.new");
+            fs::write(&draft, format!("{FORMAT_VERSION}\n")).and_then(|()| fs::rename(draft, file)).map_err(refused)
         }
         Err(error) => Err(refused(error)),
     }
