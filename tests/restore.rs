@@ -1,12 +1,13 @@
 //! A restore: what the tables held at one moment, in another stack with the same secrets and with empty queues. Those that speak of writes
 //! which may be gone (claims, remembered facts, login links) begin empty.
 
+use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::bookings::slot;
 use crate::rotation::SECRETS;
-use crate::world::sweep::{Told, automation};
-use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids};
+use crate::world::sweep::{Told, automation, check_in};
+use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -216,6 +217,37 @@ async fn facts_that_are_told_again_after_a_restore_bring_back_what_is_missing_un
     new.facts([kept, lost(Fact::client("ada", "lost"))]).await;
     partner.get("/v1/clients/lost").await.expect(200);
     assert_eq!(scene.receiver.got().split_off(2), before[1..], "its receiver knows the id");
+}
+
+#[tokio::test]
+async fn nobody_is_said_to_have_fallen_silent_while_facts_are_told_again_with_automations_switched_off() {
+    let scene = Scene::new().await;
+    let old = &scene.world;
+    let quiet = |active: bool| {
+        let trigger = json!({ "event": "check_in_inactivity", "days": 1 });
+        automation("ada", "quiet", trigger, &[&scene.endpoint]).with("active", active)
+    };
+    old.facts([quiet(true)]).await;
+    scene.client("active").await;
+    scene.client("silent").await;
+    old.advance_s(20 * HOUR_S).await;
+    let backup = Backup::of(old).await;
+
+    let new = backup.restored().await;
+    new.faults(json!({ "function": "sweep", "store_failures": 1_000_000 })).await;
+    new.advance_s(6 * HOUR_S).await;
+    let told = |world_now: String, active: bool| quiet(active).with("occurred_at", world_now);
+    new.facts([told(new.timestamp_in(0).await, false)]).await;
+    let then = new.now().await - TimeDelta::hours(4);
+    new.facts([check_in("active", "meanwhile", then).with("occurred_at", rendered(then))]).await;
+    new.facts([told(new.timestamp_in(1).await, true)]).await;
+    new.faults(json!({ "function": "", "store_failures": 0 })).await;
+    new.advance_s(HOUR_S).await;
+    let quiet_ones =
+        || scene.receiver.hooks_of("check_in_inactivity").iter().map(|hook| Told::of(hook).client).collect::<Vec<_>>();
+    assert_eq!(quiet_ones(), [""; 0], "who has been silent all the time is no news either");
+    new.advance_s(DAY_S).await;
+    assert_eq!(quiet_ones(), ["active"], "now it has fallen silent");
 }
 
 #[tokio::test]

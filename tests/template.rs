@@ -176,6 +176,22 @@ fn who_may_send_to_a_queue_that_it_consumes_is_not_ended_as_a_runaway_and_nobody
 }
 
 #[test]
+fn what_goes_out_by_itself_can_be_held_and_what_comes_in_is_taken() {
+    let template = template();
+    assert_eq!(template["Parameters"]["HoldOutgoing"]["Default"], "false");
+    for (id, function) in functions(&template) {
+        let comes_in = id == "IngestFunction";
+        for event in ["SQS", "DynamoDB"].into_iter().flat_map(|kind| events(&function, kind)) {
+            let held = json!({ "Fn::If": ["HoldsOutgoing", false, true] });
+            assert_eq!(event["Enabled"], if comes_in { Value::Null } else { held }, "{id}");
+        }
+        for event in events(&function, "Schedule") {
+            assert_eq!(event["State"], json!({ "Fn::If": ["HoldsOutgoing", "DISABLED", "ENABLED"] }), "{id}");
+        }
+    }
+}
+
+#[test]
 fn functions_that_answer_requests_end_before_the_gateway_gives_up() {
     let template = template();
     for (id, function) in functions(&template) {

@@ -141,14 +141,22 @@ struct Filter {
 pub struct ScheduleSource {
     /// `rate(15 minutes)`, `cron(0 3 * * ? *)`.
     pub schedule: String,
-    #[serde(default = "yes")]
-    enabled: bool,
+    #[serde(default)]
+    state: RuleState,
     #[serde(default, rename = "Description")]
     _description: Option<String>,
     #[serde(default, rename = "Name")]
     _name: Option<String>,
     #[serde(default, rename = "RetryPolicy")]
     _retry_policy: Option<Value>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+enum RuleState {
+    #[default]
+    Enabled,
+    Disabled,
 }
 
 /// The HTTP API.
@@ -309,7 +317,9 @@ fn trigger(kind: &str, properties: &Value) -> Result<Option<Trigger>, TemplateEr
         "HttpApi" => Some(Trigger::Http(typed(properties)?)),
         "SQS" => Some(typed(properties)?).filter(|source: &SqsSource| source.enabled).map(Trigger::Sqs),
         "DynamoDB" => Some(typed(properties)?).filter(|source: &StreamSource| source.enabled).map(Trigger::Stream),
-        "Schedule" => Some(typed(properties)?).filter(|source: &ScheduleSource| source.enabled).map(Trigger::Schedule),
+        "Schedule" => Some(typed(properties)?)
+            .filter(|source: &ScheduleSource| source.state == RuleState::Enabled)
+            .map(Trigger::Schedule),
         other => return Err(TemplateError::new(format!("the local stack does not support events of type {other}"))),
     })
 }
