@@ -45,14 +45,14 @@ async fn the_application_signs_in_whom_the_api_has_created_and_nobody_else() {
     create(&key, "mailed@example.com", true).await;
     let mailed = Invitation::mailed(&world.mail().await[0]);
     world.faults(json!({ "mail_failures": 1 })).await;
-    let failed = Invitation::handed(&create(&key, "failed@example.com", true).await);
+    let failed = Invitation::handed(&create(&key, "unmailed@example.com", true).await);
     world.settle().await;
     let application = Application::of(&world).await;
     assert_eq!(application.accounts(), 3);
     let invited = [
         ("handed@example.com", handed, "issued"),
         ("mailed@example.com", mailed, "sent"),
-        ("failed@example.com", failed, "issued"),
+        ("unmailed@example.com", failed, "issued"),
     ];
     for (email, invitation, state) in &invited {
         let Invitation { password, token } = invitation;
