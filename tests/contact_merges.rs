@@ -171,6 +171,25 @@ async fn a_circle_that_a_later_merge_opens_is_none_in_whatever_order_they_come()
 }
 
 #[tokio::test]
+async fn a_merge_into_a_contact_that_lives_on_through_a_hundred_others_is_set_aside_with_what_would_be_right() {
+    const LINKS: u64 = 100;
+    let (world, key) = crm().await;
+    world.facts((0..=LINKS + 1).map(contact)).await;
+    for number in 1..=LINKS {
+        world.facts([merged(number, number + 1)]).await;
+    }
+    assert_eq!(merged_into(&world, &key, 1).await, uuid(LINKS + 1));
+    world.facts([merged(0, 1)]).await;
+    let set_aside = world.set_aside().await;
+    assert!(
+        set_aside.len() == 1 && set_aside[0]["reason"].as_str().unwrap().contains("name the last of them"),
+        "{set_aside:?}"
+    );
+    world.facts([merged(0, LINKS + 1)]).await;
+    assert_eq!(merged_into(&world, &key, 0).await, uuid(LINKS + 1));
+}
+
+#[tokio::test]
 async fn merges_that_meet_close_no_circle() {
     let (world, key) = crm().await;
     let pairs: Vec<u64> = (0..20).collect();

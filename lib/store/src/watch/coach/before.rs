@@ -121,6 +121,18 @@ mod tests {
     }
 
     #[test]
+    fn of_large_ones_as_many_of_the_last_stay_as_an_item_takes() {
+        let changed = |size: usize| {
+            let large = |number: i64| number.to_string().repeat(size);
+            (0..5)
+                .fold(None, |before, number| Some(Before::with(before, large(number), live(at(number)), None)))
+                .unwrap()
+        };
+        let kept = |size: usize| changed(size).0.iter().map(|former| former.was[..1].to_owned()).collect::<String>();
+        assert_eq!([kept(10), kept(40_000), kept(MAX_FORMER_BYTES)], ["01234", "34", ""]);
+    }
+
+    #[test]
     fn what_it_was_for_less_than_a_minute_is_not_kept() {
         let changes = [(0, 10_000), (1, 20_000), (2, 59_999), (3, 60_000), (4, 50_000)];
         let before = changes
