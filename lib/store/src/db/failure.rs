@@ -5,11 +5,12 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
 use super::StoreError;
 
-/// An error as DynamoDB answered it, without its message.
+/// An error as DynamoDB answered it, without its message but where that names a permission, and no item.
 #[derive(Debug, thiserror::Error)]
-#[error("{code}, status {status}, AWS request {request_id}")]
+#[error("{code}{missing}, status {status}, AWS request {request_id}")]
 struct Answered {
     code: String,
+    missing: String,
     status: u16,
     request_id: String,
 }
@@ -36,8 +37,10 @@ where
     let SdkError::ServiceError(service) = &error else { return Box::new(error) };
     let said = service.err().meta();
     let known = |text: Option<&str>| text.unwrap_or("unknown").to_owned();
+    let missing = said.message().filter(|_| said.code() == Some("AccessDeniedException"));
     Box::new(Answered {
         code: known(said.code()),
+        missing: missing.map(|missing| format!(" ({missing})")).unwrap_or_default(),
         status: service.raw().status().as_u16(),
         request_id: known(said.extra("aws_request_id")),
     })
@@ -81,6 +84,12 @@ mod tests {
             assert!(told.contains(code) && told.contains("REQ1"), "{told}");
             assert!(!format!("{told}{error:?}").contains("Marguerite"), "{told}");
         }
+    }
+
+    #[test]
+    fn a_missing_permission_is_named() {
+        let told = error_chain(&answered(400, "AccessDeniedException", "not authorized to perform: dynamodb:PutItem"));
+        assert!(told.contains("dynamodb:PutItem"), "{told}");
     }
 
     #[test]
