@@ -16,7 +16,7 @@ use domain::endpoint::{Pace, SignedEndpoint};
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::{FutureExt, join_all};
-use outbound::queue::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
+use outbound::delivery::{DeliveryOrder, Message, NotAnOrder, Resumption, read_message};
 use runtime::{Metric, Unit, add, error_chain, random_bytes};
 use store::delivery::Claim;
 use store::endpoint::Slot;

@@ -3,7 +3,7 @@
 use aws_lambda_events::event::sqs::SqsMessage;
 use domain::endpoint::SignedEndpoint;
 use domain::time::Timestamp;
-use outbound::queue::DeliveryOrder;
+use outbound::delivery::DeliveryOrder;
 use store::delivery::{Claim, PuttingBack};
 
 use crate::batch::Writing;

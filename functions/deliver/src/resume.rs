@@ -1,6 +1,6 @@
 //! An operator's request to order anew whatever waits for an endpoint, a page to a message.
 
-use outbound::queue::Resumption;
+use outbound::delivery::Resumption;
 
 use crate::{App, DeliverError};
 

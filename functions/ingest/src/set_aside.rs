@@ -1,9 +1,9 @@
 //! Where facts go that cannot be stored: round again, or to the dead letters.
 
-use aws_sdk_sqs::Client;
 use domain::fact::{is_known, without_judged};
 use domain::id::FactId;
 use domain::time::Timestamp;
+use outbound::queue::Queue;
 use runtime::{BoxError, Environment, Metric, Unit, add};
 use serde_json::json;
 
@@ -20,37 +20,27 @@ const FACTS_SET_ASIDE: Metric = Metric::new("facts_set_aside", Unit::Count);
 
 /// The feed queue and its dead letters.
 pub(crate) struct Queues {
-    client: Client,
-    feed_url: String,
-    dead_letters_url: String,
+    feed: Queue,
+    dead_letters: Queue,
 }
 
 impl Queues {
     pub(crate) fn new(env: &Environment) -> Result<Self, BoxError> {
-        Ok(Self {
-            client: Client::new(env.sdk()),
-            feed_url: env.config().get("FEED_QUEUE_URL")?.to_owned(),
-            dead_letters_url: env.config().get("FEED_DEAD_LETTERS_URL")?.to_owned(),
-        })
+        Ok(Self { feed: Queue::new(env, "FEED_QUEUE_URL")?, dead_letters: Queue::new(env, "FEED_DEAD_LETTERS_URL")? })
     }
 
     /// Sends a fact round again, later each time.
     pub(crate) async fn send_round(&self, envelope: &Envelope, first_seen: Timestamp) -> Result<(), BoxError> {
         let index = usize::try_from(envelope.rounds)?.min(ROUND_DELAYS_S.len() - 1);
-        self.send(envelope.next_round(first_seen), ROUND_DELAYS_S[index]).await
+        Ok(self.feed.send(envelope.next_round(first_seen), ROUND_DELAYS_S[index]).await?)
     }
 
     /// Sends an erasure round to be gone over again when what it met on its way has come to an end, a few times.
     pub(crate) async fn send_erasure_again(&self, envelope: &Envelope) -> Result<(), BoxError> {
         match ERASURE_DELAYS_S.get(usize::try_from(envelope.passes)?) {
-            Some(delay_s) => self.send(envelope.next_pass(), *delay_s).await,
+            Some(delay_s) => Ok(self.feed.send(envelope.next_pass(), *delay_s).await?),
             None => Ok(()),
         }
-    }
-
-    async fn send(&self, body: String, delay_s: i32) -> Result<(), BoxError> {
-        self.client.send_message().queue_url(&self.feed_url).message_body(body).delay_seconds(delay_s).send().await?;
-        Ok(())
     }
 
     /// Puts a fact among the dead letters, with the reason.
@@ -65,8 +55,7 @@ impl Queues {
             "reason": reason,
             "set_aside_at": now,
         });
-        let message = self.client.send_message().queue_url(&self.dead_letters_url).message_body(body.to_string());
-        message.send().await?;
+        self.dead_letters.send(body.to_string(), 0).await?;
         tracing::warn!(fact_id, detail_type, reason, "a fact was set aside");
         add(FACTS_SET_ASIDE, 1.0);
         Ok(())

@@ -1,175 +1,58 @@
-//! The queues that carry orders to deliver. A queue holds a message back for 15 minutes at most, so an order that is due later is sent
-//! with the longest delay and put back when it comes round.
+//! A queue of SQS, by which one function has another work, or itself later.
 
 use std::sync::Arc;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
-use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
-use domain::retry::queue_delay_s;
-use domain::time::Timestamp;
-use futures::stream::{self, StreamExt};
+use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
 use runtime::{BoxError, Environment};
-use serde::Deserialize;
-
-pub use domain::delivery::{DeliveryOrder, Resumption};
-
-/// Messages that one SendMessageBatch request takes.
-const MAX_BATCH: usize = 10;
-/// Requests at once.
-const CONCURRENT_BATCHES: usize = 8;
 
 /// A message was not taken. It may have been all the same.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the queue did not take an order")]
+#[error("the queue did not take a message")]
 pub struct QueueError(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 impl QueueError {
-    pub(crate) fn of(error: impl std::error::Error + Send + Sync + 'static) -> Self {
-        Self(Arc::new(error))
+    pub(crate) fn of(source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self(source.into().into())
     }
 }
 
-/// What a message holds.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(untagged)]
-pub enum Message {
-    Order(DeliveryOrder),
-    Resumption(Resumption),
-}
-
-/// A message is no order.
-#[derive(Debug, thiserror::Error)]
-#[error("the message is not an order to deliver")]
-pub struct NotAnOrder(#[source] serde_json::Error);
-
-/// One queue of orders.
+/// One queue.
 #[derive(Clone)]
-pub struct DeliveryQueue {
+pub struct Queue {
     client: Client,
     url: String,
 }
 
-impl DeliveryQueue {
+impl Queue {
     /// The queue whose URL is in that environment variable.
     pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
         Ok(Self { client: Client::new(env.sdk()), url: env.config().get(url_variable)?.to_owned() })
     }
 
-    /// Sends an order, to arrive when it is due or as late as the queue can. Orders of one endpoint are one group: where an endpoint's
-    /// orders pile up, SQS lets others go first.
-    pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
-        self.put(text(order), order.endpoint_id.as_str(), delay_s(order, now)).await
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
     }
 
-    /// Sends orders, ten to a request; what came of each, in their order.
-    pub async fn send_all(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
-        match orders {
-            // Without the ids and the list of a batch.
-            [order] => vec![self.send(order, now).await],
-            orders => {
-                let batches: Vec<_> = orders.chunks(MAX_BATCH).map(|batch| self.send_batch(batch, now)).collect();
-                stream::iter(batches).buffered(CONCURRENT_BATCHES).collect::<Vec<_>>().await.concat()
-            }
-        }
+    pub(crate) fn url(&self) -> &str {
+        &self.url
     }
 
-    async fn send_batch(&self, orders: &[DeliveryOrder], now: Timestamp) -> Vec<Result<(), QueueError>> {
-        let entry = |(index, order): (usize, &DeliveryOrder)| {
-            let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(text(order));
-            let entry = entry.message_group_id(order.endpoint_id.as_str()).delay_seconds(delay_s(order, now));
-            entry.build().expect("an id and a body are given")
-        };
-        let entries = orders.iter().enumerate().map(entry).collect();
-        let sending = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
-        match sending.send().await {
-            Ok(answer) => (0..orders.len()).map(|index| taken(&answer, index)).collect(),
-            Err(error) => vec![Err(QueueError::of(error)); orders.len()],
-        }
+    /// Sends a message, to arrive after so many seconds: 900 at most.
+    pub async fn send(&self, body: String, delay_s: i32) -> Result<(), QueueError> {
+        Self::put(self.message(body, delay_s)).await
     }
 
-    /// Sends what asks for an endpoint's orders anew, to arrive at once.
-    pub async fn send_resumption(&self, resumption: &Resumption) -> Result<(), QueueError> {
-        let body = serde_json::to_string(resumption).expect("ids convert to JSON");
-        self.put(body, resumption.resume.as_str(), 0).await
+    /// Sends a message of a group: where messages of one group pile up, SQS lets others go first.
+    pub(crate) async fn send_of_group(&self, group: &str, body: String, delay_s: i32) -> Result<(), QueueError> {
+        Self::put(self.message(body, delay_s).message_group_id(group)).await
     }
 
-    async fn put(&self, body: String, group: &str, delay_s: i32) -> Result<(), QueueError> {
-        let message = self.client.send_message().queue_url(&self.url).message_body(body).message_group_id(group);
-        message.delay_seconds(delay_s).send().await.map(drop).map_err(QueueError::of)
-    }
-}
-
-/// The answer to a batch is 200 also where the queue has not taken all of its messages.
-fn taken(answer: &SendMessageBatchOutput, index: usize) -> Result<(), QueueError> {
-    let id = index.to_string();
-    if answer.successful.iter().any(|taken| taken.id == id) {
-        return Ok(());
-    }
-    let failed = answer.failed.iter().find(|failed| failed.id == id);
-    let reason = failed.map(|failed| format!("{}: {}", failed.code, failed.message().unwrap_or_default()));
-    let reason: Box<dyn std::error::Error + Send + Sync> =
-        reason.unwrap_or_else(|| "it says nothing of it".to_owned()).into();
-    Err(QueueError(reason.into()))
-}
-
-fn text(order: &DeliveryOrder) -> String {
-    serde_json::to_string(order).expect("an order converts to JSON")
-}
-
-fn delay_s(order: &DeliveryOrder, now: Timestamp) -> i32 {
-    i32::try_from(queue_delay_s(order.due_at.utc() - now.utc())).expect("a delay is at most 900 s")
-}
-
-/// What a message's body holds.
-pub fn read_message(body: &str) -> Result<Message, NotAnOrder> {
-    serde_json::from_str(body).map_err(NotAnOrder)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use aws_sdk_sqs::types::{BatchResultErrorEntry, SendMessageBatchResultEntry};
-    use domain::id::{CoachId, DeliveryId, EndpointId};
-
-    #[test]
-    fn an_order_reads_back_and_anything_else_is_refused() {
-        let coach = CoachId::parse("coach_1").unwrap();
-        let endpoint = EndpointId::parse("we_1").unwrap();
-        let delivery = DeliveryId::parse("dlv_1").unwrap();
-        let order = DeliveryOrder::first(&coach, &endpoint, &delivery, Timestamp::from_ms(1_790_000_000_123));
-        let text = serde_json::to_string(&order).unwrap();
-        assert_eq!(read_message(&text).unwrap(), Message::Order(order));
-        for bad in [
-            "",
-            "{}",
-            "[]",
-            "null",
-            &text.replace("coach_1", "coach 1"),
-            &text.replace("\"attempt\":1", "\"attempt\":-1"),
-        ] {
-            assert!(read_message(bad).is_err(), "{bad}");
-        }
+    fn message(&self, body: String, delay_s: i32) -> SendMessageFluentBuilder {
+        self.client.send_message().queue_url(&self.url).message_body(body).delay_seconds(delay_s)
     }
 
-    #[test]
-    fn of_a_batch_what_the_queue_says_that_it_took_is_sent() {
-        let sent = SendMessageBatchResultEntry::builder().id("1").message_id("m").md5_of_message_body("d").build();
-        let refused = BatchResultErrorEntry::builder().id("0").code("InternalError").sender_fault(false).build();
-        let answer =
-            SendMessageBatchOutput::builder().successful(sent.unwrap()).failed(refused.unwrap()).build().unwrap();
-        assert!(taken(&answer, 1).is_ok());
-        for (index, reason) in [(0, "InternalError: "), (2, "it says nothing of it")] {
-            let error = runtime::error_chain(&taken(&answer, index).unwrap_err());
-            assert_eq!(error, format!("the queue did not take an order: {reason}"));
-        }
-    }
-
-    #[test]
-    fn an_operator_names_a_coach_and_an_endpoint_to_resume() {
-        let asked = read_message(r#"{"coach_id": "coach_1", "resume": "we_1"}"#).unwrap();
-        let (coach_id, resume) = (CoachId::parse("coach_1").unwrap(), EndpointId::parse("we_1").unwrap());
-        assert_eq!(asked, Message::Resumption(Resumption { coach_id, resume, after: None }));
-        assert!(read_message(r#"{"resume": "we_1"}"#).is_err());
+    async fn put(message: SendMessageFluentBuilder) -> Result<(), QueueError> {
+        message.send().await.map(drop).map_err(QueueError::of)
     }
 }

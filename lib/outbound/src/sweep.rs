@@ -1,10 +1,9 @@
 //! The queue of shards that a sweep is to go through.
 
-use aws_sdk_sqs::Client;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::queue::QueueError;
+use crate::queue::{Queue, QueueError};
 
 /// A shard of the due index, to be gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,21 +20,17 @@ impl ShardOrder {
 
 /// The queue itself.
 #[derive(Clone)]
-pub struct SweepQueue {
-    client: Client,
-    url: String,
-}
+pub struct SweepQueue(Queue);
 
 impl SweepQueue {
     /// The queue whose URL is in `SWEEP_QUEUE_URL`.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        Ok(Self { client: Client::new(env.sdk()), url: env.config().get("SWEEP_QUEUE_URL")?.to_owned() })
+        Queue::new(env, "SWEEP_QUEUE_URL").map(Self)
     }
 
     /// Orders one sweep of a shard.
     pub async fn send(&self, order: ShardOrder) -> Result<(), QueueError> {
         let body = serde_json::to_string(&order).expect("an order converts to JSON");
-        let sent = self.client.send_message().queue_url(&self.url).message_body(body).send().await;
-        sent.map(drop).map_err(QueueError::of)
+        self.0.send(body, 0).await
     }
 }
