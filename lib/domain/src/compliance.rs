@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn date(text: &str) -> NaiveDate {
-        crate::daily_log::parse_date(text).unwrap()
+        crate::time::parse_date(text).unwrap()
     }
 
     #[rstest::rstest]

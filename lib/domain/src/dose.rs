@@ -59,7 +59,7 @@ impl Month {
 
     /// The month that `YYYY-MM` is.
     pub fn parse(text: &str) -> Option<Self> {
-        crate::daily_log::parse_date(&format!("{text}-01")).map(Self::of)
+        crate::time::parse_date(&format!("{text}-01")).map(Self::of)
     }
 }
 
@@ -144,7 +144,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn date(text: &str) -> NaiveDate {
-        crate::daily_log::parse_date(text).unwrap()
+        crate::time::parse_date(text).unwrap()
     }
 
     fn id(text: &str) -> DoseId {

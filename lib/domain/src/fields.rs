@@ -7,9 +7,8 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
-use crate::daily_log::{DATE_RULE, parse_date};
 use crate::id::InvalidUuid;
-use crate::time::Timestamp;
+use crate::time::{DATE_RULE, Timestamp, parse_date};
 
 /// What is wrong with a field, or with the whole (no field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, SecondsFormat, TimeDelta, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The years that RFC 3339 has digits for, in milliseconds since the Unix epoch.
@@ -79,9 +79,27 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
+/// What a date has to look like, to complete a sentence that begins with the field's name.
+pub const DATE_RULE: &str = "must be a date in the form YYYY-MM-DD";
+
+/// The date that `YYYY-MM-DD` is: ten ASCII characters that name a day of the calendar.
+pub fn parse_date(text: &str) -> Option<NaiveDate> {
+    let bytes = text.as_bytes();
+    let formed = bytes.len() == 10
+        && bytes
+            .iter()
+            .enumerate()
+            .all(|(i, byte)| if i == 4 || i == 7 { *byte == b'-' } else { byte.is_ascii_digit() });
+    if !formed {
+        return None;
+    }
+    NaiveDate::from_ymd_opt(text[..4].parse().ok()?, text[5..7].parse().ok()?, text[8..].parse().ok()?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_timestamp_renders_in_utc_with_milliseconds_and_reads_back() {
@@ -100,5 +118,14 @@ mod tests {
         }
         let last = Timestamp::parse("9999-12-31T23:59:59.999Z").unwrap();
         assert_eq!((last + TimeDelta::days(9), last.after(last)), (last, last));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_refused_or_reads_back_as_itself(text in "\\PC{0,12}|[0-9]{4}-[0-9]{2}-[0-9]{2}") {
+            if let Some(date) = parse_date(&text) {
+                prop_assert_eq!(date.format("%Y-%m-%d").to_string(), text);
+            }
+        }
     }
 }

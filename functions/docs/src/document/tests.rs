@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use domain::api_key::Permission;
 use domain::automation::{Automation, Step, Trigger};
-use domain::daily_log::parse_date;
 use domain::event::{EventName, PayloadMode};
 use domain::test_event;
 use domain::time::Timestamp;
+use domain::time::parse_date;
 use edge::Code;
 use serde_json::{Value, json};
 

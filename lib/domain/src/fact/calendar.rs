@@ -12,9 +12,9 @@ use crate::calendar::{
     Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_HOURS_A_DAY, MAX_NOTICE_MINUTES, MAX_OVERRIDES,
     MAX_PRICE_CENTS, OpeningHours, SLOT_MINUTES, Weekly,
 };
-use crate::daily_log::parse_date;
 use crate::fields::{Fields, Invalid};
 use crate::id::{CalendarEventId, CalendarId, CoachId, ContactId, MAX_ID_CHARS};
+use crate::time::parse_date;
 use crate::tz::Tz;
 
 const MAX_URL_CHARS: usize = 2_048;

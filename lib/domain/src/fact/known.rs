@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::daily_log::parse_date;
+use crate::time::parse_date;
 
 /// What a field may hold.
 #[derive(Clone, Copy)]

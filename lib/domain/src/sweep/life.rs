@@ -17,7 +17,7 @@ pub(super) fn at(text: &str) -> Timestamp {
 }
 
 pub(super) fn date(text: &str) -> NaiveDate {
-    crate::daily_log::parse_date(text).unwrap()
+    crate::time::parse_date(text).unwrap()
 }
 
 pub(super) fn automation_id(text: &str) -> AutomationId {

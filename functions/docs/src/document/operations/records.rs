@@ -2,9 +2,10 @@
 
 use domain::check_in::CheckInList;
 use domain::compliance::{Compliance, WINDOW_DAYS};
-use domain::daily_log::{DATE_RULE, DailyLogDates};
+use domain::daily_log::DailyLogDates;
 use domain::fields::Invalid;
 use domain::list::{CHECK_IN_PAGE, DAILY_LOG_PAGE};
+use domain::time::DATE_RULE;
 use edge::Problem;
 use serde_json::{Value, json};
 
