@@ -29,7 +29,7 @@ const SLOW_AFTER: Duration = Duration::from_secs(2);
 /// How long it counts as such.
 const HANGING_FOR: TimeDelta = TimeDelta::seconds(60);
 /// How long one that has answered after that counts as one that takes its time.
-const ANSWERING_FOR: TimeDelta = TimeDelta::minutes(10);
+const SLOW_FOR: TimeDelta = TimeDelta::minutes(10);
 
 impl App {
     /// Makes the attempt, or ends the delivery where its endpoint takes none any more.
@@ -168,7 +168,7 @@ impl App {
         };
         let (answer, ()) = futures::future::join(answer, mark).await;
         match &answer.result {
-            AttemptResult::StatusCode(_) => self.mark_answering(taken, signed).await,
+            AttemptResult::StatusCode(_) => self.mark_slow(taken, signed).await,
             AttemptResult::Error(_) if is_known => self.mark_hanging(taken, signed).await,
             AttemptResult::Error(_) => {}
         }
@@ -177,18 +177,18 @@ impl App {
 
     async fn mark_hanging(&self, taken: &Taken, signed: &SignedEndpoint) {
         let now = self.now();
-        if signed.slow_until.is_none_or(|until| until < now + HANGING_FOR / 2) {
+        if signed.hanging_until.is_none_or(|until| until < now + HANGING_FOR / 2) {
             let (coach, id) = (&taken.order.coach_id, &taken.order.endpoint_id);
             let marked = self.endpoints.mark_hanging(coach, id, now + HANGING_FOR).await;
             note_unmarked(taken, marked);
         }
     }
 
-    async fn mark_answering(&self, taken: &Taken, signed: &SignedEndpoint) {
+    async fn mark_slow(&self, taken: &Taken, signed: &SignedEndpoint) {
         let now = self.now();
-        if signed.pace(now) != Pace::Slow || signed.answers_until.is_none_or(|until| until < now + ANSWERING_FOR / 2) {
+        if signed.pace(now) != Pace::Slow || signed.slow_until.is_none_or(|until| until < now + SLOW_FOR / 2) {
             let (coach, id) = (&taken.order.coach_id, &taken.order.endpoint_id);
-            let marked = self.endpoints.mark_answering(coach, id, now + ANSWERING_FOR).await;
+            let marked = self.endpoints.mark_slow(coach, id, now + SLOW_FOR).await;
             note_unmarked(taken, marked);
         }
     }

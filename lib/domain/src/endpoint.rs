@@ -68,9 +68,9 @@ pub struct SignedEndpoint {
     pub secrets: Vec<SigningSecret>,
     pub health: EndpointHealth,
     /// Until when it counts as one that hangs.
-    pub slow_until: Option<Timestamp>,
+    pub hanging_until: Option<Timestamp>,
     /// Until when it counts as one that takes its time, and does answer.
-    pub answers_until: Option<Timestamp>,
+    pub slow_until: Option<Timestamp>,
 }
 
 /// How soon an endpoint answers, as far as is known.
@@ -92,8 +92,8 @@ impl SignedEndpoint {
     /// How soon it answers, as far as is known at that time.
     pub fn pace(&self, now: Timestamp) -> Pace {
         match () {
-            () if self.slow_until > Some(now) => Pace::Hanging,
-            () if self.answers_until > Some(now) => Pace::Slow,
+            () if self.hanging_until > Some(now) => Pace::Hanging,
+            () if self.slow_until > Some(now) => Pace::Slow,
             () => Pace::Quick,
         }
     }

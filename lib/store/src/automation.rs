@@ -96,8 +96,8 @@ impl StoredAutomation {
         }
     }
 
-    /// What it becomes. Said again it is the same revision. Of what it was stays what a client may have been judged by last, unless it was switched off since or waited for
-    /// something else: all that ended after every client was judged, at `passed_at`.
+    /// What it becomes. Said again it is the same revision. Of what it was stays what a client may have been judged by last, unless it
+    /// was switched off since or waited for something else: all that ended after every client was judged, at `passed_at`.
     pub(crate) fn next(
         found: Option<Self>,
         to: Option<&Automation>,
@@ -189,9 +189,7 @@ impl Workspaces {
         coach: &CoachId,
         id: &AutomationId,
     ) -> Result<Option<StoredAutomation>, StoreError> {
-        let get = self.db().client().get_item().table_name(self.table()).set_key(Some(key(coach, id)));
-        let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let item = get.send().await.map_err(|error| failed("GetItem", error))?.item;
+        let item = self.db().get(self.table(), key(coach, id)).await?;
         item.map(StoredAutomation::from_item).transpose()
     }
 

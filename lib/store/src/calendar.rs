@@ -43,9 +43,7 @@ impl Calendars {
 
     /// A calendar of a coach.
     pub async fn get(&self, coach: &CoachId, id: CalendarId) -> Result<Option<StoredCalendar>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id)));
-        let got = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let item = got.map_err(|error| failed("GetItem", error))?.item;
+        let item = self.db.get(&self.table, key(coach, id)).await?;
         item.map(|item| from_item("calendar", item)).transpose()
     }
 

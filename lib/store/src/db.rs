@@ -115,6 +115,13 @@ impl Db {
         &self.client
     }
 
+    /// The item with that key, consistently.
+    pub(crate) async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
+        let get = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
+        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        Ok(got.map_err(|error| failed("GetItem", error))?.item)
+    }
+
     /// The items with these keys, consistently, in no order. What is not there is left out.
     pub(crate) async fn read(&self, table: &str, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         let mut found = Vec::new();

@@ -8,7 +8,7 @@
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
-//! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_answering` UpdateItem: module
+//! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_slow` UpdateItem: module
 //!    `slots`.
 //! 8. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note:
 //!    module `health`.
@@ -84,11 +84,12 @@ struct Record {
     secrets: Vec<SealedSecret>,
     #[serde(default)]
     health: EndpointHealth,
-    /// Until when it counts as slow to answer, in ms.
+    /// Until when it counts as one that hangs, in ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hanging_until: Option<i64>,
+    /// Until when it counts as one that takes its time, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     slow_until: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    answers_until: Option<i64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -174,10 +175,10 @@ impl Endpoints {
     fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.id, secret)).collect::<Result<_, _>>()?;
-        let [slow_until, answers_until] =
-            [record.slow_until, record.answers_until].map(|ms| ms.map(Timestamp::from_ms));
+        let [hanging_until, slow_until] =
+            [record.hanging_until, record.slow_until].map(|ms| ms.map(Timestamp::from_ms));
         let (endpoint, health) = (record.endpoint()?, record.health);
-        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, slow_until, answers_until })
+        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, hanging_until, slow_until })
     }
 
     /// Registers an endpoint.
@@ -206,8 +207,8 @@ impl Endpoints {
                 until: None,
             }],
             health: EndpointHealth::default(),
+            hanging_until: None,
             slow_until: None,
-            answers_until: None,
             id,
         };
         let put = Put::builder()
@@ -285,10 +286,7 @@ impl Endpoints {
     }
 
     async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Record>, StoreError> {
-        let get =
-            self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id))).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let item = got.map_err(|error| failed("GetItem", error))?.item;
+        let item = self.db.get(&self.table, key(coach, id)).await?;
         item.map(|item| from_item("endpoint", item)).transpose()
     }
 

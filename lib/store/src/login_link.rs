@@ -13,7 +13,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::client::ClientLookup;
-use crate::db::{Db, Item, StoreError, Transacted, failed, from_item, n, s, to_item, updating, write};
+use crate::db::{Db, Item, StoreError, Transacted, from_item, n, s, to_item, updating, write};
 
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -69,9 +69,7 @@ impl LoginLinks {
 
     /// What an unused link grants. It may have expired, and its client may have changed.
     pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(token))).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let Some(item) = got.map_err(|error| failed("GetItem", error))?.item else { return Ok(None) };
+        let Some(item) = self.db.get(&self.table, key(token)).await? else { return Ok(None) };
         let record: Record = from_item("login link", item)?;
         Ok(record.used_at.is_none().then(|| LoginGrant {
             client_id: record.client_id,

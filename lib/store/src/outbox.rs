@@ -231,9 +231,7 @@ impl Outbox {
 
     /// The entry with that id, unless it has been sent.
     pub async fn get(&self, id: &str) -> Result<Option<Entry>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).key("pk", s(id)).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        let item: Option<Item> = got.map_err(|error| failed("GetItem", error))?.item;
+        let item = self.db.get(&self.table, Item::from([("pk".to_owned(), s(id))])).await?;
         item.map(|item| self.entry(from_item("outbox entry", item)?)).transpose()
     }
 

@@ -14,7 +14,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, Item, StoreError, Written, failed, from_item, n, query_all, s, to_attribute, write};
+use crate::db::{Db, Item, StoreError, Written, from_item, n, query_all, s, to_attribute, write};
 use crate::workspace::{key_of, partition};
 
 /// What the sort keys of pipelines begin with.
@@ -42,9 +42,7 @@ impl Pipelines {
 
     /// A pipeline of a coach.
     pub async fn get(&self, coach: &CoachId, id: &PipelineId) -> Result<Option<Pipeline>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach, id)));
-        let got = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        got.map_err(|error| failed("GetItem", error))?.item.map(pipeline).transpose()
+        self.db.get(&self.table, key(coach, id)).await?.map(pipeline).transpose()
     }
 
     /// All pipelines of a coach.

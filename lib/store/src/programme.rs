@@ -3,12 +3,12 @@
 //! 1. `programme`     GetItem, consistent.
 //! 2. `put_programme` Part of the transaction that changes the rules, on what was read.
 
-use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use domain::id::{CoachId, ProgrammeId};
 use domain::programme::ProgrammePhase;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, failed, from_item, n, putting, to_item};
+use crate::db::{Item, StoreError, from_item, n, putting, to_item};
 use crate::watch::Before;
 use crate::workspace::{Workspaces, key_of};
 
@@ -30,9 +30,7 @@ impl Workspaces {
         coach: &CoachId,
         id: &ProgrammeId,
     ) -> Result<Option<StoredProgramme>, StoreError> {
-        let get = self.db().client().get_item().table_name(self.table()).set_key(Some(key(coach, id)));
-        let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let item = get.send().await.map_err(|error| failed("GetItem", error))?.item;
+        let item = self.db().get(self.table(), key(coach, id)).await?;
         item.map(|item| from_item("programme", item)).transpose()
     }
 

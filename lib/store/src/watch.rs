@@ -88,9 +88,7 @@ impl Watches {
     }
 
     async fn item(&self, key: Item) -> Result<Option<Item>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key)).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        Ok(got.map_err(|error| failed("GetItem", error))?.item)
+        self.db.get(&self.table, key).await
     }
 
     /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no date is given.

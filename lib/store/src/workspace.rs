@@ -5,7 +5,8 @@
 //! 1. `get`        GetItem, consistent.
 //! 2. `save`       Read, then Update on the version read; a change of team moves the seats in one transaction.
 //! 3. `save_team`  Update, unless what is stored is newer.
-//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that create, hand over or (de)activate clients.
+//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that create, hand over or
+//!    (de)activate clients.
 
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
@@ -20,7 +21,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, failed, from_item, n, refused_at, s, stand_back,
+    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
 
@@ -101,9 +102,7 @@ impl Workspaces {
 
     /// The workspace of a coach.
     pub async fn get(&self, coach: &CoachId) -> Result<Option<StoredWorkspace>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(coach))).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        got.map_err(|error| failed("GetItem", error))?.item.map(stored).transpose()
+        self.db.get(&self.table, key(coach)).await?.map(stored).transpose()
     }
 
     /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.

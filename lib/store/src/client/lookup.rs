@@ -58,9 +58,7 @@ impl ClientLookup {
     }
 
     pub(super) async fn item(&self, pk: &str) -> Result<Option<Item>, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(pk))).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
-        Ok(got.map_err(|error| failed("GetItem", error))?.item)
+        self.db.get(&self.table, key(pk)).await
     }
 
     /// A coach's active clients in the order of the index, at most `limit`, and where they end; `None` at the end of all.

@@ -65,11 +65,7 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        let get = self.db.client().get_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
-        let get = get.consistent_read(true).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let Some(item) = get.send().await.map_err(|error| failed("GetItem", error))?.item else {
-            return Ok(Restarted::NotFound);
-        };
+        let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(Restarted::NotFound) };
         let record: Record = from_item(ENTITY, item)?;
         if record.restarts_until() <= now.unix_s() {
             return Ok(Restarted::NotFound);

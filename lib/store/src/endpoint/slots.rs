@@ -175,12 +175,12 @@ impl Endpoints {
 
     /// Notes that an endpoint hangs, until then.
     pub async fn mark_hanging(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
-        self.mark(coach, id, "SET slow_until = :until ADD version :one", until).await
+        self.mark(coach, id, "SET hanging_until = :until ADD version :one", until).await
     }
 
     /// Notes that an endpoint takes its time and does answer, until then.
-    pub async fn mark_answering(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
-        self.mark(coach, id, "SET answers_until = :until REMOVE slow_until ADD version :one", until).await
+    pub async fn mark_slow(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
+        self.mark(coach, id, "SET slow_until = :until REMOVE hanging_until ADD version :one", until).await
     }
 
     /// Another version: who puts the record as it was read must not undo this.
