@@ -1,5 +1,6 @@
 //! Who matches an automation when it is created, switched on or edited, when the client comes to its coach or by a backfill, is not told
-//! of; who comes to match afterwards is. All of it with check-ins that fail to come: the last one was on day -1 at two minutes past one in the afternoon, between two sweeps.
+//! of; who comes to match afterwards is. All of it with check-ins that fail to come: the last one was on day -1 at two minutes past one
+//! in the afternoon, between two sweeps.
 
 use serde_json::{Value, json};
 

@@ -14,7 +14,8 @@ use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
 /// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A check-in meets
-/// three kinds, one of which tells subscribers of each automation besides: four times as many events at most, and two.
+/// three kinds, one of which tells subscribers of each automation besides: four times as many events at most, and two. Each later
+/// check-in that turns out to have fallen with it adds as many as automations, and one.
 pub const MAX_TRIGGERED: usize = 100;
 
 /// A coach's automation.

@@ -1,7 +1,7 @@
 //! What stands on a coach's calendars: bookings, which are shown, and private entries, which only take time.
 //!
-//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write of the API is a fact at its own
-//! time for what it sets: a booking's making sets everything, a reschedule its time, a cancellation its status.
+//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write of the API is a
+//! fact at its own time for what it sets: a booking's making sets everything, a reschedule its time, a cancellation its status.
 
 mod decision;
 mod draft;

@@ -68,7 +68,12 @@ impl ClientDraft {
             ("health_notes", Field::text(MAX_HEALTH_NOTES_CHARS)),
             ("height_in", Field::positive_number(MAX_HEIGHT_IN).about("Inches.")),
             ("weight_lbs", Field::positive_number(MAX_WEIGHT_LBS).about("Pounds.")),
-            ("external_id", Field::text(MAX_EXTERNAL_ID_CHARS).about("The caller's own id for the client. Handed to the application; not shown by the API, and no way to find the client.")),
+            (
+                "external_id",
+                Field::text(MAX_EXTERNAL_ID_CHARS).about(
+                    "The caller's own id for the client. Handed to the application; not shown by the API, and no way to find the client.",
+                ),
+            ),
             (
                 "send_welcome",
                 Field::boolean().default_value(true).about(

@@ -1,7 +1,7 @@
 //! A CRM contact: somebody in a workspace's address book, who may be or become a client.
 //!
-//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an e-mail address or the suppression.
-//! What was said last counts, field by field, in whatever order it comes: [`KnownContact`] remembers when.
+//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an e-mail address or
+//! the suppression. What was said last counts, field by field, in whatever order it comes: [`KnownContact`] remembers when.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

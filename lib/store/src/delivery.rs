@@ -1,8 +1,8 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
 //! and up to 3 more for a chain of attempts that was begun late.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, so that a partition is in that order.
-//! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too. `chain` and `next_attempt` say which order counts;
-//! `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
+//! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too.
+//! `chain` and `next_attempt` say which order counts; `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
 //!
 //! 1. `create`   PutItem, unless it exists, those of a batch as statements of one request.
 //! 2. `claim`    UpdateItem, those of a batch as statements of one request: takes the lease if this attempt is next and nobody is at it.

@@ -1,5 +1,5 @@
 //! DynamoDB, one module per entity. Each module owns its key strings and states its access patterns in its header; every write states
-//! its condition. Expected outcomes (a taken e-mail, a full plan, a lost race) are returned as values; errors are for a store that did
+//! its condition, but for the deletion of what an erasure leaves nothing of. Expected outcomes (a taken e-mail, a full plan, a lost race) are returned as values; errors are for a store that did
 //! not answer or that holds what it should not.
 
 mod audit;

@@ -5,7 +5,7 @@
 //! sk `DOSES#<yyyy-mm>`: how often each dose was logged on each day of a month. sk `DOSES#SCHEDULE`: what is to be taken.
 //! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
 //! sk `DOSES_WATCH`: module `watch`.
-//! sk `SEEN#<fact or message>`: something that was told once. Kept for 14 days.
+//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: something that was told once. Kept for 14 days.
 //!
 //! 1. `check_ins`   Query `by_time`, newest first.
 //! 2. `logged_dates` Query of the years, newest first.

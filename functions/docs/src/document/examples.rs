@@ -30,7 +30,7 @@ pub(super) const EVENT_ID: &str = "evt_019a9f0c6d5e8b3c8f1a2b3c4d5e6f72";
 const COACH_ID: &str = "coach_7f3a";
 const CHECK_IN_ID: &str = "checkin_20261119";
 const HOST: &str = "https://coach.example";
-const SECRET: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+const SECRET: &str = "whsec_rnsmaoD6yfzzVFIqtV15UkZTXUlbyqtRO86LN3i3HkQ=";
 
 /// A value as it is answered.
 pub(super) fn to_json(value: &impl Serialize) -> Value {

@@ -46,7 +46,16 @@ fn render(event: &Described) -> Value {
 }
 
 fn headers(event: &str) -> Value {
-    let header = |name: &str, about: &str, schema: Value, example: Value| json!({ "name": name, "in": "header", "required": true, "description": about, "schema": schema, "example": example });
+    let header = |name: &str, about: &str, schema: Value, example: Value| {
+        json!({
+            "name": name,
+            "in": "header",
+            "required": true,
+            "description": about,
+            "schema": schema,
+            "example": example,
+        })
+    };
     json!([
         header(
             "webhook-id",
@@ -62,7 +71,7 @@ fn headers(event: &str) -> Value {
         ),
         header(
             "webhook-signature",
-            "By Standard Webhooks 1.0.0: `v1,` and base64. Two, with a space between, for 24 hours after the secret was rotated.",
+            "By Standard Webhooks 1.0.0: `v1,` and base64. For 24 hours after the secret was rotated, one of each secret, with spaces between.",
             json!({ "type": "string" }),
             json!("v1,eZC7pNfBfbYV4fJpIo2TwU+JO+y5dW4XaGaVlqLCFGQ="),
         ),
@@ -87,7 +96,11 @@ fn body_schema(event: &Described) -> Value {
         "required": ["type", "timestamp", "data"],
         "properties": {
             "type": { "type": "string", "const": event.example.event_type.as_str() },
-            "timestamp": { "type": "string", "format": "date-time", "description": "When it happened; for a computed event, when the client came to match." },
+            "timestamp": {
+                "type": "string",
+                "format": "date-time",
+                "description": "When it happened; for a computed event, when the client came to match.",
+            },
             "data": { "allOf": [common, event.data] },
         },
     })

@@ -1,5 +1,5 @@
-//! How calls fail. What DynamoDB says of one that it refuses may quote what was to be written, which is nobody's business but the store's: of its
-//! answer only the error's name is kept, with what finds it in AWS's own records.
+//! How calls fail. What DynamoDB says of one that it refuses may quote what was to be written, which is nobody's business but the
+//! store's: of its answer only the error's name is kept, with what finds it in AWS's own records.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 

@@ -91,8 +91,14 @@ impl Deliveries {
         let line = StoredAttempt::unsent(now, reason);
         let written = write("UpdateItem", || {
             self.update(endpoint, id)
-                .update_expression("SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now REMOVE next_attempt_at, hop, hop_owner, lease_owner, lease_until")
-                .condition_expression("#status = :pending AND chain = :chain AND next_attempt = :attempt AND (attribute_not_exists(lease_until) OR lease_until <= :now)")
+                .update_expression(
+                    "SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now \
+                     REMOVE next_attempt_at, hop, hop_owner, lease_owner, lease_until",
+                )
+                .condition_expression(
+                    "#status = :pending AND chain = :chain AND next_attempt = :attempt \
+                     AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
+                )
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]))
                 .expression_attribute_values(":failed", s(DeliveryStatus::Failed.as_str()))

@@ -87,7 +87,10 @@ impl Deliveries {
         let status = if is_delivered { DeliveryStatus::Delivered } else { DeliveryStatus::Failed };
         let written = write("UpdateItem", || {
             self.update(&order.endpoint_id, &order.delivery_id)
-                .update_expression("SET attempts = list_append(attempts, :lines), recorded_by = :owner, #status = :status REMOVE lease_owner, lease_until, hop, hop_owner, next_attempt_at")
+                .update_expression(
+                    "SET attempts = list_append(attempts, :lines), recorded_by = :owner, #status = :status \
+                     REMOVE lease_owner, lease_until, hop, hop_owner, next_attempt_at",
+                )
                 .condition_expression("lease_owner = :erased")
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":lines", AttributeValue::L(lines.iter().map(to_attribute).collect()))
