@@ -1,6 +1,7 @@
 //! `POST /v1/clients`: what may be asked for, and what comes of it.
 
-use argon2::{Argon2, PasswordHash, PasswordVerifier};
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, PasswordVerifier};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use argon2::{Argon2, PasswordHash, PasswordVerifier};
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, PasswordVerifier};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use argon2::password_hash::{Output, ParamsString, PasswordHash, SaltString};
+use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use zeroize::Zeroizing;
 
@@ -53,20 +53,20 @@ impl TempPassword {
         const LANES: u32 = 1;
         let params = Params::new(MEMORY_KIB, PASSES, LANES, None).expect("OWASP's parameters are within argon2's");
         let (algorithm, version) = (Algorithm::Argon2id, Version::V0x13);
-        let hash = MEMORY.with_borrow_mut(|blocks| {
+        let mut hash = [0; Params::DEFAULT_OUTPUT_LEN];
+        MEMORY.with_borrow_mut(|blocks| {
             blocks.resize(params.block_count(), Block::default());
             let argon2 = Argon2::new(algorithm, version, params.clone());
-            Output::init_with(Params::DEFAULT_OUTPUT_LEN, |hash| {
-                Ok(argon2.hash_password_into_with_memory(self.0.as_bytes(), &salt, hash, blocks)?)
-            })
+            argon2
+                .hash_password_into_with_memory(self.0.as_bytes(), &salt, &mut hash, blocks)
+                .expect("a short password hashes");
         });
-        let salt = SaltString::encode_b64(&salt).expect("16 bytes make a salt");
         let phc = PasswordHash {
             algorithm: algorithm.ident(),
             version: Some(version.into()),
             params: ParamsString::try_from(&params).expect("argon2's parameters can be written"),
-            salt: Some(salt.as_salt()),
-            hash: Some(hash.expect("a short password hashes")),
+            salt: Some(Salt::new(&salt).expect("16 bytes make a salt")),
+            hash: Some(Output::new(&hash).expect("32 bytes make a hash")),
         };
         phc.to_string()
     }
@@ -94,7 +94,9 @@ mod tests {
         assert_eq!(password.expose().len(), 19);
         assert!(password.expose().split('-').all(|group| group.len() == 4));
         let phc = password.hash([7; SALT_BYTES]);
-        assert!(phc.starts_with("$argon2id$v=19$m=7168,t=5,p=1$"), "{phc}");
+        // By another implementation: argon2-cffi, which binds the reference one.
+        let (settings, salt) = ("$argon2id$v=19$m=7168,t=5,p=1", "BwcHBwcHBwcHBwcHBwcHBw");
+        assert_eq!(phc, format!("{settings}${salt}$jDp1ZIo7TcRzH9y2TEq1ylO7iMsjJ6HhOqpf+OshK0k"));
         let parsed = PasswordHash::new(&phc).unwrap();
         assert!(Argon2::default().verify_password(password.expose().as_bytes(), &parsed).is_ok());
         assert!(Argon2::default().verify_password(b"else", &parsed).is_err());

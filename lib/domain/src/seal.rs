@@ -92,4 +92,18 @@ mod tests {
         assert_eq!(old.open("claim/1", &changed), Err(CannotOpen));
         assert_eq!(old.open("claim/1", &sealed[..10]), Err(CannotOpen));
     }
+
+    #[test]
+    fn the_sealed_form_is_what_tables_hold() {
+        // By another implementation: PyCryptodome 3, `ChaCha20_Poly1305` with a nonce of 24 bytes.
+        let stored = concat!(
+            "0101",
+            "090909090909090909090909090909090909090909090909",
+            "53e7afd18555ec",
+            "c7c75546b1fa73f1054f652f5752e0dd"
+        );
+        let sealer = Sealer::from_secret(&secret(1)).unwrap();
+        assert_eq!(hex::encode(sealer.seal("claim/1", b"hunter2", [9; SEAL_RANDOM_BYTES])), stored);
+        assert_eq!(sealer.open("claim/1", &hex::decode(stored).unwrap()).unwrap(), b"hunter2");
+    }
 }
