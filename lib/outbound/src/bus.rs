@@ -7,10 +7,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aws_sdk_eventbridge::Client;
+use aws_sdk_eventbridge::config::Builder;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use domain::outgoing::{OutgoingFact, SOURCE};
 use futures::future::join_all;
-use runtime::{BoxError, Environment};
+use runtime::{BoxError, Environment, LeanHeaders};
 
 const MAX_BATCH_ENTRIES: usize = 10;
 const MAX_BATCH_BYTES: usize = 256 * 1024;
@@ -36,7 +37,8 @@ pub struct Bus {
 impl Bus {
     /// The bus that `EVENT_BUS` names.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        Ok(Self { client: Client::new(env.sdk()), name: env.config().get("EVENT_BUS")?.to_owned() })
+        let config = Builder::from(env.sdk()).interceptor(LeanHeaders).build();
+        Ok(Self { client: Client::from_conf(config), name: env.config().get("EVENT_BUS")?.to_owned() })
     }
 
     /// Puts facts on the bus; for each what came of it, in their order.
