@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -20,6 +21,9 @@ use crate::error::{BenchError, because};
 const BUS: &str = "partner-api";
 /// Batches of a queue that Lambda handles at once when messages begin to come (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>).
 const BATCHES_AT_ONCE: usize = 5;
+/// How often Lambda looks for records in a shard (<https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>). What is written in between comes
+/// together.
+const STREAM_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Most entries of a PutEvents request.
 const PUT_ENTRIES: usize = 10;
@@ -80,6 +84,7 @@ impl Stand {
             no_demo: true,
             record_permissions: None,
             batches_at_once: Some(BATCHES_AT_ONCE),
+            stream_poll_interval: Some(STREAM_POLL_INTERVAL),
             log: "warn".to_owned(),
         };
         let running = Running::start(&options, functions).await.map_err(because("start the stack"))?;

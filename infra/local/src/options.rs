@@ -1,6 +1,7 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -35,6 +36,10 @@ pub struct Options {
     /// Batches of a queue that are handled at once at most. Without it, a share of what the template says.
     #[arg(skip)]
     pub batches_at_once: Option<usize>,
+
+    /// How often a stream is looked at. Without it, whenever something is written.
+    #[arg(skip)]
+    pub stream_poll_interval: Option<Duration>,
 
     /// What is logged to stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
     #[arg(long, default_value = "warn")]

@@ -144,9 +144,8 @@ impl Running {
         // The endpoint serves before functions start: they may call it while they do.
         let (ending, aws_ending) = (watch::Sender::new(false), watch::Sender::new(false));
         let aws_server = serve(aws_listener, aws.router(), &aws_ending);
-        let batches_at_once = options.batches_at_once;
-        let parts = Parts { aws, clock, state, base_url, aws_url, port, batches_at_once };
-        let (stack, pollers) = assemble(&template, functions, parts)?;
+        let parts = Parts { aws, clock, state, base_url, aws_url, port };
+        let (stack, pollers) = assemble(&template, functions, options, parts)?;
         let router = router(Arc::clone(&stack));
         let server = serve(listener, router.clone(), &ending);
         Ok(Self { stack, port, aws_port, router, ending, server, aws_ending, aws_server, pollers })
@@ -270,16 +269,17 @@ struct Parts {
     base_url: String,
     aws_url: String,
     port: u16,
-    batches_at_once: Option<usize>,
 }
 
 /// Puts functions, routes, mappings and schedules together.
 fn assemble(
     template: &Template,
     functions: &Functions,
+    options: &Options,
     parts: Parts,
 ) -> Result<(Arc<Stack>, Vec<JoinHandle<()>>), StartError> {
-    let Parts { aws, clock, state, base_url, aws_url, port, batches_at_once } = parts;
+    let Parts { aws, clock, state, base_url, aws_url, port } = parts;
+    let Options { batches_at_once, stream_poll_interval, .. } = *options;
     let stack_clock = Arc::clone(&clock) as Arc<dyn Clock>;
     let history = Arc::new(CallHistory::default());
     let surroundings = Surroundings {
@@ -312,7 +312,9 @@ fn assemble(
                 Trigger::Sqs(source) => {
                     queues.push(Arc::new(SqsMapping { source, pool, batches_at_once, aws, work }));
                 }
-                Trigger::Stream(source) => streams.push(Arc::new(StreamMapping::new(&name, source, pool, aws, work)?)),
+                Trigger::Stream(source) => {
+                    streams.push(Arc::new(StreamMapping::new(&name, source, stream_poll_interval, pool, aws, work)?));
+                }
                 Trigger::Schedule(source) => schedules.add(&name, &source, pool, clock.now())?,
             }
         }

@@ -4,7 +4,7 @@
 //! record is left. A record that fails more often than the template allows is skipped, and logged by its sequence number.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use local_aws::{Aws, StoreError, StreamBatch};
 use serde_json::{Value, json};
@@ -23,6 +23,7 @@ pub struct StreamMapping {
     source: StreamSource,
     patterns: Vec<Value>,
     reader: Reader,
+    poll_interval: Option<Duration>,
     pool: Arc<Pool>,
     aws: Aws,
     work: Work,
@@ -47,16 +48,18 @@ struct Trouble {
 }
 
 impl StreamMapping {
-    /// A mapping; `name` is the event's name in the template and tells mappings of one stream apart.
+    /// A mapping; `name` is the event's name in the template and tells mappings of one stream apart. The stream is looked at so often, or
+    /// whenever something is written.
     pub fn new(
         name: &str,
         source: StreamSource,
+        poll_interval: Option<Duration>,
         pool: Arc<Pool>,
         aws: Aws,
         work: Work,
     ) -> Result<Self, crate::template::TemplateError> {
         let reader = Reader { table: source.table_name().to_owned(), consumer: format!("{}-{name}", pool.name()) };
-        Ok(Self { patterns: source.patterns()?, source, reader, pool, aws, work })
+        Ok(Self { patterns: source.patterns()?, source, reader, poll_interval, pool, aws, work })
     }
 
     /// What `settle` has to look at.
@@ -68,6 +71,7 @@ impl StreamMapping {
     pub async fn run(self: Arc<Self>) {
         let mut changes = self.aws.changes();
         let mut trouble = Trouble::default();
+        let began = Instant::now();
         loop {
             changes.borrow_and_update();
             let limit = trouble.limit.unwrap_or(self.source.batch_size);
@@ -76,6 +80,9 @@ impl StreamMapping {
                     trouble = Trouble::default();
                     if changes.changed().await.is_err() {
                         return;
+                    }
+                    if let Some(interval) = self.poll_interval {
+                        tokio::time::sleep(until_next_poll(began.elapsed(), interval)).await;
                     }
                     continue;
                 }
@@ -162,6 +169,12 @@ fn next(answer: &Value, records: &[Value]) -> Next {
     }
 }
 
+/// Polls come at fixed times, whatever is written between them.
+fn until_next_poll(elapsed: Duration, interval: Duration) -> Duration {
+    let polls = elapsed.as_nanos() / interval.as_nanos().max(1) + 1;
+    (interval * u32::try_from(polls).unwrap_or(u32::MAX)).saturating_sub(elapsed)
+}
+
 fn pause(attempts: u64) -> Duration {
     let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
     (FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
@@ -226,6 +239,16 @@ mod tests {
     fn patterns_select_records(#[case] pattern: Value, #[case] wanted: bool) {
         assert_eq!(matches_any(&[pattern], &records()[0]), wanted);
         assert!(matches_any(&[], &records()[0]));
+    }
+
+    #[rstest::rstest]
+    #[case(0, 250)]
+    #[case(1, 249)]
+    #[case(250, 250)]
+    #[case(1_100, 150)]
+    fn polls_come_at_fixed_times(#[case] elapsed_ms: u64, #[case] rest_ms: u64) {
+        let rest = until_next_poll(Duration::from_millis(elapsed_ms), Duration::from_millis(250));
+        assert_eq!(rest, Duration::from_millis(rest_ms));
     }
 
     #[test]
