@@ -141,7 +141,7 @@ async fn on_a_stand(
 ) -> Result<(), BenchError> {
     let fleet = Fleet::new(binaries);
     let stand = Stand::start(&dir.path().join("stand"), &fleet.functions()).await?;
-    let result = measure(options, root, dir.path(), (&stand, &fleet), report).await;
+    let result = measure(options, root, (binaries, dir.path()), (&stand, &fleet), report).await;
     stand.end().await;
     fleet.close().await;
     result
@@ -150,7 +150,7 @@ async fn on_a_stand(
 async fn measure(
     options: &Options,
     root: &Path,
-    dir: &Path,
+    (binaries, dir): (&Path, &Path),
     (stand, fleet): (&Stand, &Fleet),
     report: &Report,
 ) -> Result<(), BenchError> {
@@ -192,7 +192,14 @@ async fn measure(
         report.memory(fleet).await;
     }
     if wanted(Part::Delivery) {
-        let figures = [delivery::measure(1, stand, fleet).await?, delivery::measure(10, stand, fleet).await?];
+        let mut figures = Vec::new();
+        for endpoints in [1, 10] {
+            let instructions = match counts {
+                Some(counts) => Some(delivery::count(endpoints, binaries, dir, counts).await?),
+                None => None,
+            };
+            figures.push((delivery::measure(endpoints, stand, fleet).await?, instructions));
+        }
         report.deliveries(&figures);
     }
     Ok(())

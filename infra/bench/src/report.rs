@@ -141,20 +141,22 @@ impl Report {
         println!();
     }
 
-    pub(crate) fn deliveries(&self, figures: &[delivery::Figures]) {
+    pub(crate) fn deliveries(&self, figures: &[(delivery::Figures, Option<u64>)]) {
         println!(
-            "| Endpoints an event | Deliveries/s | A batch | deliver: CPU s per 1,000 (≤ 0.35, ≤ 0.20) | relay: CPU s per 1,000 | Units of deliver | \
-             Units of relay | Memory, MB | Dollars a million |\n|---|---|---|---|---|---|---|---|---|"
+            "| Endpoints an event | Deliveries/s | A batch | deliver: CPU s per 1,000 (≤ 0.35, ≤ 0.20) | Instructions each, M | \
+             relay: CPU s per 1,000 | Units of deliver | Units of relay | Memory, MB | Dollars a million |\n\
+             |---|---|---|---|---|---|---|---|---|---|"
         );
-        for (figures, most) in figures.iter().zip(DELIVERY_CPU_S) {
+        for ((figures, instructions), most) in figures.iter().zip(DELIVERY_CPU_S) {
             let per_1000 = |cpu: Duration| cpu.as_secs_f64() * 1000.0 / figures.deliveries as f64;
             let units = |cost: crate::stand::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
             println!(
-                "| {} | {:.0} | {:.1} | {} | {:.3} | {} | {} | {} | {:.2} |",
+                "| {} | {:.0} | {:.1} | {} | {} | {:.3} | {} | {} | {} | {:.2} |",
                 figures.endpoints,
                 figures.deliveries as f64 / figures.wall.as_secs_f64(),
                 1.0 / figures.deliver_invocations,
                 within(per_1000(figures.deliver), most, |s| format!("{s:.3}")),
+                instructions.map_or("-".to_owned(), millions),
                 per_1000(figures.relay),
                 units(figures.deliver_cost),
                 units(figures.relay_cost),

@@ -76,6 +76,15 @@ pub(crate) struct Stand {
 impl Stand {
     /// A stack that keeps what it stores in a directory.
     pub(crate) async fn start(dir: &Path, functions: &Functions) -> Result<Self, BenchError> {
+        Self::start_with(dir, functions, BATCHES_AT_ONCE).await
+    }
+
+    /// The same, with another number of a queue's batches that are handled at once.
+    pub(crate) async fn start_with(
+        dir: &Path,
+        functions: &Functions,
+        batches_at_once: usize,
+    ) -> Result<Self, BenchError> {
         let options = Options {
             port: 0,
             aws_port: 0,
@@ -83,7 +92,7 @@ impl Stand {
             ephemeral: false,
             no_demo: true,
             record_permissions: None,
-            batches_at_once: Some(BATCHES_AT_ONCE),
+            batches_at_once: Some(batches_at_once),
             stream_poll_interval: Some(STREAM_POLL_INTERVAL),
             log: "warn".to_owned(),
         };
