@@ -8,6 +8,8 @@ use crate::fleet::Fleet;
 use crate::process::{Mode, Spent, instructions};
 use crate::stand::{Call, Stand, Variables};
 
+/// Starts before those that count: the machine has the program in memory then, and room for its processes.
+const WARM_UP: usize = 10;
 /// Starts of which the median counts.
 const STARTS: usize = 15;
 
@@ -34,7 +36,11 @@ pub(crate) async fn measure(
     stand.call(call(0)).await?;
     fleet.run_as(Mode::Plain, tls.clone());
     let (mut inits, mut firsts, mut memory) = (Vec::new(), Vec::new(), 0);
-    for n in 1..=STARTS {
+    for n in 0..WARM_UP {
+        fleet.restart(function).await?;
+        stand.call(call(n)).await?;
+    }
+    for n in WARM_UP..WARM_UP + STARTS {
         let init = fleet.restart(function).await?;
         let (used, began) = (fleet.used(function).await, Instant::now());
         stand.call(call(n)).await?;
@@ -50,7 +56,7 @@ pub(crate) async fn measure(
             let file = dir.join(format!("callgrind.out.start_{function}"));
             fleet.run_as(Mode::Counted(file.clone()), tls.clone());
             fleet.restart(function).await?;
-            stand.call(call(STARTS + 1)).await?;
+            stand.call(call(WARM_UP + STARTS)).await?;
             fleet.end(function).await;
             Some(instructions(&file)?)
         }
