@@ -11,7 +11,7 @@ use aws_sdk_eventbridge::config::Builder;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use domain::outgoing::{OutgoingFact, SOURCE};
 use futures::future::join_all;
-use runtime::{BoxError, Environment, LeanHeaders};
+use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
 
 const MAX_BATCH_ENTRIES: usize = 10;
 const MAX_BATCH_BYTES: usize = 256 * 1024;
@@ -37,7 +37,8 @@ pub struct Bus {
 impl Bus {
     /// The bus that `EVENT_BUS` names.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        let config = Builder::from(env.sdk()).interceptor(LeanHeaders).build();
+        let config =
+            Builder::from(env.sdk()).interceptor(LeanHeaders).push_auth_scheme(QuickSignature::default()).build();
         Ok(Self { client: Client::from_conf(config), name: env.config().get("EVENT_BUS")?.to_owned() })
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
-use runtime::{BoxError, Environment, LeanHeaders};
+use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
 
 /// A message was not taken. It may have been all the same.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -28,7 +28,8 @@ pub struct Queue {
 impl Queue {
     /// The queue whose URL is in that environment variable.
     pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
-        let config = Builder::from(env.sdk()).interceptor(LeanHeaders).build();
+        let config =
+            Builder::from(env.sdk()).interceptor(LeanHeaders).push_auth_scheme(QuickSignature::default()).build();
         Ok(Self { client: Client::from_conf(config), url: env.config().get(url_variable)?.to_owned() })
     }
 

@@ -10,6 +10,7 @@ mod json;
 mod lean_headers;
 mod log;
 mod metric;
+mod quick_signature;
 mod random;
 mod run;
 
@@ -22,6 +23,7 @@ pub use invocation::{Observer, add, add_call, note, note_each, write_line};
 pub use lean_headers::LeanHeaders;
 pub use log::{OUR_CRATES, error_chain, function_line};
 pub use metric::{Line, Metric, Unit};
+pub use quick_signature::QuickSignature;
 pub use random::random_bytes;
 pub use run::run;
 

@@ -18,7 +18,7 @@ use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, Pu
 use aws_sdk_dynamodb::types::{
     AttributeValue, CancellationReason, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem,
 };
-use runtime::{Environment, LeanHeaders, error_chain, random_bytes};
+use runtime::{Environment, LeanHeaders, QuickSignature, error_chain, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -107,8 +107,11 @@ pub struct Db {
 impl Db {
     /// A client with the environment's settings.
     pub fn new(env: &Environment) -> Self {
-        let config =
-            aws_sdk_dynamodb::config::Builder::from(env.sdk()).interceptor(LeanHeaders).interceptor(Metering).build();
+        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk())
+            .interceptor(LeanHeaders)
+            .push_auth_scheme(QuickSignature::default())
+            .interceptor(Metering)
+            .build();
         Self { client: Client::from_conf(config) }
     }
 

@@ -194,9 +194,12 @@ fn sk(year: i32) -> String {
 /// The dates of a year's item that are logged.
 fn dates_of(item: &HashMap<String, AttributeValue>) -> Result<Vec<NaiveDate>, StoreError> {
     let corrupt = || StoreError::corrupt("year of daily logs", "its key has another form");
-    let year =
-        item.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.strip_prefix(SORT_PREFIX)).ok_or_else(corrupt)?;
-    let date = |name: &str| NaiveDate::parse_from_str(&format!("{year}{}", name.strip_prefix('d')?), "%Y%m%d").ok();
+    let sk = item.get("sk").and_then(|sk| sk.as_s().ok());
+    let year: i32 = sk.and_then(|sk| sk.strip_prefix(SORT_PREFIX)?.parse().ok()).ok_or_else(corrupt)?;
+    let date = |name: &str| {
+        let month_and_day: u32 = name.strip_prefix('d')?.parse().ok()?;
+        NaiveDate::from_ymd_opt(year, month_and_day / 100, month_and_day % 100)
+    };
     let logged = item.iter().filter(|(_, said)| said.as_n().is_ok_and(|said| !said.starts_with('-')));
     Ok(logged.filter_map(|(name, _)| date(name)).collect())
 }
