@@ -95,11 +95,11 @@ async fn ten_years_of_logs_and_5000_check_ins_take_no_more_calls() {
     clone_item(&world, one("LOGS#"), 10, |item, n| {
         let year = this_year - 1 - i32::try_from(n).unwrap();
         item["sk"]["S"] = json!(format!("LOGS#{year}"));
-        for month in 1..=12 {
-            for day in 1..=28 {
-                item[format!("d{month:02}{day:02}")] = json!({ "N": "1790000000000" });
-            }
+        let days = (1..=12).flat_map(|month| (1..=28).map(move |day| (month, day)));
+        for (month, day) in days.clone() {
+            item[format!("d{month:02}{day:02}")] = json!({ "N": "1790000000000" });
         }
+        item["logged"]["NS"] = days.map(|(month, day)| (100 * month + day).to_string()).collect();
     })
     .await;
     clone_item(&world, one("DOSES#20"), 120, |item, n| {

@@ -7,7 +7,7 @@
 //! 3. `automations_on`       Query of the partition, consistent: active ones that wait for one of these events, by id.
 //! 4. `computed_automations` The same: those that a sweep judges, active or not.
 
-use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
 use domain::event::{ComputedType, EventType};
@@ -16,7 +16,7 @@ use domain::sweep::{Former, MAX_SWEPT, Rule};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, failed, from_item, n, putting, s, to_item};
+use crate::db::{Ask, Item, StoreError, failed, from_item, n, putting, s, to_item};
 use crate::workspace::{Workspaces, key_of, partition};
 
 const ENTITY: &str = "automation";
@@ -251,8 +251,7 @@ impl Workspaces {
                 .expression_attribute_values(":prefix", s(SORT_PREFIX))
                 .consistent_read(true)
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {

@@ -6,7 +6,7 @@
 //! 4. `save`  UpdateItem, unless what is stored is newer.
 //! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not there yet.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem};
 use domain::calendar::Calendar;
 use domain::id::{CalendarId, CoachId};
 use domain::time::Timestamp;
@@ -14,7 +14,7 @@ use domain::tz::Tz;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, checking, failed, from_item, n, s, to_attribute, write};
+use crate::db::{Ask, Db, Item, StoreError, Written, checking, failed, from_item, n, s, to_attribute, write};
 use crate::page::{Listed, PageRequest};
 use crate::workspace::{key_of, partition};
 
@@ -86,8 +86,7 @@ impl Calendars {
                 .expression_attribute_values(":from", s(&from))
                 .expression_attribute_values(":to", s(format!("{PREFIX}~")))
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
@@ -111,8 +110,7 @@ impl Calendars {
                 .expression_attribute_values(":calendar", to_attribute(calendar))
                 .expression_attribute_values(":at", n(said_at.ms()))
                 .expression_attribute_values(":one", n(1))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(_) | Written::Refused(_) => Ok(()),

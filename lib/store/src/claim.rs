@@ -17,7 +17,7 @@ mod eraser;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
+    AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use chrono::TimeDelta;
 use domain::id::ClientId;
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use eraser::ClaimEraser;
 
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
+use crate::db::{Ask, Db, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
 use crate::vault::Vault;
 
 /// How long whoever waits for an answer waits for a lease to be ended.
@@ -176,8 +176,7 @@ impl Claims {
             .expression_attribute_values(":now", n(now.unix_s()))
             .expression_attribute_values(":owner", s(&claim.owner))
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
         });
         match written.await {
             Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
@@ -245,8 +244,7 @@ impl Claims {
                 .expression_attribute_values(":lapsed_owner", s(&lapsed.owner))
                 .expression_attribute_values(":lapsed_until", n(lapsed.lease_until))
                 .return_values(ReturnValue::AllNew)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         let taken = match written.await? {
             Written::Done(output) => output.attributes.unwrap_or_default(),
@@ -332,8 +330,7 @@ impl Claims {
                 .expression_attribute_values(":status", n(answer.status))
                 .expression_attribute_values(":body", b(body.clone()))
                 .expression_attribute_values(":expires", n(ends_s(now + keep)))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         Ok(matches!(written.await?, Written::Done(_)))
     }
@@ -355,8 +352,7 @@ impl Claims {
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":owner", s(&claim.owner))
                 .expression_attribute_values(":over", n(0))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(_) | Written::Refused(_) => Ok(()),

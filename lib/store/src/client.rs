@@ -18,7 +18,7 @@ mod ready;
 mod record;
 mod standing;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use domain::client::{Client, ClientListItem};
 use domain::email::EmailKey;
 use domain::id::{ClientId, CoachId};
@@ -39,7 +39,7 @@ pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
 use crate::contact::Contacts;
-use crate::db::{Db, Item, MAX_ROUNDS, StoreError, Transacted, failed, from_item, n, s, stand_back, updating};
+use crate::db::{Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, failed, from_item, n, s, stand_back, updating};
 use crate::held_by::Holders;
 use crate::outbox::{Content, Outbox};
 use crate::sweep::Sweeper;
@@ -117,8 +117,7 @@ impl Clients {
                 .expression_attribute_values(":coach", s(coach.as_str()))
                 .limit(missing)
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             items.extend(page.items.unwrap_or_default());

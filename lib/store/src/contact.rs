@@ -23,7 +23,7 @@ mod record;
 mod standing;
 mod write;
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use domain::email::EmailKey;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::PhoneKey;
@@ -37,7 +37,7 @@ pub use record::StoredContact;
 pub use standing::Standing;
 pub(crate) use standing::contact_key;
 
-use crate::db::{Db, Item, StoreError, failed, from_item, n, putting_over, s, sk_of, to_item, updating};
+use crate::db::{Ask, Db, Item, StoreError, failed, from_item, n, putting_over, s, sk_of, to_item, updating};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -73,8 +73,8 @@ impl Contacts {
             .key_condition_expression("pk = :pk AND email_key = :email")
             .expression_attribute_values(":pk", s(partition(coach)))
             .expression_attribute_values(":email", s(email.as_str()));
-        let query = query.limit(MAX_NAMESAKES as i32).return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let found = query.send().await.map_err(|error| failed("Query", error))?.items.unwrap_or_default();
+        let query = query.limit(MAX_NAMESAKES as i32);
+        let found = query.ask().await.map_err(|error| failed("Query", error))?.items.unwrap_or_default();
         let found = found.into_iter().map(live).collect::<Result<Vec<_>, _>>()?;
         Ok(found.into_iter().min_by_key(known_first))
     }

@@ -1,7 +1,8 @@
 //! What all tables share: the client, item conversion, and how failures are told apart.
 //!
-//! A failed condition is an outcome. `TransactionConflict` means that another transaction touched an item at the same moment: it is
-//! retried here, a bounded number of times with jitter. What the SDK gives up on after its own retries is [`StoreError::Unavailable`].
+//! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction touched an item at
+//! the same moment: it is retried here, a bounded number of times with jitter. What the SDK gives up on after its own retries is
+//! [`StoreError::Unavailable`].
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -15,17 +16,17 @@ use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
-use aws_sdk_dynamodb::types::{
-    AttributeValue, CancellationReason, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, KeysAndAttributes, Put, TransactWriteItem};
 use runtime::{Environment, LeanHeaders, QuickSignature, error_chain, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::metering::Metering;
 
+mod ask;
 mod failure;
 
+pub(crate) use ask::Ask;
 pub(crate) use failure::{failed, without_message};
 
 /// A stored item.
@@ -122,7 +123,7 @@ impl Db {
     /// The item with that key, consistently.
     pub(crate) async fn get(&self, table: &str, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        let got = get.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+        let got = get.ask().await;
         Ok(got.map_err(|error| failed("GetItem", error))?.item)
     }
 
@@ -157,8 +158,8 @@ impl Db {
 
     async fn ask_for(&self, table: &str, keys: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>), StoreError> {
         let wanted = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build();
-        let request = self.client.batch_get_item().return_consumed_capacity(ReturnConsumedCapacity::Total);
-        let got = request.request_items(table, wanted.expect("keys are given")).send().await;
+        let request = self.client.batch_get_item();
+        let got = request.request_items(table, wanted.expect("keys are given")).ask().await;
         let got = got.map_err(|error| failed("BatchGetItem", error))?;
         let found = got.responses.unwrap_or_default().remove(table).unwrap_or_default();
         let unread = got.unprocessed_keys.unwrap_or_default().remove(table);
@@ -178,8 +179,8 @@ impl Db {
     /// Carries out all of the writes or none.
     pub(crate) async fn transact(&self, writes: &[TransactWriteItem]) -> Result<Transacted, StoreError> {
         let written = retrying_conflicts("TransactWriteItems", || {
-            let request = self.client.transact_write_items().return_consumed_capacity(ReturnConsumedCapacity::Total);
-            request.set_transact_items(Some(writes.to_vec())).send()
+            let request = self.client.transact_write_items();
+            request.set_transact_items(Some(writes.to_vec())).ask()
         });
         match written.await? {
             Attempted::Done(_) => Ok(Transacted::Done),
@@ -191,11 +192,11 @@ impl Db {
 
 /// Everything that a query finds, in its order, however many pages that takes.
 pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, StoreError> {
-    let query = query.return_consumed_capacity(ReturnConsumedCapacity::Total);
+    let query = query;
     let mut found = Vec::new();
     let mut start = None;
     loop {
-        let page = query.clone().set_exclusive_start_key(start).send().await;
+        let page = query.clone().set_exclusive_start_key(start).ask().await;
         let page = page.map_err(|error| failed("Query", error))?;
         found.extend(page.items.unwrap_or_default());
         start = page.last_evaluated_key;

@@ -28,14 +28,14 @@ mod restart;
 mod resume;
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{ClientId, DeliveryId, EndpointId, EventId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, from_item, n, s, to_item, write};
+use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, s, to_item, write};
 use crate::statement::{Answer, Statement, Tried};
 use crate::vault::Vault;
 
@@ -158,7 +158,7 @@ impl Deliveries {
                 .update_expression("SET hop = :hop, hop_owner = :owner")
                 .expression_attribute_values(":hop", n(order.hop))
                 .expression_attribute_values(":owner", s(&owner))
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(_) => Ok(PuttingBack::Ours),
@@ -212,8 +212,7 @@ impl Deliveries {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
             put.condition_expression("attribute_not_exists(pk)")
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(_) => Ok(Created::New),
@@ -228,9 +227,7 @@ impl Deliveries {
 
     fn update(&self, endpoint: &EndpointId, id: &DeliveryId) -> UpdateItemFluentBuilder {
         let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
-        update
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
+        update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
     /// An update on condition that the order's attempt is the next one of a delivery that has not ended, and on `condition`.

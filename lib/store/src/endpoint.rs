@@ -19,7 +19,7 @@ mod slots;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
 };
@@ -34,7 +34,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit;
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, putting_over,
+    Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, putting_over,
     refused_at, s, sk_of, stand_back, to_item, updating,
 };
 use crate::statement::Answer;
@@ -130,8 +130,7 @@ impl Endpoints {
             .expression_attribute_values(":pk", s(partition(coach)))
             .expression_attribute_values(":sk", s(SORT_PREFIX))
             .consistent_read(true)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         let items = found.items.unwrap_or_default().into_iter();

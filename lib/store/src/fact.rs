@@ -8,14 +8,13 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use chrono::TimeDelta;
 use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Db, Item, StoreError, Written, from_item, s, to_item, write};
+use crate::db::{Ask, Db, Item, StoreError, Written, from_item, s, to_item, write};
 
 /// How long a fact is remembered.
 const RETENTION: TimeDelta = TimeDelta::days(14);
@@ -78,8 +77,7 @@ impl SeenFacts {
             put.condition_expression("attribute_not_exists(pk) OR #owner = :owner")
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_values(":owner", s(&owner))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         Ok(matches!(written.await?, Written::Done(_)))
     }
@@ -89,7 +87,7 @@ impl SeenFacts {
         let item = to_item(&Mark { pk: pk(fact), owner: None, expires_at: (now + RETENTION).unix_s() });
         write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+            put.ask()
         })
         .await?;
         Ok(())

@@ -17,7 +17,7 @@ mod present;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::phone::Country;
@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 pub use make::Made;
 pub use present::Presented;
 
-use crate::db::{Db, Item, StoreError, failed, from_item, s};
+use crate::db::{Ask, Db, Item, StoreError, failed, from_item, s};
 
 /// A key's record, without the key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -127,8 +127,7 @@ impl Keys {
                 .key_condition_expression("pk = :pk")
                 .expression_attribute_values(":pk", s(coach_partition(coach)))
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {

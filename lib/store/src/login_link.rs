@@ -5,7 +5,7 @@
 //! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is as it was when the
 //!    link was made. Of any number of attempts one succeeds.
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, Update};
+use aws_sdk_dynamodb::types::Update;
 use domain::id::{ClientId, CoachId};
 use domain::login_link::{LoginGrant, LoginToken};
 use domain::time::Timestamp;
@@ -13,7 +13,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::client::ClientLookup;
-use crate::db::{Db, Item, StoreError, Transacted, from_item, n, s, to_item, updating, write};
+use crate::db::{Ask, Db, Item, StoreError, Transacted, from_item, n, s, to_item, updating, write};
 
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -59,9 +59,7 @@ impl LoginLinks {
         // Nobody else draws the same 256 bits: a refused put is the SDK's repeat of one whose answer was lost.
         write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.condition_expression("attribute_not_exists(pk)")
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+            put.condition_expression("attribute_not_exists(pk)").ask()
         })
         .await?;
         Ok(())

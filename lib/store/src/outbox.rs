@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
 use domain::delivery::DeliveryOrder;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId};
@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact_ref::ContactRef;
 use crate::db::{
-    Db, Item, StoreError, Written, b, deleting, failed, from_item, n, putting, s, to_item, updating, write,
+    Ask, Db, Item, StoreError, Written, b, deleting, failed, from_item, n, putting, s, to_item, updating, write,
 };
 use crate::group::Bounds;
 use crate::statement::{Statement, Tried};
@@ -198,8 +198,7 @@ impl Outbox {
             .expression_attribute_values(":before", n(before.ms()))
             .limit(limit)
             .set_exclusive_start_key(start.map(|start| start.0))
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         let ids = found.items.unwrap_or_default().into_iter().filter_map(|mut item| {
@@ -217,8 +216,8 @@ impl Outbox {
         let mut start = None;
         loop {
             let scan = self.db.client().scan().table_name(&self.table).index_name("unsent").limit(1);
-            let scan = scan.set_exclusive_start_key(start).return_consumed_capacity(ReturnConsumedCapacity::Total);
-            let page = scan.send().await.map_err(|error| failed("Scan", error))?;
+            let scan = scan.set_exclusive_start_key(start);
+            let page = scan.ask().await.map_err(|error| failed("Scan", error))?;
             start = page.last_evaluated_key;
             if page.items.is_some_and(|items| !items.is_empty()) {
                 return Ok(true);
@@ -249,7 +248,7 @@ impl Outbox {
     async fn delete_alone(&self, content: &Content) -> Result<(), StoreError> {
         write("DeleteItem", || {
             let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(content.id()));
-            delete.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+            delete.ask()
         })
         .await?;
         Ok(())

@@ -1,10 +1,9 @@
 //! Pages of the CRM's lists: records of a coach in the order of their UUIDs, after a cursor that need not exist any more.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::id::CoachId;
 use uuid::Uuid;
 
-use crate::db::{Db, Item, StoreError, failed, s};
+use crate::db::{Ask, Db, Item, StoreError, failed, s};
 use crate::workspace::partition;
 
 /// What a page has at most, as JSON: Lambda's answers end at 6 MB, in which the quotation marks of this are written with two characters.
@@ -62,8 +61,7 @@ impl Listing<'_> {
                 .consistent_read(true)
                 .limit(missing)
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             records.extend(page.items.unwrap_or_default());

@@ -7,14 +7,14 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::id::{CoachId, PipelineId, StageId};
 use domain::pipeline::Pipeline;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, Item, StoreError, Written, from_item, n, query_all, s, to_attribute, write};
+use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, query_all, s, to_attribute, write};
 use crate::workspace::{key_of, partition};
 
 /// What the sort keys of pipelines begin with.
@@ -73,8 +73,7 @@ impl Pipelines {
                 .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
                 .expression_attribute_values(":pipeline", to_attribute(pipeline))
                 .expression_attribute_values(":at", n(said_at.ms()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Refused(_) if !won.is_empty() => self.add_won(coach, &pipeline.pipeline_id, won).await,
@@ -90,8 +89,7 @@ impl Pipelines {
                 .update_expression("ADD won_once :won")
                 .condition_expression("attribute_exists(pk)")
                 .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(())

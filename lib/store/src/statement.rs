@@ -9,13 +9,13 @@
 use std::collections::HashSet;
 
 use aws_sdk_dynamodb::types::{
-    AttributeValue, BatchStatementErrorCodeEnum, BatchStatementRequest, BatchStatementResponse, ReturnConsumedCapacity,
+    AttributeValue, BatchStatementErrorCodeEnum, BatchStatementRequest, BatchStatementResponse,
     ReturnValuesOnConditionCheckFailure,
 };
 use futures::future::{BoxFuture, FutureExt, join_all};
 use runtime::error_chain;
 
-use crate::db::{Db, Item, StoreError, Written, s, without_message};
+use crate::db::{Ask, Db, Item, StoreError, Written, s, without_message};
 
 /// Statements that one request takes.
 const MAX_STATEMENTS: usize = 25;
@@ -125,7 +125,7 @@ impl Db {
     async fn ask(&self, statements: Vec<Statement>) -> Vec<BatchStatementResponse> {
         let requests = statements.into_iter().map(Statement::request).collect();
         let asking = self.client().batch_execute_statement().set_statements(Some(requests));
-        match asking.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await {
+        match asking.ask().await {
             Ok(answer) => answer.responses.unwrap_or_default(),
             Err(error) => {
                 let error = without_message(error);

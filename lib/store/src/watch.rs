@@ -16,7 +16,7 @@ mod coach;
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::{ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use chrono::NaiveDate;
 use domain::dose::Month;
 use domain::id::{ClientId, CoachId};
@@ -29,7 +29,7 @@ pub use coach::CoachWatch;
 pub(crate) use coach::{Before, Changed};
 
 use crate::db::{
-    Db, Item, StoreError, Transacted, Written, checking, failed, n, putting_over, query_all, s, sk_of, stand_back,
+    Ask, Db, Item, StoreError, Transacted, Written, checking, failed, n, putting_over, query_all, s, sk_of, stand_back,
     to_item, write,
 };
 use crate::record::{DOSES_PREFIX, Doses};
@@ -159,8 +159,7 @@ impl Watches {
                 .condition_expression(NOT_YET)
                 .expression_attribute_values(":at", n(at.ms()))
                 .expression_attribute_values(":one", n(1))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: it is due, or gone.
         written.await?;
@@ -178,8 +177,7 @@ impl Watches {
                 .condition_expression(LATER)
                 .expression_attribute_values(":last", s(last.to_string()))
                 .expression_attribute_values(":one", n(1))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: a later one is there, or the client is gone.
         written.await?;
@@ -201,7 +199,7 @@ impl Watches {
                     put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
                 }
             };
-            put.return_consumed_capacity(ReturnConsumedCapacity::Total).send()
+            put.ask()
         });
         Ok(matches!(written.await?, Written::Done(_)))
     }
@@ -244,8 +242,7 @@ impl Watches {
             .expression_attribute_values(":by", n(by.ms()))
             .limit(limit)
             .set_exclusive_start_key(start.map(|start| start.0))
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))
     }

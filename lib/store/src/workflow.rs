@@ -3,14 +3,13 @@
 //! 1. `page` Query after a cursor, consistent.
 //! 2. `save` UpdateItem, unless what is stored is newer.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::id::CoachId;
 use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Db, StoreError, Written, from_item, n, to_attribute, write};
+use crate::db::{Ask, Db, StoreError, Written, from_item, n, to_attribute, write};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::key_of;
 
@@ -52,8 +51,7 @@ impl Workflows {
                 .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
                 .expression_attribute_values(":workflow", to_attribute(workflow))
                 .expression_attribute_values(":at", n(said_at.ms()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(_) | Written::Refused(_) => Ok(()),

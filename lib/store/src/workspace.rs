@@ -9,8 +9,7 @@
 //!    (de)activate clients.
 
 use aws_sdk_dynamodb::types::{
-    CancellationReason, ConditionCheck, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
-    Update,
+    CancellationReason, ConditionCheck, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
 use domain::id::{CoachId, TeamId};
 use domain::phone::Country;
@@ -21,7 +20,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
+    Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
 
@@ -197,20 +196,19 @@ impl Workspaces {
             let update = update
                 .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
                 .expression_attribute_values(":at", n(occurred_at.ms()))
-                .expression_attribute_values(":zero", n(0))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total);
+                .expression_attribute_values(":zero", n(0));
             match team.client_cap {
                 Some(cap) => update
                     .update_expression(
                         "SET saved_at = :at, client_count = if_not_exists(client_count, :zero), client_cap = :cap",
                     )
                     .expression_attribute_values(":cap", n(cap))
-                    .send(),
+                    .ask(),
                 None => update
                     .update_expression(
                         "SET saved_at = :at, client_count = if_not_exists(client_count, :zero) REMOVE client_cap",
                     )
-                    .send(),
+                    .ask(),
             }
         });
         match written.await? {

@@ -1,11 +1,10 @@
 //! Removes claims by whom their answers are about.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use runtime::{BoxError, Environment};
 
 use super::{About, ClaimKey, Named};
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Index, StoreError, from_item, s, write};
+use crate::db::{Ask, Db, Index, StoreError, from_item, s, write};
 
 /// Claims for those who only remove them.
 #[derive(Clone)]
@@ -35,8 +34,7 @@ impl ClaimEraser {
                 .condition_expression("#about = :about")
                 .expression_attribute_names("#about", about.attribute())
                 .expression_attribute_values(":about", about.value())
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: it has gone already, or somebody else has the key.
         written.await?;

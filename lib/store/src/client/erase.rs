@@ -1,7 +1,7 @@
 //! Erasure: the record, the address, the intake, the seat, the contact that the client was, and what was still to be told go at once. A
 //! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
 
-use aws_sdk_dynamodb::types::{Delete, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
 use domain::client::{Client, Origin};
 use domain::email::Email;
 use domain::event::Event;
@@ -17,7 +17,7 @@ use super::{Clients, MAX_ROUNDS, Standing, email_pk, key};
 use crate::audit;
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
-use crate::db::{StoreError, Transacted, deleting, from_item, putting_over, stand_back, to_item, write};
+use crate::db::{Ask, StoreError, Transacted, deleting, from_item, putting_over, stand_back, to_item, write};
 use crate::held_by::Address;
 
 /// What is left to erase elsewhere.
@@ -79,11 +79,7 @@ impl Clients {
     pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(&client_pk(id))));
-            update
-                .update_expression("REMOVE claim")
-                .condition_expression("attribute_exists(erased_at)")
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+            update.update_expression("REMOVE claim").condition_expression("attribute_exists(erased_at)").ask()
         });
         written.await?;
         Ok(())

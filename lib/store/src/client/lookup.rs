@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem};
 use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
 use super::standing::{client_id_of, client_pk};
 use super::{Record, Standing, StoredClient, key, listed_at, page_start};
-use crate::db::{Db, Item, StoreError, checking, failed, from_item, n, s};
+use crate::db::{Ask, Db, Item, StoreError, checking, failed, from_item, n, s};
 
 /// The clients table, to read in.
 #[derive(Clone)]
@@ -77,8 +77,7 @@ impl ClientLookup {
             .projection_expression("pk, listed_at")
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
             .set_exclusive_start_key(after.map(|listed_at| page_start(coach, PARTITION, listed_at)))
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         let more = page.last_evaluated_key.is_some();

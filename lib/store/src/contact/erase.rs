@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use super::record::{ErasedContact, Stored};
 use super::{Contacts, PREFIX, contact_key};
 use crate::contact_ref::ContactRef;
-use crate::db::{Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, to_attribute, write};
+use crate::db::{Ask, Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, to_attribute, write};
 use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
@@ -204,8 +204,7 @@ impl Contacts {
                 .update_expression("SET client_id = :client")
                 .condition_expression("attribute_exists(erased_at) AND attribute_not_exists(client_id)")
                 .expression_attribute_values(":client", s(client.as_str()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(())
@@ -229,8 +228,7 @@ impl Contacts {
                 .expression_attribute_values(":into", to_attribute(&into))
                 .expression_attribute_values(":at", to_attribute(&said_at))
                 .expression_attribute_values(":ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(())
@@ -243,8 +241,7 @@ impl Contacts {
             delete
                 .condition_expression("contact_ref = :about")
                 .expression_attribute_values(":about", s(contact.to_string()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(())
@@ -260,8 +257,7 @@ impl Contacts {
                 .condition_expression("contact_ref = :about")
                 .expression_attribute_values(":about", s(contact.to_string()))
                 .expression_attribute_values(":one", n(1))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(())

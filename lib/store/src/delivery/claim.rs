@@ -6,7 +6,7 @@ use domain::id::EventId;
 use domain::time::Timestamp;
 
 use super::{Deliveries, ENTITY, Record, body_context, new_owner, partition, sort_key};
-use crate::db::{Item, StoreError, Written, from_item, n, s, write};
+use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, write};
 use crate::statement::{Answer, Statement, Tried};
 
 /// What came of taking on an attempt.
@@ -86,7 +86,7 @@ impl Deliveries {
                 .expression_attribute_values(":now", n(now.ms()))
                 .expression_attribute_values(":until", n((now + ATTEMPT_LEASE).ms()))
                 .return_values(ReturnValue::AllNew)
-                .send()
+                .ask()
         });
         Ok(match written.await? {
             Written::Done(updated) => Written::Done(updated.attributes.unwrap_or_default()),

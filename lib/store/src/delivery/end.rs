@@ -3,7 +3,7 @@
 //!
 //! It takes its time, and the endpoint may be switched on again meanwhile. What was sent since then is none of those that waited.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::delivery::{DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -12,7 +12,7 @@ use serde::Deserialize;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, SORT_PREFIX, partition};
-use crate::db::{StoreError, failed, from_item, n, s, to_attribute, write};
+use crate::db::{Ask, StoreError, failed, from_item, n, s, to_attribute, write};
 
 /// Pages of the log that are looked through.
 const MAX_PAGES: usize = 20;
@@ -56,8 +56,7 @@ impl Deliveries {
                 .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
                 .scan_index_forward(false)
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             let found = page.items.unwrap_or_default().into_iter().map(|item| from_item(ENTITY, item));
@@ -106,7 +105,7 @@ impl Deliveries {
                 .expression_attribute_values(":chain", n(chain))
                 .expression_attribute_values(":attempt", n(next_attempt))
                 .expression_attribute_values(":now", n(now.ms()))
-                .send()
+                .ask()
         });
         // Refused: it has ended, its attempt is under way, or it waits for another by now.
         written.await?;

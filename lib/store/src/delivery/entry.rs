@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use super::attempt::StoredAttempt;
 use super::erase::{REASON, erased_owner};
 use super::{Deliveries, ENTITY, Record, Taken, partition, sort_key};
-use crate::db::{Item, StoreError, Written, from_item, n, s, to_attribute, write};
+use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, to_attribute, write};
 use crate::statement::{Statement, Tried};
 
 /// What came of recording an attempt.
@@ -97,7 +97,7 @@ impl Deliveries {
                 .expression_attribute_values(":owner", s(&entry.owner))
                 .expression_attribute_values(":erased", s(erased_owner(&entry.owner)))
                 .expression_attribute_values(":status", s(status.as_str()))
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(_) => Ok(Recorded::Erased),
@@ -132,7 +132,7 @@ impl Deliveries {
                 failed @ (Next::Exhausted | Next::Gone) => ended(update, ", failed_at = :at", status_after(failed))
                     .expression_attribute_values(":at", n(entry.made_at.ms())),
             }
-            .send()
+            .ask()
         });
         Ok(match written.await? {
             Written::Done(_) => Written::Done(None),

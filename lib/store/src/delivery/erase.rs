@@ -2,7 +2,7 @@
 //! log. A delivery that was still to be made ends; one whose attempt is under way is left to it: the log says that it was sent, and what
 //! came of it.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;
 use domain::time::Timestamp;
@@ -10,7 +10,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record};
-use crate::db::{Item, StoreError, Written, b, failed, from_item, n, s, to_attribute, write};
+use crate::db::{Ask, Item, StoreError, Written, b, failed, from_item, n, s, to_attribute, write};
 
 /// Deliveries that are read at once: each may hold what some sixty answers said.
 const PAGE_ITEMS: i32 = 100;
@@ -33,8 +33,7 @@ impl Deliveries {
                 .projection_expression("pk, sk")
                 .limit(PAGE_ITEMS)
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             let items = self.db.read(&self.table, page.items.unwrap_or_default()).await?;
@@ -99,8 +98,7 @@ impl Deliveries {
                 .expression_attribute_values(":now", n(now.ms()))
                 .expression_attribute_values(":made", n(record.attempts.len()))
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await
     }
@@ -126,8 +124,7 @@ impl Deliveries {
                 .expression_attribute_values(":owner", s(owner))
                 .expression_attribute_values(":made", n(record.attempts.len()))
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await
     }

@@ -1,6 +1,5 @@
 //! The delivery log: an endpoint's deliveries, newest first. The bodies are left out.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::delivery::{DeliveryStatus, DeliveryView};
 use domain::id::{DeliveryId, EndpointId, EventId};
 use domain::time::Timestamp;
@@ -8,7 +7,7 @@ use serde::Deserialize;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{Item, StoreError, failed, from_item, n, s};
+use crate::db::{Ask, Item, StoreError, failed, from_item, n, s};
 use crate::page::PAGE_BYTES;
 
 /// Items that one query of a filtered page looks at.
@@ -112,12 +111,11 @@ impl Deliveries {
             .expression_attribute_values(":now_s", n(now.unix_s()))
             .set_exclusive_start_key(start)
             .scan_index_forward(false)
-            .limit(i32::try_from(items).unwrap_or(i32::MAX))
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+            .limit(i32::try_from(items).unwrap_or(i32::MAX));
         if let Some(status) = status {
             query = query.expression_attribute_values(":status", s(status.as_str()));
         }
-        let found = query.send().await.map_err(|error| failed("Query", error))?;
+        let found = query.ask().await.map_err(|error| failed("Query", error))?;
         Ok((found.items.unwrap_or_default(), found.last_evaluated_key))
     }
 }

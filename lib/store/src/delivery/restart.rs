@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -15,7 +15,7 @@ use runtime::error_chain;
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{
-    Item, StoreError, Transacted, failed, from_item, n, putting, refused_at, s, to_attribute, to_item, updating,
+    Ask, Item, StoreError, Transacted, failed, from_item, n, putting, refused_at, s, to_attribute, to_item, updating,
 };
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
@@ -221,8 +221,7 @@ impl Deliveries {
             .expression_attribute_values(":until", n(until.ms()))
             .limit(PAGE_ITEMS)
             .set_exclusive_start_key(start)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         let ids = page.items.unwrap_or_default().iter().map(super::log::id_of).collect::<Result<_, _>>()?;

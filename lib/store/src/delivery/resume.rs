@@ -3,14 +3,13 @@
 //! It is safe wherever a message is not gone after all. An attempt is claimed once, whichever order leads to it; of two orders that wait for
 //! the same attempt the one that is a hop ahead goes on.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::delivery::{DeliveryOrder, DeliveryStatus, Resumption};
 use domain::id::DeliveryId;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{StoreError, failed, from_item, n, s};
+use crate::db::{Ask, StoreError, failed, from_item, n, s};
 
 /// Items of the log that one page looks at.
 const PAGE_ITEMS: i32 = 500;
@@ -44,8 +43,7 @@ impl Deliveries {
             .expression_attribute_values(":now_s", n(now.unix_s()))
             .set_exclusive_start_key(after.as_ref().map(|id| key(endpoint_id, id)))
             .limit(PAGE_ITEMS)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         let mut orders = Vec::new();

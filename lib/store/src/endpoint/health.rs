@@ -1,7 +1,6 @@
 //! What attempts make of their endpoint. A healthy endpoint that answers quickly costs nothing here, and one that is known to fail neither:
 //! only what is new is written.
 
-use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 use domain::endpoint::{Endpoint, SignedEndpoint};
 use domain::endpoint_health::{EndpointHealth, Judgement};
 use domain::id::{CoachId, EventId};
@@ -11,7 +10,7 @@ use domain::time::Timestamp;
 
 use super::{Endpoints, MAX_ROUNDS, Record, key};
 use crate::audit;
-use crate::db::{StoreError, Transacted, n, s, stand_back, to_attribute, write};
+use crate::db::{Ask, StoreError, Transacted, n, s, stand_back, to_attribute, write};
 use crate::outbox::{Content, Outbox};
 
 /// What came of noting an attempt.
@@ -52,8 +51,7 @@ impl Endpoints {
                 .expression_attribute_values(":one", n(1))
                 .expression_attribute_values(":url", s(url.expose()))
                 .expression_attribute_values(":at", s(at.to_string()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: it has been noted, or has failed since then alone, or another address has taken its place.
         written.await?;

@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use domain::delivery::ATTEMPT_LEASE;
 use domain::id::{CoachId, EndpointId};
 use domain::time::Timestamp;
 use runtime::random_bytes;
 
 use super::{Endpoints, key};
-use crate::db::{Item, StoreError, Written, n, s, write};
+use crate::db::{Ask, Item, StoreError, Written, n, s, write};
 use crate::statement::{Answer, Statement, Tried};
 use crate::workspace::partition;
 
@@ -121,8 +121,7 @@ impl Endpoints {
                     .expression_attribute_values(":holding", s(holding))
                     .expression_attribute_values(":over", s(over_by(now)))
                     .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                    .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                    .send()
+                    .ask()
             });
             match written.await? {
                 Written::Done(_) => return Ok(Some(slot(whose, number, holding))),
@@ -165,8 +164,7 @@ impl Endpoints {
                 .condition_expression("#slot = :holding")
                 .expression_attribute_names("#slot", name(slot.number))
                 .expression_attribute_values(":holding", s(&slot.holding))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: as above.
         written.await?;
@@ -192,8 +190,7 @@ impl Endpoints {
                 .condition_expression("attribute_exists(pk)")
                 .expression_attribute_values(":until", n(until.ms()))
                 .expression_attribute_values(":one", n(1))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: it has been deleted.
         written.await?;

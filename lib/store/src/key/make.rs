@@ -1,6 +1,6 @@
 //! How keys come and go, and how they keep up with their workspace.
 
-use aws_sdk_dynamodb::types::{Put, ReturnConsumedCapacity, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, MAX_LIVE_KEYS, ROTATION_OVERLAP};
@@ -10,7 +10,8 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
 use crate::db::{
-    MAX_ROUNDS, StoreError, Transacted, n, putting, refused_at, s, stand_back, to_attribute, to_item, updating, write,
+    Ask, MAX_ROUNDS, StoreError, Transacted, n, putting, refused_at, s, stand_back, to_attribute, to_item, updating,
+    write,
 };
 use crate::workspace::{StoredWorkspace, Workspaces};
 
@@ -158,8 +159,7 @@ impl Keys {
                 .expression_attribute_values(":live", n(live))
                 .expression_attribute_values(":one", n(1))
                 .expression_attribute_values(":version", n(version.unwrap_or_default()))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(true)
@@ -247,16 +247,15 @@ impl Keys {
                 .expression_attribute_values(":version", n(workspace.version))
                 .expression_attribute_values(":country", to_attribute(&workspace.workspace.country))
                 .expression_attribute_values(":time_zone", s(workspace.workspace.time_zone.as_str()))
-                .expression_attribute_values(":entitlements", to_attribute(&workspace.workspace.entitlements))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total);
+                .expression_attribute_values(":entitlements", to_attribute(&workspace.workspace.entitlements));
             let copied = "SET workspace_version = :version, entitlements = :entitlements, country = :country, \
                           time_zone = :time_zone";
             match crm {
                 Some(crm) => update
                     .update_expression(format!("{copied}, crm = :crm"))
                     .expression_attribute_values(":crm", to_attribute(crm))
-                    .send(),
-                None => update.update_expression(format!("{copied} REMOVE crm")).send(),
+                    .ask(),
+                None => update.update_expression(format!("{copied} REMOVE crm")).ask(),
             }
         })
         .await?;

@@ -1,6 +1,6 @@
 //! The way of a key through the gate: check and count in one write.
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, ReturnValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 use domain::api_key::ApiKey;
 use domain::id::KeyId;
 use domain::rate_limit::{Limit, Minute, Quota};
@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 use runtime::random_bytes;
 
 use super::{KeyRecord, Keys, Stored, item_key};
-use crate::db::{Item, StoreError, Written, b, from_item, n, write};
+use crate::db::{Ask, Item, StoreError, Written, b, from_item, n, write};
 
 /// Counters of past minutes that an item may gather before they are removed.
 const MAX_STALE_WINDOWS: usize = 8;
@@ -51,8 +51,7 @@ impl Keys {
                 .expression_attribute_values(":now", n(now.ms()))
                 .return_values(ReturnValue::AllNew)
                 .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         match written.await? {
             Written::Done(output) => accepted(&counting, output.attributes.unwrap_or_default(), now),
@@ -83,8 +82,7 @@ impl Keys {
             update
                 .update_expression(format!("REMOVE {}", names.join(", ")))
                 .condition_expression("attribute_exists(pk)")
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         })
         .await?;
         Ok(())

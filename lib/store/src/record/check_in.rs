@@ -1,7 +1,7 @@
 //! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and waits in its item;
 //! a deletion is for good. The client's own item keeps the time of the latest one.
 
-use aws_sdk_dynamodb::types::{ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades};
 use domain::client::Client;
@@ -13,7 +13,7 @@ use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
-use crate::db::{Item, StoreError, Transacted, b, failed, from_item, n, putting_over, s, stand_back, to_item};
+use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, putting_over, s, stand_back, to_item};
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
@@ -78,10 +78,10 @@ impl RecordReader {
         let page = query
             .key_condition_expression("pk = :pk")
             .expression_attribute_values(":pk", s(partition(client)))
+            .projection_expression("check_in_id, submitted_at, reviewed_at")
             .scan_index_forward(false)
             .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         page.items.unwrap_or_default().into_iter().map(listed).collect()
@@ -244,8 +244,7 @@ impl Records {
             .expression_attribute_values(":pk", s(partition(&client.id)))
             .scan_index_forward(false)
             .limit(2)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         let newest = newest.items.unwrap_or_default().into_iter().map(listed).collect::<Result<Vec<_>, _>>()?;

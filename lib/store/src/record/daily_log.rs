@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity};
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
 use domain::daily_log::DateRange;
 use domain::id::ClientId;
@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition};
 use crate::client::LastLog;
-use crate::db::{Item, StoreError, failed, n, s, stand_back, write};
+use crate::db::{Ask, Item, StoreError, failed, n, s, stand_back, write};
 
 const SORT_PREFIX: &str = "LOGS#";
 /// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
@@ -62,11 +62,11 @@ impl RecordReader {
             .expression_attribute_values(":pk", s(partition(client)))
             .expression_attribute_values(":first", s(sk(*years.start())))
             .expression_attribute_values(":last", s(sk(*years.end())))
+            .projection_expression("sk, logged")
             .scan_index_forward(false)
             .set_limit(limit.and_then(|limit| i32::try_from(limit).ok()))
             .set_exclusive_start_key(start)
-            .return_consumed_capacity(ReturnConsumedCapacity::Total)
-            .send()
+            .ask()
             .await
             .map_err(|error| failed("Query", error))?;
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key))
@@ -146,18 +146,23 @@ impl Records {
     ) -> Result<(), StoreError> {
         // A time before 1970 has no sign to spare: it counts as the beginning of time.
         let at = said_at.ms().max(1);
+        let (change, said) = match logged {
+            true => ("SET #date = :said ADD logged :day", at),
+            false => ("SET #date = :said DELETE logged :day", -at),
+        };
+        let day = (100 * date.month() + date.day()).to_string();
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table);
             update
                 .set_key(Some(key(client, &sk(date.year()))))
-                .update_expression("SET #date = :said")
+                .update_expression(change)
                 .condition_expression("attribute_not_exists(#date) OR #date BETWEEN :minus_at AND :at")
                 .expression_attribute_names("#date", date.format("d%m%d").to_string())
-                .expression_attribute_values(":said", n(if logged { at } else { -at }))
+                .expression_attribute_values(":day", AttributeValue::Ns(vec![day.clone()]))
+                .expression_attribute_values(":said", n(said))
                 .expression_attribute_values(":at", n(at))
                 .expression_attribute_values(":minus_at", n(-at))
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
         });
         // Refused: something later was said of the date.
         written.await?;
@@ -170,12 +175,13 @@ impl Records {
         let query = query
             .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
             .expression_attribute_values(":pk", s(partition(client)))
-            .expression_attribute_values(":prefix", s(SORT_PREFIX));
+            .expression_attribute_values(":prefix", s(SORT_PREFIX))
+            .projection_expression("sk, logged");
         let mut start = None;
         loop {
             // Years whose every log was deleted are few.
             let page = query.clone().limit(1).set_exclusive_start_key(start);
-            let page = page.return_consumed_capacity(ReturnConsumedCapacity::Total).send().await;
+            let page = page.ask().await;
             let page = page.map_err(|error| failed("Query", error))?;
             let dates = page.items.unwrap_or_default().iter().map(dates_of).collect::<Result<Vec<_>, _>>()?;
             let last = dates.into_iter().flatten().max();
@@ -196,10 +202,10 @@ fn dates_of(item: &HashMap<String, AttributeValue>) -> Result<Vec<NaiveDate>, St
     let corrupt = || StoreError::corrupt("year of daily logs", "its key has another form");
     let sk = item.get("sk").and_then(|sk| sk.as_s().ok());
     let year: i32 = sk.and_then(|sk| sk.strip_prefix(SORT_PREFIX)?.parse().ok()).ok_or_else(corrupt)?;
-    let date = |name: &str| {
-        let month_and_day: u32 = name.strip_prefix('d')?.parse().ok()?;
-        NaiveDate::from_ymd_opt(year, month_and_day / 100, month_and_day % 100)
+    let date = |day: &String| {
+        let day: u32 = day.parse().ok()?;
+        NaiveDate::from_ymd_opt(year, day / 100, day % 100)
     };
-    let logged = item.iter().filter(|(_, said)| said.as_n().is_ok_and(|said| !said.starts_with('-')));
-    Ok(logged.filter_map(|(name, _)| date(name)).collect())
+    let days = item.get("logged").and_then(|logged| logged.as_ns().ok());
+    Ok(days.into_iter().flatten().filter_map(date).collect())
 }

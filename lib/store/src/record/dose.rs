@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnConsumedCapacity, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use chrono::NaiveDate;
 use domain::compliance::Window;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
-use crate::db::{Item, StoreError, Transacted, b, failed, from_item, n, s, stand_back, to_item};
+use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, s, stand_back, to_item};
 
 /// What the sort keys of doses begin with: months, then the schedule.
 pub(crate) const DOSES_PREFIX: &str = "DOSES#";
@@ -84,8 +84,7 @@ impl RecordReader {
                 .expression_attribute_values(":pk", s(partition(client)))
                 .expression_attribute_values(":prefix", s(DOSES_PREFIX))
                 .set_exclusive_start_key(start)
-                .return_consumed_capacity(ReturnConsumedCapacity::Total)
-                .send()
+                .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {

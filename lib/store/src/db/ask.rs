@@ -1,0 +1,51 @@
+//! How every request is made: it asks what it consumes, which [`crate::metering`] notes, and waits on the heap.
+//!
+//! The SDK's future of a request is five kilobytes. Inside others it is moved with them, and each of those has room for it more than once;
+//! here whoever awaits it holds a pointer.
+
+use std::pin::Pin;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::{
+    batch_execute_statement, batch_get_item, batch_write_item, delete_item, get_item, put_item, query, scan,
+    transact_write_items, update_item,
+};
+use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
+
+/// What DynamoDB says to a request.
+pub(crate) type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, SdkError<E>>> + Send>>;
+
+/// A request that is ready to be made.
+pub(crate) trait Ask {
+    type Output;
+    type Error;
+
+    /// Makes it once it is awaited.
+    fn ask(self) -> Answer<Self::Output, Self::Error>;
+}
+
+macro_rules! requests {
+    ($($operation:ident: $request:ident $output:ident $error:ident,)*) => {$(
+        impl Ask for $operation::builders::$request {
+            type Output = $operation::$output;
+            type Error = $operation::$error;
+
+            fn ask(self) -> Answer<Self::Output, Self::Error> {
+                Box::pin(self.return_consumed_capacity(ReturnConsumedCapacity::Total).send())
+            }
+        }
+    )*};
+}
+
+requests! {
+    batch_execute_statement: BatchExecuteStatementFluentBuilder BatchExecuteStatementOutput BatchExecuteStatementError,
+    batch_get_item: BatchGetItemFluentBuilder BatchGetItemOutput BatchGetItemError,
+    batch_write_item: BatchWriteItemFluentBuilder BatchWriteItemOutput BatchWriteItemError,
+    delete_item: DeleteItemFluentBuilder DeleteItemOutput DeleteItemError,
+    get_item: GetItemFluentBuilder GetItemOutput GetItemError,
+    put_item: PutItemFluentBuilder PutItemOutput PutItemError,
+    query: QueryFluentBuilder QueryOutput QueryError,
+    scan: ScanFluentBuilder ScanOutput ScanError,
+    transact_write_items: TransactWriteItemsFluentBuilder TransactWriteItemsOutput TransactWriteItemsError,
+    update_item: UpdateItemFluentBuilder UpdateItemOutput UpdateItemError,
+}
