@@ -6,6 +6,7 @@ use aws_sdk_sesv2::error::ProvideErrorMetadata;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
 use domain::email::Email;
 use domain::welcome::Mail;
+use futures::FutureExt;
 use runtime::{BoxError, Environment, LeanHeaders};
 
 /// A mail was not accepted for sending. Says nothing of its recipient: SES's own messages name addresses.
@@ -38,6 +39,7 @@ impl Mailer {
             .destination(Destination::builder().to_addresses(to.as_str()).build())
             .content(EmailContent::builder().simple(message).build())
             .send()
+            .boxed()
             .await;
         sent.map(drop).map_err(|error| MailError { code: error.code().unwrap_or("no answer").to_owned() })
     }

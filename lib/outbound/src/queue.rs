@@ -5,6 +5,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
+use futures::FutureExt;
 use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
 
 /// A message was not taken. It may have been all the same.
@@ -56,6 +57,6 @@ impl Queue {
     }
 
     async fn put(message: SendMessageFluentBuilder) -> Result<(), QueueError> {
-        message.send().await.map(drop).map_err(QueueError::of)
+        message.send().boxed().await.map(drop).map_err(QueueError::of)
     }
 }
