@@ -10,9 +10,10 @@ use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::config::Builder;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use domain::outgoing::{OutgoingFact, SOURCE};
-use futures::FutureExt;
 use futures::future::join_all;
 use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
+
+use crate::on_the_heap;
 
 const MAX_BATCH_ENTRIES: usize = 10;
 const MAX_BATCH_BYTES: usize = 256 * 1024;
@@ -64,7 +65,7 @@ impl Bus {
     }
 
     async fn put_batch(&self, entries: Vec<PutEventsRequestEntry>, count: usize) -> Vec<Result<(), BusError>> {
-        match self.client.put_events().set_entries(Some(entries)).send().boxed().await {
+        match on_the_heap(self.client.put_events().set_entries(Some(entries)).send()).await {
             Ok(answer) => {
                 let mut results: Vec<_> = answer.entries.unwrap_or_default().iter().map(result_of).collect();
                 results.resize(count, Err(BusError::of("no answer for the entry")));

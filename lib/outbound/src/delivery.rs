@@ -5,11 +5,11 @@ use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
-use futures::FutureExt;
 use futures::stream::{self, StreamExt};
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
+use crate::on_the_heap;
 use crate::queue::{Queue, QueueError};
 
 pub use domain::delivery::{DeliveryOrder, Resumption};
@@ -67,7 +67,7 @@ impl DeliveryQueue {
         };
         let entries = orders.iter().enumerate().map(entry).collect();
         let sending = self.0.client().send_message_batch().queue_url(self.0.url()).set_entries(Some(entries));
-        match sending.send().boxed().await {
+        match on_the_heap(sending.send()).await {
             Ok(answer) => (0..orders.len()).map(|index| taken(&answer, index)).collect(),
             Err(error) => vec![Err(QueueError::of(error)); orders.len()],
         }

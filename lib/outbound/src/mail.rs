@@ -6,8 +6,9 @@ use aws_sdk_sesv2::error::ProvideErrorMetadata;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
 use domain::email::Email;
 use domain::welcome::Mail;
-use futures::FutureExt;
 use runtime::{BoxError, Environment, LeanHeaders};
+
+use crate::on_the_heap;
 
 /// A mail was not accepted for sending. Says nothing of its recipient: SES's own messages name addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -35,12 +36,10 @@ impl Mailer {
         let body = Body::builder().text(utf8(&mail.text)).html(utf8(&mail.html)).build();
         let message = Message::builder().subject(utf8(&mail.subject)).body(body).build();
         let request = self.client.send_email().from_email_address(&self.from);
-        let sent = request
+        let request = request
             .destination(Destination::builder().to_addresses(to.as_str()).build())
-            .content(EmailContent::builder().simple(message).build())
-            .send()
-            .boxed()
-            .await;
+            .content(EmailContent::builder().simple(message).build());
+        let sent = on_the_heap(request.send()).await;
         sent.map(drop).map_err(|error| MailError { code: error.code().unwrap_or("no answer").to_owned() })
     }
 }

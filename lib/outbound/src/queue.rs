@@ -5,8 +5,9 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
-use futures::FutureExt;
 use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
+
+use crate::on_the_heap;
 
 /// A message was not taken. It may have been all the same.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -57,6 +58,6 @@ impl Queue {
     }
 
     async fn put(message: SendMessageFluentBuilder) -> Result<(), QueueError> {
-        message.send().boxed().await.map(drop).map_err(QueueError::of)
+        on_the_heap(message.send()).await.map(drop).map_err(QueueError::of)
     }
 }

@@ -1,9 +1,8 @@
 //! How every request is made: it asks what it consumes, which [`crate::metering`] notes, and waits on the heap.
 //!
 //! The SDK's future of a request is five kilobytes. Inside others it is moved with them, and each of those has room for it more than once;
-//! here whoever awaits it holds a pointer.
-
-use std::pin::Pin;
+//! here whoever awaits it holds a pointer. Its type stays known, and is no `dyn`: by way of one, the SDK's part of a request would be in a
+//! function twice.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::{
@@ -12,16 +11,13 @@ use aws_sdk_dynamodb::operation::{
 };
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-/// What DynamoDB says to a request.
-pub(crate) type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, SdkError<E>>> + Send>>;
-
 /// A request that is ready to be made.
 pub(crate) trait Ask {
     type Output;
     type Error;
 
     /// Makes it once it is awaited.
-    fn ask(self) -> Answer<Self::Output, Self::Error>;
+    fn ask(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send;
 }
 
 macro_rules! requests {
@@ -30,7 +26,7 @@ macro_rules! requests {
             type Output = $operation::$output;
             type Error = $operation::$error;
 
-            fn ask(self) -> Answer<Self::Output, Self::Error> {
+            fn ask(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send {
                 Box::pin(self.return_consumed_capacity(ReturnConsumedCapacity::Total).send())
             }
         }
