@@ -192,7 +192,6 @@ impl Db {
 
 /// Everything that a query finds, in its order, however many pages that takes.
 pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, StoreError> {
-    let query = query;
     let mut found = Vec::new();
     let mut start = None;
     loop {
