@@ -75,10 +75,7 @@ impl ReceiverUrl {
         }
         let url =
             Url::parse(text).map_err(|_| "must be an absolute https URL such as https://hooks.example.com/coaching")?;
-        let loopback_allowed = reach == Reach::PublicAndLoopback && is_loopback(&url);
-        if url.scheme() != "https" && !(url.scheme() == "http" && loopback_allowed) {
-            return Err("must begin with https://");
-        }
+        check_scheme(&url, reach)?;
         if !url.username().is_empty() || url.password().is_some() {
             return Err(CREDENTIALS);
         }
@@ -91,25 +88,18 @@ impl ReceiverUrl {
         if url.port() == Some(0) {
             return Err("must not name port 0: nothing can listen there");
         }
-        match url.host() {
-            None => return Err("must name a host"),
-            Some(Host::Ipv4(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
-            Some(Host::Ipv6(address)) if !reach.allows(address.into()) => return Err(REFUSED_ADDRESS),
-            Some(Host::Domain(name)) if is_refused_name(name) && !loopback_allowed => return Err(REFUSED_NAME),
-            Some(Host::Domain(name)) if !is_host_name(name) => return Err(MALFORMED_NAME),
-            Some(_) => {}
-        }
+        check_host(&url, reach)?;
         Ok(Self(url))
+    }
+
+    /// Whether it may be reached, by those who can perhaps reach less than whoever parsed it.
+    pub fn is_within(&self, reach: Reach) -> bool {
+        check_scheme(&self.0, reach).and_then(|()| check_host(&self.0, reach)).is_ok()
     }
 
     /// The whole URL. For sending, storing and for its owner; never for a log.
     pub fn expose(&self) -> &str {
         self.0.as_str()
-    }
-
-    /// The parsed URL.
-    pub fn url(&self) -> &Url {
-        &self.0
     }
 
     /// Whether the host is a name, to be resolved, and no address.
@@ -128,6 +118,29 @@ const CREDENTIALS: &str = "must not contain a user name or password; check the s
 pub const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
 const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";
+
+fn check_scheme(url: &Url, reach: Reach) -> Result<(), &'static str> {
+    match url.scheme() {
+        "https" => Ok(()),
+        "http" if is_allowed_loopback(url, reach) => Ok(()),
+        _ => Err("must begin with https://"),
+    }
+}
+
+fn check_host(url: &Url, reach: Reach) -> Result<(), &'static str> {
+    match url.host() {
+        None => Err("must name a host"),
+        Some(Host::Ipv4(address)) if !reach.allows(address.into()) => Err(REFUSED_ADDRESS),
+        Some(Host::Ipv6(address)) if !reach.allows(address.into()) => Err(REFUSED_ADDRESS),
+        Some(Host::Domain(name)) if is_refused_name(name) && !is_allowed_loopback(url, reach) => Err(REFUSED_NAME),
+        Some(Host::Domain(name)) if !is_host_name(name) => Err(MALFORMED_NAME),
+        Some(_) => Ok(()),
+    }
+}
+
+fn is_allowed_loopback(url: &Url, reach: Reach) -> bool {
+    reach == Reach::PublicAndLoopback && is_loopback(url)
+}
 
 fn is_loopback(url: &Url) -> bool {
     match url.host() {

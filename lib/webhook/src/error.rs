@@ -3,25 +3,22 @@
 use std::error::Error;
 use std::io::ErrorKind;
 
+use hyper_util::client::legacy::Error as ClientError;
 use rustls::{CertificateError, Error as TlsError};
+use tokio::time::error::Elapsed;
 
 use crate::resolve::ResolveError;
 
 /// The reason in an error of the HTTP client: the first cause in its chain that says something definite.
-pub(crate) fn reason(error: &reqwest::Error) -> &'static str {
-    let mut cause: Option<&(dyn Error + 'static)> = error.source();
+pub(crate) fn reason(error: &ClientError) -> &'static str {
+    let mut cause = error.source();
     while let Some(current) = cause {
         if let Some(reason) = of_cause(current) {
             return reason;
         }
         cause = current.source();
     }
-    match (error.is_connect(), error.is_timeout()) {
-        (true, true) => "connection timed out",
-        (true, false) => "no connection",
-        (false, true) => "connection lost",
-        (false, false) => "no valid HTTP answer",
-    }
+    if error.is_connect() { "no connection" } else { "no valid HTTP answer" }
 }
 
 fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
@@ -30,6 +27,9 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
             ResolveError::NotFound => "name does not resolve",
             ResolveError::NotAllowed => ADDRESS_NOT_ALLOWED,
         });
+    }
+    if cause.is::<Elapsed>() {
+        return Some(CONNECT_TIMED_OUT);
     }
     if let Some(error) = cause.downcast_ref::<TlsError>() {
         return Some(of_tls(error));
@@ -54,6 +54,7 @@ fn of_cause(cause: &(dyn Error + 'static)) -> Option<&'static str> {
 
 /// The address that a receiver's URL holds, or that its name resolves to, is refused.
 pub(crate) const ADDRESS_NOT_ALLOWED: &str = "address not allowed";
+const CONNECT_TIMED_OUT: &str = "connection timed out";
 const CLOSED: &str = "connection closed before an answer";
 
 /// An error of TLS comes wrapped in one of I/O, which passes its inner error's source on, not the inner error itself.
@@ -64,7 +65,7 @@ fn of_io(error: &std::io::Error) -> Option<&'static str> {
     match error.kind() {
         ErrorKind::ConnectionRefused => Some("connection refused"),
         ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => Some("connection reset"),
-        ErrorKind::TimedOut => Some("connection timed out"),
+        ErrorKind::TimedOut => Some(CONNECT_TIMED_OUT),
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => Some("host not reachable"),
         ErrorKind::UnexpectedEof => Some(CLOSED),
         _ => None,

@@ -6,6 +6,7 @@
 //! An attempt sends its request once at most. The status is the answer, where it comes in time. As much of the body is read as comes by the
 //! deadline, 64 KiB at most: it is for the log.
 
+mod connect;
 mod error;
 mod excerpt;
 pub mod resolve;
@@ -16,32 +17,24 @@ use std::time::Duration;
 use domain::delivery::AttemptResult;
 use domain::id::EventId;
 use domain::receiver_url::{Reach, ReceiverUrl};
-use http::header::{CONTENT_TYPE, RETRY_AFTER};
-use reqwest::redirect::Policy;
-use reqwest::{Client, Response, retry};
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
 use runtime::{BoxError, Environment};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::time::{Instant, timeout_at};
 
+use crate::connect::{Client, client};
 use crate::error::{ADDRESS_NOT_ALLOWED, reason};
+use crate::excerpt::Excerpt;
 use crate::resolve::{CheckedResolver, Names, SystemNames};
-
-use excerpt::Excerpt;
 
 /// A receiver has to have answered by then.
 const DEADLINE: Duration = Duration::from_secs(15);
 /// What is read of an answer's body, so that its connection can be used again. The chunk that reaches it is the last.
 const MAX_READ_BYTES: usize = 64 * 1024;
-/// Shorter than the idle time-outs of common servers: a connection that they have closed is not tried.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
-/// What connecting may take longer than all the rest, so that it is the deadline that ends it.
-const CONNECT_GRACE: Duration = Duration::from_secs(1);
-/// An HTTP/2 connection that does not answer is not used for the next attempt, which would wait for it in vain again.
-const PING_INTERVAL: Duration = Duration::from_secs(5);
-/// What an HTTP/2 receiver may send unasked, on a stream and on all streams of a connection.
-const STREAM_WINDOW_BYTES: u32 = 64 * 1024;
-const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
-const USER_AGENT: &str = "partner-api-webhooks/1";
+const OUR_NAME: &str = "partner-api-webhooks/1";
 
 /// One signed request.
 pub struct Webhook<'a> {
@@ -89,28 +82,7 @@ impl WebhookClient {
         names: Arc<dyn Names>,
         authorities: RootCertStore,
     ) -> Result<Self, BoxError> {
-        let client = Client::builder()
-            .use_preconfigured_tls(tls(authorities)?)
-            .https_only(reach == Reach::Public)
-            .dns_resolver(Arc::new(CheckedResolver { reach, names }))
-            .redirect(Policy::none())
-            // By default, a request is sent again when an HTTP/2 receiver says that it did not look at it.
-            .retry(retry::never())
-            .no_proxy()
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .referer(false)
-            .user_agent(USER_AGENT)
-            // Shared out among the addresses of a name: one that drops packets leaves time for the next.
-            .connect_timeout(deadline + CONNECT_GRACE)
-            .pool_idle_timeout(IDLE_TIMEOUT)
-            .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
-            .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
-            .http2_keep_alive_interval(PING_INTERVAL)
-            .http2_keep_alive_timeout(PING_INTERVAL)
-            .build()?;
+        let client = client(CheckedResolver { reach, names }, tls(authorities)?, reach == Reach::Public, deadline);
         Ok(Self { client, reach, deadline })
     }
 
@@ -123,10 +95,11 @@ impl WebhookClient {
     }
 
     async fn exchange(&self, webhook: Webhook<'_>, deadline: Instant) -> Answer {
-        if ReceiverUrl::parse(webhook.url.expose(), self.reach).is_err() {
+        if !webhook.url.is_within(self.reach) {
             return failure(ADDRESS_NOT_ALLOWED.to_owned());
         }
-        let response = match timeout_at(deadline, self.send(webhook)).await {
+        let Ok(request) = request(webhook) else { return failure("no valid HTTP request".to_owned()) };
+        let response = match timeout_at(deadline, self.client.request(request)).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return failure(reason(&error).to_owned()),
             Err(_elapsed) => return failure(format!("timed out after {} s", self.deadline.as_secs())),
@@ -143,18 +116,18 @@ impl WebhookClient {
             retry_after,
         }
     }
+}
 
-    async fn send(&self, webhook: Webhook<'_>) -> Result<Response, reqwest::Error> {
-        let request = self
-            .client
-            .post(webhook.url.url().clone())
-            .header(CONTENT_TYPE, "application/json")
-            .header("webhook-id", webhook.event_id.as_str())
-            .header("webhook-timestamp", webhook.unix_s)
-            .header("webhook-signature", webhook.signature)
-            .header("x-service-event", webhook.event_type);
-        request.body(webhook.body).send().await
-    }
+fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
+    Request::post(webhook.url.expose())
+        .header(ACCEPT, "*/*")
+        .header(USER_AGENT, OUR_NAME)
+        .header(CONTENT_TYPE, "application/json")
+        .header("webhook-id", webhook.event_id.as_str())
+        .header("webhook-timestamp", webhook.unix_s)
+        .header("webhook-signature", webhook.signature)
+        .header("x-service-event", webhook.event_type)
+        .body(Full::from(webhook.body))
 }
 
 fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
@@ -173,10 +146,11 @@ fn failure(reason: String) -> Answer {
 }
 
 /// Reads the body until it ends, breaks off or gets too long.
-async fn read(mut response: Response, beginning: &mut Excerpt) {
-    let mut read_bytes = 0;
-    while let Ok(Some(chunk)) = response.chunk().await {
-        beginning.add(&chunk);
+async fn read(response: Response<Incoming>, beginning: &mut Excerpt) {
+    let (mut body, mut read_bytes) = (response.into_body(), 0);
+    while let Some(Ok(frame)) = body.frame().await {
+        let Some(chunk) = frame.data_ref() else { continue };
+        beginning.add(chunk);
         read_bytes += chunk.len();
         if read_bytes >= MAX_READ_BYTES {
             break;

@@ -6,9 +6,12 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::vec;
 
 use domain::receiver_url::Reach;
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use hyper_util::client::legacy::connect::dns::Name;
+use tower::Service;
 
 /// Addresses of a name that are tried. They share the time for connecting: a hundred of them would leave none of them any.
 const MAX_TRIED: usize = 8;
@@ -45,20 +48,30 @@ pub(crate) enum ResolveError {
 }
 
 /// Resolves names and checks what comes of it.
+#[derive(Clone)]
 pub(crate) struct CheckedResolver {
     pub(crate) reach: Reach,
     pub(crate) names: Arc<dyn Names>,
 }
 
-impl Resolve for CheckedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.reach;
-        let lookup = self.names.lookup(name.as_str());
+/// Port 0 is replaced by the URL's.
+type Addresses = vec::IntoIter<SocketAddr>;
+
+impl Service<Name> for CheckedResolver {
+    type Response = Addresses;
+    type Error = ResolveError;
+    type Future = Pin<Box<dyn Future<Output = Result<Addresses, ResolveError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ResolveError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let (reach, lookup) = (self.reach, self.names.lookup(name.as_str()));
         Box::pin(async move {
             let found = lookup.await.map_err(|_| ResolveError::NotFound)?;
-            let addresses = check(found, reach)?;
-            // Port 0 is replaced by the URL's.
-            Ok(Box::new(addresses.into_iter().map(|address| SocketAddr::new(address, 0)).take(MAX_TRIED)) as Addrs)
+            let addresses = check(found, reach)?.into_iter().take(MAX_TRIED);
+            Ok(addresses.map(|address| SocketAddr::new(address, 0)).collect::<Vec<_>>().into_iter())
         })
     }
 }
@@ -94,8 +107,8 @@ mod tests {
 
     #[tokio::test]
     async fn the_machines_own_names_are_refused_in_production() {
-        let resolver = CheckedResolver { reach: Reach::Public, names: Arc::new(SystemNames) };
-        let refused = resolver.resolve("localhost".parse().unwrap()).await.err().unwrap();
+        let mut resolver = CheckedResolver { reach: Reach::Public, names: Arc::new(SystemNames) };
+        let refused = resolver.call("localhost".parse().unwrap()).await.err().unwrap();
         assert_eq!(refused.to_string(), "address not allowed");
     }
 }

@@ -105,6 +105,19 @@ fn a_local_run_also_reaches_loopback_and_nothing_else() {
     assert!(parse("https://hooks.example.com/") && !parse("http://hooks.example.com/") && !parse("http://8.8.8.8/"));
 }
 
+#[rstest::rstest]
+#[case("https://hooks.example.com/", true)]
+#[case("https://8.8.8.8/", true)]
+#[case("https://127.0.0.1/", false)]
+#[case("https://[::1]/", false)]
+#[case("https://localhost/", false)]
+#[case("http://127.0.0.1:9000/hook", false)]
+fn what_a_local_run_has_taken_is_judged_again_by_whoever_sends(#[case] text: &str, #[case] is_public: bool) {
+    let url = ReceiverUrl::parse(text, Reach::PublicAndLoopback).unwrap();
+    assert!(url.is_within(Reach::PublicAndLoopback));
+    assert_eq!(url.is_within(Reach::Public), is_public);
+}
+
 #[test]
 fn debug_shows_the_host_alone() {
     let url = ReceiverUrl::parse("https://hooks.example.com/secret-path", Reach::Public).unwrap();

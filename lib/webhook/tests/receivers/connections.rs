@@ -1,11 +1,16 @@
 //! Connections: used again where that is safe, never at the price of a request that arrives twice.
 
+use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::certificates::{Authority, NAME};
 use crate::rough::{Manner, OK, Rough};
 use crate::world::{Book, DEADLINE, client, client_with, post, said};
 use domain::receiver_url::{Reach, ReceiverUrl};
 use rustls::RootCertStore;
+use tokio::io::AsyncReadExt;
+use tokio::net::TcpStream;
 use webhook::WebhookClient;
 
 #[tokio::test]
@@ -62,6 +67,31 @@ async fn a_kept_connection_that_breaks_under_a_request_costs_one_failure_and_no_
         assert_eq!(results, ["200", expected, "200"]);
         assert_eq!((receiver.requests().len(), receiver.connections()), (3, 2), "one request for each attempt");
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_waits_for_any_more_is_given_up() {
+    let authority = Authority::named("One");
+    let (acceptor, has_accepted) = (authority.identity().both_versions(&[]), Arc::new(AtomicBool::new(false)));
+    // The first connection is one; all others hang before TLS has begun.
+    let layer = move |mut stream: TcpStream| {
+        let (acceptor, is_late) = (acceptor.clone(), has_accepted.swap(true, Ordering::Relaxed));
+        async move {
+            if is_late {
+                stream.read_to_end(&mut Vec::new()).await?;
+                return Err(io::Error::other("given up"));
+            }
+            acceptor.accept(stream).await
+        }
+    };
+    let receiver = Rough::start_through([Manner::says(OK)], layer).await;
+    let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
+    let url = format!("https://{NAME}:{}/", receiver.port());
+    assert_eq!(said(&post(&client, &url).await), "200");
+    let (first, second) = tokio::join!(post(&client, &url), post(&client, &url));
+    assert_eq!([said(&first), said(&second)], ["200", "200"], "the second goes by the first one's connection");
+    assert_eq!((receiver.requests().len(), receiver.connections()), (3, 2));
+    receiver.until_closed(1).await;
 }
 
 #[tokio::test]
