@@ -299,6 +299,13 @@ async fn the_relays_lines_say_what_was_carried_how_soon_and_what_still_waits() {
     let line = world.telling("relay", "outbox_lag_s").pop().unwrap();
     let (at_ms, lag_s) = (line.0["_aws"]["Timestamp"].as_i64().unwrap(), lag_s(&line));
     assert!(lag_s > 0.0 && (lag_s - ((at_ms - since) / 1000) as f64).abs() <= 2.0, "{lag_s} {at_ms} {since}");
+    // Whoever cannot look at all of it says nothing: a lag of what is left would keep the alarm quiet.
+    let told = world.telling("relay", "outbox_lag_s").len();
+    world.faults(json!({ "function": "relay", "spared_calls": 1, "store_failures": 1_000 })).await;
+    world.advance_s(SCHEDULED_S).await;
+    assert!(world.local_faults().await["store_failures"].as_u64().unwrap() < 1_000);
+    world.faults(json!({ "function": "", "spared_calls": 0, "store_failures": 0 })).await;
+    assert_eq!(world.telling("relay", "outbox_lag_s").len(), told);
     world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::automations::{automation, check_in, on};
+use crate::costs::Bill;
 use crate::world::{Coach, Endpoint, Fact, Receiver, World, list};
 
 /// Events of one check-in: more than a group of deliveries, and more than a request's statements.
@@ -77,6 +78,25 @@ async fn thirty_events_for_one_endpoint_cost_few_requests() {
     assert!(count("BatchExecuteStatement") <= 6, "{asked:?}");
     assert!(count("PutItem") + count("DeleteItem") <= 3, "{asked:?}");
     assert!(count("SendMessageBatch") <= 5, "{asked:?}");
+}
+
+#[tokio::test]
+async fn orders_for_one_endpoint_come_to_the_deliverer_together() {
+    const MANY: usize = 10;
+    let place = Place::new().await;
+    let (ada, _) = place.coach(0).await;
+    let mut endpoints = Vec::new();
+    for number in 0..MANY {
+        endpoints.push(ada.endpoint(&format!("{}/{number}", place.receiver.url()), "identifiers").await);
+    }
+    let endpoints: Vec<&Endpoint> = endpoints.iter().collect();
+    let automations = (0..MANY).map(|number| automation(&format!("a{number}"), on("check_in_submitted"), &endpoints));
+    place.world.facts(automations).await;
+    place.check_in("k1").await;
+    assert_eq!(place.receiver.hooks().len(), MANY * MANY);
+    // A batch reads each endpoint that it has orders for, a unit each. Were they mixed, each of the hundred orders would read its own.
+    let read_units: f64 = place.world.calls("deliver").await.iter().map(|call| Bill::of(call).read_units).sum();
+    assert!(read_units <= 40.0, "{read_units}");
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! From events to deliveries, one for each endpoint that wants them, and from deliveries to orders in the queue.
 //!
-//! Deliveries that come together are stored by one request, and ordered by one or two. One that has to be stored alone is ordered alone, and
-//! nobody waits for it.
+//! Deliveries that come together are stored by one request, and ordered by one or two: those of an endpoint beside each other, since a batch of
+//! the deliverer's reads an endpoint, and takes its slot, once. One that has to be stored alone is ordered alone, and nobody waits for it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use domain::delivery::DeliveryOrder;
 use domain::endpoint::Endpoint;
 use domain::event::Event;
-use domain::id::{CoachId, DeliveryId};
+use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::future::join_all;
 use futures::stream::{self, StreamExt};
@@ -43,6 +43,15 @@ enum Work<'a> {
     Order(&'a DeliveryOrder),
 }
 
+impl Work<'_> {
+    fn endpoint_id(&self) -> &EndpointId {
+        match self {
+            Self::Delivery { endpoint, .. } => &endpoint.id,
+            Self::Order(order) => &order.endpoint_id,
+        }
+    }
+}
+
 /// Entries, by their places, of which something was not done.
 type Failures = Vec<(usize, BoxError)>;
 
@@ -63,6 +72,8 @@ impl App {
             let asked = asked.map(|works| parts.extend(works.into_iter().map(|work| Part { place, work })));
             outcomes.insert(place, asked);
         }
+        // Those of an endpoint stay in their order. A receiver that hangs is then in batches of its own, too.
+        parts.sort_by(|one: &Part<'_>, other| one.work.endpoint_id().cmp(other.work.endpoint_id()));
         let groups: Vec<_> = parts.chunks(GROUP).map(|group| self.order_group(group)).collect();
         let failures: Vec<Failures> = stream::iter(groups).buffered(CONCURRENT_GROUPS).collect().await;
         outcomes.extend(failures.into_iter().flatten().map(|(place, error)| (place, Err(error))));

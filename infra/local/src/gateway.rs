@@ -75,11 +75,6 @@ impl Gateway {
     pub async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (mut head, body) = request.into_parts();
         let target = raw_target::take(&mut head.headers, &head.uri);
-        if let Some(cors) = &self.api.cors
-            && let Some(answer) = cors::preflight(cors, &head)
-        {
-            return answer;
-        }
         let request_id = request_id();
         let mut answer = match Limited::new(body, MAX_BODY_BYTES).collect().await {
             Ok(body) => self.route(&head, &target, &body.to_bytes(), &request_id).await,
@@ -89,7 +84,7 @@ impl Gateway {
             Err(_broken) => own(StatusCode::BAD_REQUEST, "Bad Request"),
         };
         if let Some(cors) = &self.api.cors {
-            cors::decorate(cors, &head.headers, answer.headers_mut());
+            cors::decorate(cors, &head, answer.headers_mut());
         }
         let request_id = HeaderValue::from_str(&request_id).expect("base64 fits into a header");
         answer.headers_mut().insert(REQUEST_ID, request_id);
@@ -98,6 +93,9 @@ impl Gateway {
 
     async fn route(&self, head: &request::Parts, target: &str, body: &Bytes, request_id: &str) -> Response<Body> {
         let Some(matched) = self.routes.find(head.method.as_str(), head.uri.path()) else {
+            if self.api.cors.is_some() && cors::is_preflight(head) {
+                return cors::preflight();
+            }
             return own(StatusCode::NOT_FOUND, "Not Found");
         };
         let now = self.clock.now();

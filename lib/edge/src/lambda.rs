@@ -12,7 +12,7 @@ use axum::Router;
 use axum::response::Response;
 use futures::FutureExt;
 use http::uri::PathAndQuery;
-use http::{HeaderValue, Uri, header};
+use http::{HeaderValue, Method, StatusCode, Uri, header};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, IntoResponse, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
@@ -108,7 +108,7 @@ async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
 
 /// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any other.
 async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
-    let bare = bare(&request);
+    let (bare, is_preflight) = (bare(&request), is_preflight(&request));
     let request = request.map(axum::body::Body::new);
     let problem = match routed {
         Routed::Known(template) => {
@@ -119,6 +119,11 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
                 Err(elapsed) => Problem::late(bare.method(), template, elapsed),
             }
         }
+        // The gateway answers one by itself only where no route takes it, and `$default` takes all. It does add the headers that count, but a
+        // browser wants a status that says yes.
+        Routed::OtherMethods(_) | Routed::UnknownPath if is_preflight => {
+            return axum::response::IntoResponse::into_response(StatusCode::NO_CONTENT);
+        }
         Routed::OtherMethods(methods) => Problem::MethodNotAllowed(methods),
         Routed::UnknownPath => Problem::UnknownPath,
     };
@@ -126,6 +131,12 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
         Ok(inbound) => Reply::problem(&problem, &inbound).into_response_for(&inbound),
         Err(problem) => axum::response::IntoResponse::into_response(problem),
     }
+}
+
+/// Whether a browser asks on behalf of a page of another origin what it may ask.
+fn is_preflight<B>(request: &http::Request<B>) -> bool {
+    let asks = [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
+    request.method() == Method::OPTIONS && asks.iter().all(|name| request.headers().contains_key(name))
 }
 
 /// As much of a request as an answer has to know that no handler gives.
@@ -237,6 +248,25 @@ mod tests {
             let event = event("GET", "/v1/ping", "", "h");
             let answer = invoke(&router, &environment().observer(), &event, Context::default()).await.unwrap();
             assert_eq!((&answer["isBase64Encoded"], &answer["body"]), (&json!(is_base64), &sent));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_preflight_is_answered_and_no_other_request_with_options() {
+        let asks = |headers: &[&str]| {
+            let mut event: Value = serde_json::from_str(&event("OPTIONS", "/settings/keys", "", "h")).unwrap();
+            event["headers"] = headers.iter().map(|name| ((*name).to_owned(), json!("GET"))).collect();
+            event.to_string()
+        };
+        for (headers, status) in [
+            (&["origin", "access-control-request-method"][..], 204),
+            (&["origin"], 405),
+            (&["access-control-request-method"], 405),
+            (&[], 405),
+        ] {
+            let router = Router::new();
+            let answer = invoke(&router, &environment().observer(), &asks(headers), Context::default()).await.unwrap();
+            assert_eq!(answer["statusCode"], status, "{headers:?}");
         }
     }
 

@@ -1,4 +1,5 @@
-//! Cross-origin answers, which the gateway gives by itself: functions know nothing of them.
+//! Cross-origin answers. The gateway gives their headers, also to what a function answers. A preflight request it answers by itself where no
+//! route takes it.
 
 use axum::body::Body;
 use http::header::{
@@ -10,31 +11,32 @@ use http::{Method, Response, StatusCode, request};
 
 use crate::template::Cors;
 
-/// The answer to a preflight request. `None` for any other request.
-pub(super) fn preflight(cors: &Cors, head: &request::Parts) -> Option<Response<Body>> {
-    let asks = head.method == Method::OPTIONS
+/// Whether a browser asks what a page may ask.
+pub(super) fn is_preflight(head: &request::Parts) -> bool {
+    head.method == Method::OPTIONS
         && head.headers.contains_key(ORIGIN)
-        && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD);
-    if !asks {
-        return None;
-    }
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = StatusCode::NO_CONTENT;
-    let headers = answer.headers_mut();
-    if allow(cors, &head.headers, headers) {
-        list(headers, ACCESS_CONTROL_ALLOW_METHODS, &cors.allow_methods);
-        list(headers, ACCESS_CONTROL_ALLOW_HEADERS, &cors.allow_headers);
-        if let Some(max_age) = cors.max_age {
-            headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from(max_age));
-        }
-    }
-    Some(answer)
+        && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// Adds what lets a page of an allowed origin read the answer.
-pub(super) fn decorate(cors: &Cors, request: &HeaderMap, answer: &mut HeaderMap) {
-    if allow(cors, request, answer) {
-        list(answer, ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose_headers);
+/// The gateway's own answer to a preflight request, which its headers make a permission or not.
+pub(super) fn preflight() -> Response<Body> {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    answer
+}
+
+/// Adds what lets a page of an allowed origin read the answer, and what it may ask.
+pub(super) fn decorate(cors: &Cors, head: &request::Parts, answer: &mut HeaderMap) {
+    if !allow(cors, &head.headers, answer) {
+        return;
+    }
+    if !is_preflight(head) {
+        return list(answer, ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose_headers);
+    }
+    list(answer, ACCESS_CONTROL_ALLOW_METHODS, &cors.allow_methods);
+    list(answer, ACCESS_CONTROL_ALLOW_HEADERS, &cors.allow_headers);
+    if let Some(max_age) = cors.max_age {
+        answer.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from(max_age));
     }
 }
 
@@ -74,32 +76,33 @@ mod tests {
         }
     }
 
-    fn head(method: Method, origin: &str) -> request::Parts {
+    fn decorated(method: Method, origin: &str) -> HeaderMap {
         let request = http::Request::builder().method(method).header(ORIGIN, origin);
-        request.header(ACCESS_CONTROL_REQUEST_METHOD, "POST").body(()).unwrap().into_parts().0
+        let head = request.header(ACCESS_CONTROL_REQUEST_METHOD, "POST").body(()).unwrap().into_parts().0;
+        let mut answer = HeaderMap::new();
+        decorate(&cors(), &head, &mut answer);
+        answer
     }
 
     #[test]
-    fn a_preflight_of_the_page_is_answered_in_full() {
-        let answer = preflight(&cors(), &head(Method::OPTIONS, "http://127.0.0.1:8080")).unwrap();
-        assert_eq!(answer.status(), 204);
-        assert_eq!(answer.headers()[ACCESS_CONTROL_ALLOW_ORIGIN], "http://127.0.0.1:8080");
-        assert_eq!(answer.headers()[ACCESS_CONTROL_ALLOW_METHODS], "GET,POST");
-        assert_eq!(answer.headers()[ACCESS_CONTROL_MAX_AGE], "60");
+    fn a_preflight_of_the_page_is_told_all() {
+        let told = decorated(Method::OPTIONS, "http://127.0.0.1:8080");
+        assert_eq!(told[ACCESS_CONTROL_ALLOW_ORIGIN], "http://127.0.0.1:8080");
+        assert_eq!(told[ACCESS_CONTROL_ALLOW_METHODS], "GET,POST");
+        assert_eq!(told[ACCESS_CONTROL_MAX_AGE], "60");
     }
 
     #[test]
     fn another_origin_is_allowed_nothing() {
-        let answer = preflight(&cors(), &head(Method::OPTIONS, "http://evil.example")).unwrap();
-        assert_eq!((answer.status(), answer.headers().len()), (StatusCode::NO_CONTENT, 0));
+        assert!(decorated(Method::OPTIONS, "http://evil.example").is_empty());
     }
 
     #[test]
-    fn other_requests_are_no_preflights_and_their_answers_can_be_read() {
-        let head = head(Method::POST, "http://127.0.0.1:8080");
-        assert!(preflight(&cors(), &head).is_none());
-        let mut answer = HeaderMap::new();
-        decorate(&cors(), &head.headers, &mut answer);
-        assert_eq!(answer[ACCESS_CONTROL_ALLOW_ORIGIN], "http://127.0.0.1:8080");
+    fn answers_to_other_requests_can_be_read_by_the_page() {
+        let told = decorated(Method::POST, "http://127.0.0.1:8080");
+        assert_eq!(
+            (told.len(), &told[ACCESS_CONTROL_ALLOW_ORIGIN]),
+            (1, &HeaderValue::from_static("http://127.0.0.1:8080"))
+        );
     }
 }

@@ -38,6 +38,14 @@ impl Handler for Echo {
 }
 
 async fn gateway() -> Gateway {
+    gateway_of(&[
+        json!({"Method": "GET", "Path": "/guarded/{id}", "Auth": {"Authorizer": "Coach"}}),
+        json!({"Method": "ANY", "Path": "$default"}),
+    ])
+    .await
+}
+
+async fn gateway_of(routes: &[Value]) -> Gateway {
     let clock: Arc<dyn Clock> = Arc::new(StackClock::default());
     let aws = Aws::open(&DataDir::Ephemeral, Arc::clone(&clock)).await.unwrap();
     let surroundings = Surroundings {
@@ -55,11 +63,8 @@ async fn gateway() -> Gateway {
         cors: Some(Cors { allow_origins: vec!["http://page".to_owned()], ..Cors::default() }),
     };
     let mut gateway = Gateway::new(api, SigningKey::generate(), clock, 8080);
-    for route in [
-        json!({"Method": "GET", "Path": "/guarded/{id}", "Auth": {"Authorizer": "Coach"}}),
-        json!({"Method": "ANY", "Path": "$default"}),
-    ] {
-        gateway.add(&serde_json::from_value(route).unwrap(), Arc::clone(&pool)).unwrap();
+    for route in routes {
+        gateway.add(&serde_json::from_value(route.clone()).unwrap(), Arc::clone(&pool)).unwrap();
     }
     gateway
 }
@@ -119,7 +124,16 @@ async fn answers_to_the_page_can_be_read_by_it_refusals_included() {
             answered(&gateway, Request::get(path).header("origin", "http://page"), Body::empty()).await;
         assert_eq!(headers["access-control-allow-origin"], "http://page");
     }
-    let preflight = Request::builder().method(Method::OPTIONS).uri("/guarded/1").header("origin", "http://page");
-    let preflight = preflight.header("access-control-request-method", "GET");
-    assert_eq!(answered(&gateway, preflight, Body::empty()).await.0, 204);
+}
+
+#[tokio::test]
+async fn a_preflight_goes_where_a_route_takes_it_and_is_answered_by_the_gateway_elsewhere() {
+    let guarded = json!({"Method": "GET", "Path": "/guarded/{id}", "Auth": {"Authorizer": "Coach"}});
+    for (gateway, expected) in [(gateway().await, 200), (gateway_of(&[guarded]).await, 204)] {
+        let preflight = Request::builder().method(Method::OPTIONS).uri("/guarded/1").header("origin", "http://page");
+        let preflight = preflight.header("access-control-request-method", "GET");
+        let (status, _, headers) = answered(&gateway, preflight, Body::empty()).await;
+        assert_eq!(status, expected);
+        assert_eq!(headers["access-control-allow-origin"], "http://page");
+    }
 }
