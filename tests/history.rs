@@ -128,6 +128,18 @@ async fn a_grade_that_fell_is_told_of_also_where_the_check_in_before_comes_later
 }
 
 #[tokio::test]
+async fn a_check_in_of_a_backfill_is_told_of_neither_when_it_comes_nor_with_one_before_it() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    world.facts([check_in("k2", 2, json!({"gut": 4})).with("backfill", true)]).await;
+    world.facts([check_in("k1", 1, json!({"gut": 5}))]).await;
+    assert!(place.told("system_grade_drop").is_empty());
+    assert_eq!(place.told("check_in_submitted").len(), 1);
+    world.facts([check_in("k3", 3, json!({"gut": 3}))]).await;
+    assert_eq!(place.told("system_grade_drop")[0]["data"]["check_in"]["id"], "k3");
+}
+
+#[tokio::test]
 async fn a_deleted_check_in_is_nothing_to_compare_with() {
     let place = Place::new("identifiers").await;
     place.world.facts([check_in("k1", 1, json!({"gut": 5}))]).await;

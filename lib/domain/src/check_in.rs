@@ -51,6 +51,9 @@ struct Grade {
     /// Of the check-in that it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_at: Option<Timestamp>,
+    /// Its check-in came with a backfill: nobody is told of it, later either.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    silent: bool,
 }
 crate::discreet! { Grade }
 
@@ -86,23 +89,31 @@ impl fmt::Debug for Fallen {
 impl Grades {
     /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already keeps that grade,
     /// which fell if it is lower than this one's and no check-in between the two is known. One that is told of once more is not compared
-    /// with itself.
-    pub fn take(&mut self, check_in: &CheckInId, submitted_at: Timestamp, grades: &BTreeMap<String, f64>) -> Falls {
+    /// with itself, and one of a backfill is not told of with another that comes late.
+    pub fn take(
+        &mut self,
+        check_in: &CheckInId,
+        submitted_at: Timestamp,
+        grades: &BTreeMap<String, f64>,
+        is_backfill: bool,
+    ) -> Falls {
         let mut falls = Falls::default();
         for (system, grade) in grades {
-            let mut previous_at = None;
+            let (mut previous_at, mut silent) = (None, is_backfill);
             match self.0.get_mut(system) {
                 Some(latest) if latest.submitted_at > submitted_at => {
                     if latest.check_in_id != *check_in && latest.previous_at < Some(submitted_at) {
                         latest.previous_at = Some(submitted_at);
-                        if latest.grade < *grade {
+                        if latest.grade < *grade && !latest.silent {
                             let later = (latest.submitted_at, latest.check_in_id.clone());
                             falls.later.entry(later).or_default().0.insert(system.clone());
                         }
                     }
                     continue;
                 }
-                Some(latest) if latest.check_in_id == *check_in => previous_at = latest.previous_at,
+                Some(latest) if latest.check_in_id == *check_in => {
+                    (previous_at, silent) = (latest.previous_at, latest.silent);
+                }
                 Some(latest) => {
                     previous_at = Some(latest.submitted_at);
                     if *grade < latest.grade {
@@ -111,7 +122,7 @@ impl Grades {
                 }
                 None => {}
             }
-            let grade = Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at, previous_at };
+            let grade = Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at, previous_at, silent };
             self.0.insert(system.clone(), grade);
         }
         self.drop_oldest();
@@ -148,7 +159,7 @@ mod tests {
     fn a_grade_falls_against_the_latest_of_its_own_system() {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, pairs: &[(&str, f64)]| {
-            let falls = latest.take(&id(check_in), Timestamp::from_ms(days * 86_400_000), &grades(pairs));
+            let falls = latest.take(&id(check_in), Timestamp::from_ms(days * 86_400_000), &grades(pairs), false);
             assert!(falls.later.is_empty());
             falls.here.0.into_iter().collect::<Vec<_>>()
         };
@@ -165,7 +176,7 @@ mod tests {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, gut: f64| {
             let at = Timestamp::from_ms(days * 86_400_000);
-            let falls = latest.take(&id(check_in), at, &grades(&[("gut", gut)]));
+            let falls = latest.take(&id(check_in), at, &grades(&[("gut", gut)]), false);
             assert!(!falls.here.any(), "nothing that is older is known");
             let later = falls.later.into_iter().map(|((_, later), fallen)| (later.to_string(), fallen.includes("gut")));
             later.collect::<Vec<_>>()
@@ -178,16 +189,31 @@ mod tests {
     }
 
     #[test]
+    fn of_a_backfill_nobody_is_told_with_one_that_comes_late() {
+        for (first, again, is_told) in [(true, false, false), (false, true, true)] {
+            let mut latest = Grades::default();
+            let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
+            latest.take(&id("second"), at(2), &grades(&[("gut", 4.0)]), first);
+            // Told once more, it stays what it was.
+            latest.take(&id("second"), at(2), &grades(&[("gut", 4.0)]), again);
+            let falls = latest.take(&id("first"), at(1), &grades(&[("gut", 5.0)]), false);
+            assert_eq!(!falls.later.is_empty(), is_told, "a backfill at first: {first}");
+            assert!(latest.take(&id("third"), at(3), &grades(&[("gut", 3.0)]), false).here.any(), "and compared with");
+        }
+    }
+
+    #[test]
     fn of_more_systems_than_fit_those_are_forgotten_that_were_graded_first() {
         let mut latest = Grades::default();
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
         let many: Vec<String> = (0..MAX_SYSTEMS).map(|number| format!("system-{number}")).collect();
         let many: Vec<(&str, f64)> = many.iter().map(|system| (system.as_str(), 3.0)).collect();
-        latest.take(&id("a"), at(1), &grades(&[("sleep", 4.0), ("gut", 4.0)]));
-        latest.take(&id("b"), at(2), &grades(&many[1..]));
-        latest.take(&id("c"), at(3), &grades(&[("gut", 4.0)]));
+        latest.take(&id("a"), at(1), &grades(&[("sleep", 4.0), ("gut", 4.0)]), false);
+        latest.take(&id("b"), at(2), &grades(&many[1..]), false);
+        latest.take(&id("c"), at(3), &grades(&[("gut", 4.0)]), false);
         assert_eq!(latest.0.len(), MAX_SYSTEMS);
-        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)])).here;
+        let fallen =
+            latest.take(&id("d"), at(4), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]), false).here;
         assert!(!fallen.includes("sleep") && fallen.includes("gut") && fallen.includes("system-7"));
     }
 
@@ -195,11 +221,11 @@ mod tests {
     fn a_deleted_check_in_is_nothing_to_compare_with() {
         let mut latest = Grades::default();
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        latest.take(&id("a"), at(1), &grades(&[("gut", 2.0), ("sleep", 4.0)]));
-        latest.take(&id("b"), at(2), &grades(&[("gut", 1.0)]));
+        latest.take(&id("a"), at(1), &grades(&[("gut", 2.0), ("sleep", 4.0)]), false);
+        latest.take(&id("b"), at(2), &grades(&[("gut", 1.0)]), false);
         latest.forget(&id("b"));
-        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 0.0)])).here.any());
-        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 3.9)])).here;
+        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 0.0)]), false).here.any());
+        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 3.9)]), false).here;
         assert!(fallen.any() && fallen.includes("sleep") && !fallen.includes("gut"));
         assert_eq!(format!("{fallen:?}"), "Fallen(..)");
     }

@@ -44,8 +44,8 @@ fn check_in(scores: BTreeMap<String, f64>) -> CheckInSubmitted {
 fn fallen(systems: &[&str]) -> Falls {
     let grades = |grade: f64| systems.iter().map(|system| ((*system).to_owned(), grade)).collect();
     let mut latest = Grades::default();
-    latest.take(&CheckInId::parse("k0").unwrap(), at(), &grades(2.0));
-    latest.take(&CheckInId::parse("k1").unwrap(), at(), &grades(1.0))
+    latest.take(&CheckInId::parse("k0").unwrap(), at(), &grades(2.0), false);
+    latest.take(&CheckInId::parse("k1").unwrap(), at(), &grades(1.0), false)
 }
 
 fn data(event: &Event) -> Value {
@@ -170,8 +170,8 @@ proptest! {
         system in proptest::option::of("[a-d]"),
     ) {
         let mut latest = Grades::default();
-        latest.take(&CheckInId::parse("k0").unwrap(), at(), &before);
-        let fallen = latest.take(&CheckInId::parse("k1").unwrap(), at(), &after);
+        latest.take(&CheckInId::parse("k0").unwrap(), at(), &before, false);
+        let fallen = latest.take(&CheckInId::parse("k1").unwrap(), at(), &after, false);
         let fell = |system: &String| before.get(system).zip(after.get(system)).is_some_and(|(was, is)| is < was);
         let rule = automation("a1", Trigger::SystemGradeDrop { system: system.clone() }, &["we_1"]);
         let all = told_of_check_in(&client(), &check_in(BTreeMap::new()), &fallen, &[rule]);

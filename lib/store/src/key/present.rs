@@ -26,7 +26,7 @@ pub enum Presented {
 
 impl Keys {
     /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in the limits' order.
-    /// The item keeps which call counted last: one whose answer was lost is repeated, and counts once.
+    /// The item keeps which call counted last: one whose answer was lost is repeated, and counts once unless another came between.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
         let minute = Minute::of(now);
         let counting = Counting::new(limits, minute);

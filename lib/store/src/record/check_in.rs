@@ -129,7 +129,7 @@ impl Records {
                 async { if is_told { self.clients.automations_on(client, &JUDGED).await } else { Ok(Vec::new()) } };
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
-            let falls = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades);
+            let falls = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades, backfill);
             let mut writes = vec![self.put_check_in(Record {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
