@@ -32,7 +32,7 @@ const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// A pool of connections to receivers.
 pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// A client whose attempts end by that deadline, whoever ends them. Redirects, proxies and cookies are nothing that it knows.
+/// A client for attempts that whoever makes them ends by that deadline. It opens connections, and knows no redirects, proxies or cookies.
 pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only: bool, deadline: Duration) -> Client {
     let limit = deadline + CONNECT_GRACE;
     let mut tcp = TcpConnector::new_with_resolver(resolver);
