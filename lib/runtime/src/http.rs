@@ -1,7 +1,6 @@
 //! The HTTP client of the AWS SDK: HTTP/1.1 over TLS that trusts Amazon's roots alone.
 //!
-//! The SDK's own one always brings HTTP/2 along, which no service here speaks, and the operating system's roots: a tenth of a
-//! function's size and of its start-up. This is hyper's client behind the SDK's interface.
+//! The SDK's own one always brings HTTP/2 along, which no service here speaks, and the operating system's roots. This is hyper's client behind the SDK's interface.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -22,6 +21,8 @@ use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
+
+use crate::tls::aws_crypto;
 
 /// Amazon's roots, from <https://www.amazontrust.com/repository/>.
 const AMAZON_ROOTS: [&[u8]; 5] = [
@@ -53,7 +54,7 @@ pub(crate) struct Http(Client<HttpsConnector<TcpConnector>, SdkBody>);
 impl Http {
     /// Connections to what these roots vouch for. TCP has this long for each; the rest is the attempt's time.
     pub(crate) fn new(roots: RootCertStore, connect_timeout: Duration) -> Self {
-        let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        let config = ClientConfig::builder_with_provider(Arc::new(aws_crypto()))
             .with_safe_default_protocol_versions()
             .expect("ring speaks TLS 1.2 and 1.3")
             .with_root_certificates(roots)

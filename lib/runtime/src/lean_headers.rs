@@ -1,7 +1,7 @@
 //! What calls to AWS leave out of their headers.
 //!
-//! The SDK describes itself, twice, numbers its calls and tells of its attempts and its patience. No service here acts by that, and writing
-//! and signing it is 38,000 instructions a call, a fourteenth of a read's. AWS's own request id tells one call from another, in our log, too.
+//! The SDK describes itself, twice, numbers its calls and tells of its attempts and its patience. No service here acts by that, and all
+//! of it has to be written and signed. AWS's own request id tells one call from another, in our log, too.
 
 use aws_runtime::invocation_id::InvocationIdInterceptor;
 use aws_runtime::request_info::RequestInfoInterceptor;

@@ -13,6 +13,7 @@ mod metric;
 mod quick_signature;
 mod random;
 mod run;
+mod tls;
 
 use std::sync::Arc;
 
@@ -26,6 +27,7 @@ pub use metric::{Line, Metric, Unit};
 pub use quick_signature::QuickSignature;
 pub use random::random_bytes;
 pub use run::run;
+pub use tls::client_crypto;
 
 /// One function environment: what AWS Lambda gives a function when it starts one, as values.
 #[derive(Clone)]

@@ -1,7 +1,6 @@
 //! AWS's Signature Version 4, for the requests that the services behind the functions are sent: a POST of JSON.
 //!
-//! The SDK derives the day's signing key for each call anew, and sorts and copies headers that are always the same few: a third of what a
-//! read takes. Here the key is kept for its day. Whatever is not of that one form, or is tried again, is signed by the SDK's own signer:
+//! The SDK derives the day's signing key for each call anew, and sorts and copies headers that are always the same few. Here the key is kept for its day. Whatever is not of that one form, or is tried again, is signed by the SDK's own signer:
 //! it knows of clocks that are wrong. Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html>.
 
 use std::fmt::Write;
