@@ -128,6 +128,22 @@ async fn a_grade_that_fell_is_told_of_also_where_the_check_in_before_comes_later
 }
 
 #[tokio::test]
+async fn a_grade_that_fell_is_told_of_once_though_the_time_of_its_check_in_is_corrected() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    world.facts([check_in("k1", 1, json!({"gut": 5}))]).await;
+    world.facts([check_in("k4", 4, json!({"gut": 3}))]).await;
+    let id = |body: &Value| body["data"]["check_in"]["id"].clone();
+    assert_eq!(place.told("system_grade_drop").iter().map(id).collect::<Vec<_>>(), ["k4"]);
+    let corrected = check_in("k4", 4, json!({"gut": 3, "sleep": 3})).with("submitted_at", "2026-05-04T09:00:00.000Z");
+    world.facts([corrected]).await;
+    // Each comes between the check-in and those that it was compared with.
+    world.facts([check_in("k2", 2, json!({"gut": 4}))]).await;
+    world.facts([check_in("k3", 3, json!({"sleep": 4}))]).await;
+    assert_eq!(place.told("system_grade_drop").iter().map(id).collect::<Vec<_>>(), ["k4"]);
+}
+
+#[tokio::test]
 async fn a_check_in_of_a_backfill_is_told_of_neither_when_it_comes_nor_with_one_before_it() {
     let place = Place::new("identifiers").await;
     let world = &place.world;

@@ -150,10 +150,10 @@ pub fn told_of_check_in(
         events.push(low);
         events.extend(sent);
     }
-    let here = Some((id, at, &falls.here)).filter(|(_, _, fallen)| fallen.any());
-    let later = falls.later.iter().map(|((at, id), fallen)| (id, *at, fallen));
-    for (id, at, fallen) in here.into_iter().chain(later) {
-        let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, at);
+    let here = Some(&falls.here).filter(|fallen| fallen.any());
+    let here = here.map(|fallen| (Event::of_check_in(client, EventType::SystemGradeDrop, id, at), fallen));
+    let later = falls.later.iter().map(|(later, fallen)| (Event::late_grade_drop(client, later), fallen));
+    for (drop, fallen) in here.into_iter().chain(later) {
         let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();
         events.push(drop);

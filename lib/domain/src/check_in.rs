@@ -48,6 +48,9 @@ struct Grade {
     grade: f64,
     check_in_id: CheckInId,
     submitted_at: Timestamp,
+    /// What was said first, where that was corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_submitted_at: Option<Timestamp>,
     /// Of the check-in that it was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_at: Option<Timestamp>,
@@ -61,7 +64,16 @@ crate::discreet! { Grade }
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Falls {
     pub here: Fallen,
-    pub later: BTreeMap<(Timestamp, CheckInId), Fallen>,
+    pub later: BTreeMap<Later, Fallen>,
+}
+
+/// A check-in that was there before one that was submitted earlier.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Later {
+    pub submitted_at: Timestamp,
+    /// What was said first. Whatever is corrected, what is told of the check-in keeps its id by it.
+    pub first_submitted_at: Timestamp,
+    pub check_in_id: CheckInId,
 }
 
 /// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written anywhere.
@@ -86,6 +98,20 @@ impl fmt::Debug for Fallen {
     }
 }
 
+impl Grade {
+    fn first_submitted_at(&self) -> Timestamp {
+        self.first_submitted_at.unwrap_or(self.submitted_at)
+    }
+
+    fn as_later(&self) -> Later {
+        Later {
+            submitted_at: self.submitted_at,
+            first_submitted_at: self.first_submitted_at(),
+            check_in_id: self.check_in_id.clone(),
+        }
+    }
+}
+
 impl Grades {
     /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already keeps that grade,
     /// which fell if it is lower than this one's and no check-in between the two is known. One that is told of once more is not compared
@@ -98,6 +124,8 @@ impl Grades {
         is_backfill: bool,
     ) -> Falls {
         let mut falls = Falls::default();
+        let same = self.0.values().find(|grade| grade.check_in_id == *check_in);
+        let first = same.map(Grade::first_submitted_at).filter(|first| *first != submitted_at);
         for (system, grade) in grades {
             let (mut previous_at, mut silent) = (None, is_backfill);
             match self.0.get_mut(system) {
@@ -105,8 +133,7 @@ impl Grades {
                     if latest.check_in_id != *check_in && latest.previous_at < Some(submitted_at) {
                         latest.previous_at = Some(submitted_at);
                         if latest.grade < *grade && !latest.silent {
-                            let later = (latest.submitted_at, latest.check_in_id.clone());
-                            falls.later.entry(later).or_default().0.insert(system.clone());
+                            falls.later.entry(latest.as_later()).or_default().0.insert(system.clone());
                         }
                     }
                     continue;
@@ -122,7 +149,8 @@ impl Grades {
                 }
                 None => {}
             }
-            let grade = Grade { grade: *grade, check_in_id: check_in.clone(), submitted_at, previous_at, silent };
+            let (check_in_id, first_submitted_at) = (check_in.clone(), first);
+            let grade = Grade { grade: *grade, check_in_id, submitted_at, first_submitted_at, previous_at, silent };
             self.0.insert(system.clone(), grade);
         }
         self.drop_oldest();
@@ -178,7 +206,8 @@ mod tests {
             let at = Timestamp::from_ms(days * 86_400_000);
             let falls = latest.take(&id(check_in), at, &grades(&[("gut", gut)]), false);
             assert!(!falls.here.any(), "nothing that is older is known");
-            let later = falls.later.into_iter().map(|((_, later), fallen)| (later.to_string(), fallen.includes("gut")));
+            let later = falls.later.into_iter();
+            let later = later.map(|(later, fallen)| (later.check_in_id.to_string(), fallen.includes("gut")));
             later.collect::<Vec<_>>()
         };
         assert!(fell("third", 3, 4.0).is_empty());

@@ -162,6 +162,34 @@ fn as_many_automations_of_a_kind_are_told_as_count() {
     assert_eq!(told(event, &of(&Trigger::NewClient)).len(), 1 + MAX_TRIGGERED);
 }
 
+#[test]
+fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
+    let rule = automation("a1", Trigger::SystemGradeDrop { system: None }, &["we_1"]);
+    let mut latest = Grades::default();
+    let mut drops = |id: &str, day: u32, grades: &[(&str, f64)]| {
+        let submitted_at = Timestamp::parse(&format!("2026-09-{day}T08:00:00Z")).unwrap();
+        let check_in = CheckInSubmitted {
+            check_in: CheckInId::parse(id).unwrap(),
+            submitted_at,
+            scores: BTreeMap::new(),
+            grades: scores(grades),
+        };
+        let falls = latest.take(&check_in.check_in, submitted_at, &check_in.grades, false);
+        let all = told_of_check_in(&client(), &check_in, &falls, std::slice::from_ref(&rule));
+        let drops = all.into_iter().filter(|event| event.event_type == EventType::SystemGradeDrop.into());
+        drops.map(|event| (event.id.to_string(), data(&event)["check_in"]["submitted_at"].clone())).collect::<Vec<_>>()
+    };
+    drops("k1", 10, &[("gut", 5.0)]);
+    let first = drops("k5", 15, &[("gut", 3.0)]);
+    assert_eq!(first.len(), 2, "to subscribers, and by the automation");
+    assert!(drops("k5", 16, &[("gut", 3.0), ("sleep", 3.0)]).is_empty());
+    for again in [drops("k2", 11, &[("gut", 4.0)]), drops("k3", 12, &[("sleep", 4.0)])] {
+        let ids = |drops: &[(String, Value)]| drops.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
+        assert_eq!(ids(&again), ids(&first));
+        assert!(again.iter().all(|(_, submitted_at)| submitted_at == "2026-09-16T08:00:00.000Z"), "{again:?}");
+    }
+}
+
 proptest! {
     #[test]
     fn an_automation_hears_of_a_check_in_exactly_where_a_grade_of_its_system_fell(
