@@ -62,13 +62,20 @@ struct Client {
 #[derive(Clone, Default)]
 struct Memory {
     revision: u64,
-    event: String,
+    trigger: Value,
     is_below: bool,
     dropped_at: Option<DateTime<Utc>>,
     is_reached: bool,
     phase: Option<(String, NaiveDate)>,
     inactive_since: Option<DateTime<Utc>>,
     unlogged_since: Option<NaiveDate>,
+}
+
+impl Memory {
+    fn lasting(&self) -> Self {
+        let (dropped_at, is_reached, phase) = (self.dropped_at, self.is_reached, self.phase.clone());
+        Self { dropped_at, is_reached, phase, ..Self::default() }
+    }
 }
 
 impl Model {
@@ -91,19 +98,22 @@ impl Model {
             }
             "automation.saved" | "automation.deleted" => {
                 self.save(&coach, &text("automation_id"), detail);
-                self.seed(now);
+                self.seed(now, true);
             }
             "client.saved" => {
                 if known.coach != coach {
                     // Of another coach's automations only milestones are remembered.
                     self.memories.retain(|(_, of), memory| *of != client || memory.is_reached);
+                    for (_, memory) in self.memories.iter_mut().filter(|((_, of), _)| *of == client) {
+                        *memory = memory.lasting();
+                    }
                 }
                 known.coach = coach;
                 known.created_at = time(&detail["created_at"]);
                 known.is_active = detail["is_active"].as_bool().unwrap();
                 let phase = detail["current_phase"].as_str().map(|name| (name.to_owned(), date("phase_started_on")));
                 known.phase = phase;
-                self.seed(now);
+                self.seed(now, false);
             }
             "phase.advanced" => {
                 let started_on = local_date(&self.coaches[&known.coach].zone, time(&detail["advanced_at"]));
@@ -138,8 +148,9 @@ impl Model {
         automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), said });
     }
 
-    /// Whoever matches an automation that is new, changed or new to the client is not told of.
-    fn seed(&mut self, now: DateTime<Utc>) {
+    /// Whoever matches an automation that is new, changed or new to the client is not told of. One that is saved with the trigger that it had
+    /// remembers of those who are there what it told.
+    fn seed(&mut self, now: DateTime<Utc>, is_saved: bool) {
         for (id, client) in self.clients.iter().filter(|(_, client)| client.is_active) {
             let coach = &self.coaches[&client.coach];
             for (automation_id, automation) in coach.automations.iter().filter(|(_, automation)| automation.active) {
@@ -147,11 +158,11 @@ impl Model {
                 if memory.revision == automation.revision {
                     continue;
                 }
-                let event = automation.trigger["event"].as_str().unwrap().to_owned();
-                let last = if memory.event == event { memory.clone() } else { Memory::default() };
-                let Memory { dropped_at, is_reached, .. } = last;
-                let revision = automation.revision;
-                *memory = Memory { revision, event, dropped_at, is_reached, ..Memory::default() };
+                let is_next = is_saved && memory.revision + 1 == automation.revision;
+                if !is_next || memory.trigger != automation.trigger {
+                    *memory = Memory { trigger: automation.trigger.clone(), ..memory.lasting() };
+                }
+                memory.revision = automation.revision;
                 client.comes_to_match(coach, &automation.trigger, memory, now, true);
             }
         }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check_in::{Fallen, Falls};
 use crate::client::Client;
-use crate::event::{Event, EventName, EventType};
+use crate::event::{ComputedType, Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
@@ -68,20 +68,28 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The emitted event that it waits for; `None` where a sweep judges it.
-    pub fn emitted(&self) -> Option<EventType> {
+    /// The event that it waits for.
+    pub fn event(&self) -> EventName {
         match self {
-            Self::NewClient => Some(EventType::NewClient),
-            Self::CheckInSubmitted => Some(EventType::CheckInSubmitted),
-            Self::PhaseAdvanced => Some(EventType::PhaseAdvanced),
-            Self::MessageReceived => Some(EventType::MessageReceived),
-            Self::LowCheckInScore { .. } => Some(EventType::LowCheckInScore),
-            Self::SystemGradeDrop { .. } => Some(EventType::SystemGradeDrop),
-            Self::ComplianceDrop { .. }
-            | Self::ComplianceMilestone { .. }
-            | Self::PhaseEligible
-            | Self::CheckInInactivity { .. }
-            | Self::DailyLogInactivity { .. } => None,
+            Self::NewClient => EventType::NewClient.into(),
+            Self::CheckInSubmitted => EventType::CheckInSubmitted.into(),
+            Self::PhaseAdvanced => EventType::PhaseAdvanced.into(),
+            Self::MessageReceived => EventType::MessageReceived.into(),
+            Self::LowCheckInScore { .. } => EventType::LowCheckInScore.into(),
+            Self::SystemGradeDrop { .. } => EventType::SystemGradeDrop.into(),
+            Self::ComplianceDrop { .. } => ComputedType::ComplianceDrop.into(),
+            Self::ComplianceMilestone { .. } => ComputedType::ComplianceMilestone.into(),
+            Self::PhaseEligible => ComputedType::PhaseEligible.into(),
+            Self::CheckInInactivity { .. } => ComputedType::CheckInInactivity.into(),
+            Self::DailyLogInactivity { .. } => ComputedType::DailyLogInactivity.into(),
+        }
+    }
+
+    /// The event that it waits for, where a sweep finds it.
+    pub fn computed(&self) -> Option<ComputedType> {
+        match self.event() {
+            EventName::Computed(event) => Some(event),
+            EventName::Emitted(_) => None,
         }
     }
 
@@ -129,7 +137,7 @@ impl Automation {
 
 /// All that is told when something happens: the event itself, for subscribers, and those that its automations send.
 pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
-    let waits = |automation: &&Automation| automation.trigger.emitted().map(EventName::from) == Some(event.event_type);
+    let waits = |automation: &&Automation| automation.trigger.event() == event.event_type;
     let sent: Vec<Event> = met(automations, waits).filter_map(|automation| event.sent_by(automation)).collect();
     std::iter::once(event).chain(sent).collect()
 }

@@ -29,7 +29,7 @@ use crate::tz::Tz;
 
 use days::Days;
 use judge::{Judge, Span};
-pub use state::{Mark, State, States};
+pub use state::{Lasting, Mark, State, States};
 
 /// Window of the compliance that a phase asks for.
 const PHASE_WINDOW_DAYS: u32 = 7;
@@ -153,8 +153,8 @@ pub fn evaluate(facts: &Facts, rules: &[Rule], states: &States, now: Timestamp) 
     let considered = considered(rules);
     let judge = Judge { facts, days: Days::of(facts, doses_read(&considered, states, now), now) };
     let (mut told, mut waits) = (Vec::new(), false);
-    let of = kept(states, rules, &considered);
-    let mut next = States { at: now, due: None, silent: false, fresh: false, of };
+    let lasting = lasting(states, rules, &considered);
+    let mut next = States { at: now, due: None, silent: false, fresh: false, of: BTreeMap::new(), lasting };
     for rule in considered {
         let id = &rule.automation.id;
         let mut last = states.of.get(id).cloned();
@@ -187,12 +187,14 @@ struct Revision<'a> {
     id: Timestamp,
     begins: Timestamp,
     ends: Timestamp,
+    /// The one before, if the client was judged by it up to this one.
+    follows: Option<Timestamp>,
 }
 
 impl Revision<'_> {
     /// Whether a client's state is of it.
     fn is_of(&self, state: &State) -> bool {
-        state.revision == self.id && state.mark.is_of(&self.automation.trigger)
+        state.revision == self.id && state.mark.trigger == self.automation.trigger
     }
 }
 
@@ -202,9 +204,14 @@ fn revisions<'a>(rule: &'a Rule, states: &States, now: Timestamp) -> Vec<Revisio
     let former = rule.former.iter().map(|former| (&former.automation, former.revision, former.saved_at));
     let saved: Vec<_> = former.chain([(&rule.automation, rule.revision, rule.saved_at)]).collect();
     let ends = saved.iter().skip(1).map(|(.., saved_at)| *saved_at).chain([now]);
-    let all = saved.iter().zip(ends).map(|(&(automation, id, saved_at), ends)| {
+    let all = ends.enumerate().map(|(number, ends)| {
+        let (automation, id, saved_at) = saved[number];
         let [begins, ends] = [saved_at, ends].map(|at| at.clamp(states.at, now));
-        Revision { automation, id, begins, ends }
+        // Who was away when it was saved comes to it anew.
+        let was_there = !states.fresh || saved_at > states.at;
+        let before = number.checked_sub(1).map(|before| saved[before]);
+        let follows = before.filter(|(before, ..)| was_there && is_swept(before)).map(|(_, id, _)| id);
+        Revision { automation, id, begins, ends, follows }
     });
     let mut all: Vec<Revision<'_>> = all.collect();
     let (state, present) = (states.of.get(&rule.automation.id), all.len() - 1);
@@ -227,9 +234,14 @@ fn stood(
     let trigger = &revision.automation.trigger;
     let (mark, from) = match last {
         Some(state) if revision.is_of(&state) => (state.mark, state.up_to.unwrap_or(due).max(due)),
+        // Another name is no news.
+        Some(State { revision: last, mark, .. }) if revision.follows == Some(last) && mark.trigger == *trigger => {
+            (judge.silently(trigger, mark, revision.begins), revision.begins)
+        }
         last => {
-            let fresh = Mark::fresh(trigger, last.as_ref().map(|state| &state.mark));
-            (judge.silently(trigger, fresh, revision.begins), revision.begins)
+            let lasting = last.as_ref().map(|state| &state.mark.lasting);
+            let lasting = lasting.or_else(|| states.lasting.get(&revision.automation.id));
+            (judge.silently(trigger, Mark::fresh(trigger, lasting), revision.begins), revision.begins)
         }
     };
     if !states.silent {
@@ -270,7 +282,7 @@ fn window_days(trigger: &Trigger) -> Option<u32> {
 
 /// Whether a sweep judges by an automation.
 fn is_swept(automation: &Automation) -> bool {
-    automation.active && automation.trigger.emitted().is_none()
+    automation.active && automation.trigger.computed().is_some()
 }
 
 /// The active rules that a sweep judges, by id, as many of each kind as count.
@@ -290,19 +302,17 @@ fn considered(rules: &[Rule]) -> Vec<&Rule> {
     swept
 }
 
-/// What stays of automations that are not judged now: that a milestone was reached, once for ever, even by another coach's; and of those
-/// that are switched off, when the last drop was told.
-fn kept(states: &States, rules: &[Rule], considered: &[&Rule]) -> BTreeMap<AutomationId, State> {
-    let judged = |id: &AutomationId| considered.iter().any(|rule| rule.automation.id == *id);
-    let is_kept = |id: &AutomationId, mark: &Mark| match mark {
-        Mark::ComplianceMilestone { reached } => *reached,
-        Mark::ComplianceDrop { fired_at, .. } => {
-            fired_at.is_some() && rules.iter().any(|rule| rule.automation.id == *id)
-        }
-        _ => false,
+/// What stays of automations that are not judged now: that a milestone was reached, and of those that the coach still has, all that lasts.
+fn lasting(states: &States, rules: &[Rule], considered: &[&Rule]) -> BTreeMap<AutomationId, Lasting> {
+    let is_of = |rule: &Rule, id: &AutomationId| rule.automation.id == *id;
+    let is_kept = |id: &AutomationId, lasting: &Lasting| {
+        let is_judged = considered.iter().any(|rule| is_of(rule, id));
+        let is_listed = rules.iter().any(|rule| is_of(rule, id));
+        !is_judged && (lasting.reached || (is_listed && *lasting != Lasting::default()))
     };
-    let kept = states.of.iter().filter(|(id, state)| !judged(id) && is_kept(id, &state.mark));
-    kept.take(MAX_KEPT).map(|(id, state)| (id.clone(), state.clone())).collect()
+    let of = states.of.iter().map(|(id, state)| (id, &state.mark.lasting));
+    let kept = of.chain(&states.lasting).filter(|(id, lasting)| is_kept(id, lasting));
+    kept.take(MAX_KEPT).map(|(id, lasting)| (id.clone(), lasting.clone())).collect()
 }
 
 /// The earlier of two instants that may not come.

@@ -10,7 +10,7 @@
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
-use domain::event::{ComputedType, EventType};
+use domain::event::{ComputedType, EventName, EventType};
 use domain::id::{AutomationId, CoachId};
 use domain::sweep::{Former, MAX_SWEPT, Rule};
 use domain::time::Timestamp;
@@ -140,7 +140,7 @@ impl Revision {
 
     /// Whether sweeps judge clients by it.
     fn is_swept(&self) -> bool {
-        self.active && self.trigger.emitted().is_none()
+        self.active && self.trigger.computed().is_some()
     }
 
     fn is_of(&self, automation: &Automation) -> bool {
@@ -272,7 +272,7 @@ impl Workspaces {
 /// Those beyond the limit are not considered where all of them are met: somebody should know.
 fn warn_of_many(coach: &CoachId, events: &[EventType], found: &[Automation]) {
     for event in events {
-        let count = found.iter().filter(|automation| automation.trigger.emitted() == Some(*event)).count();
+        let count = found.iter().filter(|automation| automation.trigger.event() == EventName::from(*event)).count();
         if count > MAX_TRIGGERED {
             tracing::warn!(coach_id = %coach, event = event.as_str(), count, "a coach has more automations than are considered");
         }

@@ -95,8 +95,8 @@ impl Rules {
             let (was, becomes) = (found.as_ref().and_then(StoredAutomation::trigger), to.map(|to| &to.trigger));
             let found_at = found.as_ref().map(StoredAutomation::said_at);
             let mut writes = Vec::new();
-            if !is_same && [was, becomes].into_iter().flatten().any(|trigger| trigger.emitted().is_none()) {
-                let is_watched = to.is_some_and(|to| to.active && to.trigger.emitted().is_none());
+            if !is_same && [was, becomes].into_iter().flatten().any(|trigger| trigger.computed().is_some()) {
+                let is_watched = to.is_some_and(|to| to.active && to.trigger.computed().is_some());
                 watch.change_rules(now, is_watched);
                 writes.push(self.watches.put_coach(&watch));
             }

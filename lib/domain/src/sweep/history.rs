@@ -17,13 +17,13 @@ mod random;
 fn minute_by_minute(history: &History, judged: &[Timestamp]) -> Oracle {
     let mut oracle = Oracle::new(judged);
     let mut life = history.life(Life::swept);
-    oracle.seed(&life, history.start);
+    oracle.seed(&life, history.start, false);
     let mut from = history.start;
     // The life beside the oracle only keeps the facts and the rules: nothing sweeps it.
-    let mut seeds = false;
+    let (mut seeds, mut was_away) = (false, false);
     history.run(&mut life, |life, at, op| {
         if seeds {
-            oracle.seed(life, from);
+            oracle.seed(life, from, was_away);
         }
         oracle.watch(life, from, at);
         life.outage_until(at);
@@ -34,8 +34,8 @@ fn minute_by_minute(history: &History, judged: &[Timestamp]) -> Oracle {
             oracle.silent = true;
         }
         oracle.judged_before(life, at + TimeDelta::milliseconds(1));
-        seeds = matches!(op, Some(Op::Edit(..) | Op::HandOver(_)) if life.facts.is_active)
-            || matches!(op, Some(Op::OffAndOn) if !life.facts.is_active);
+        was_away = matches!(op, Some(Op::OffAndOn) if !life.facts.is_active);
+        seeds = was_away || matches!(op, Some(Op::Edit(..) | Op::HandOver(_)) if life.facts.is_active);
     });
     oracle
 }
@@ -74,6 +74,9 @@ proptest! {
         }
         prop_assert!(oracle.untold.iter().all(|since| *since <= latest), "{:?}", oracle.untold);
         prop_assert!(none_is_told_twice(&life), "{:?}", life.told);
+        let milestones = life.told.iter().filter(|told| matches!(told.computed.found, Found::ComplianceMilestone { .. }));
+        let of: Vec<&AutomationId> = milestones.map(|told| &told.computed.automation_id).collect();
+        prop_assert_eq!(of.iter().collect::<BTreeSet<_>>().len(), of.len(), "a milestone is reached once for ever");
     }
 }
 

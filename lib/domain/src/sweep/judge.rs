@@ -67,39 +67,34 @@ impl Judge<'_> {
     }
 
     fn met(&self, trigger: &Trigger, mark: &mut Mark, span: Span, silent: bool) -> Option<Met> {
-        match (trigger, mark) {
-            (Trigger::ComplianceDrop { threshold, window_days }, Mark::ComplianceDrop { below, fired_at }) => {
-                self.drop(*threshold, *window_days, (below, fired_at), span, silent)
+        match *trigger {
+            Trigger::ComplianceDrop { threshold, window_days } => self.drop(threshold, window_days, mark, span, silent),
+            Trigger::ComplianceMilestone { threshold, window_days } => {
+                self.milestone(threshold, window_days, &mut mark.lasting.reached, span)
             }
-            (Trigger::ComplianceMilestone { threshold, window_days }, Mark::ComplianceMilestone { reached }) => {
-                self.milestone(*threshold, *window_days, reached, span)
-            }
-            (Trigger::PhaseEligible, Mark::PhaseEligible { told }) => self.phase(told, span),
-            (Trigger::CheckInInactivity { days }, Mark::CheckInInactivity { told }) => self.check_in(*days, told, span),
-            (Trigger::DailyLogInactivity { days }, Mark::DailyLogInactivity { told }) => {
-                self.daily_log(*days, told, span)
-            }
+            Trigger::PhaseEligible => self.phase(&mut mark.lasting.phase, span),
+            Trigger::CheckInInactivity { days } => self.check_in(days, &mut mark.check_in, span),
+            Trigger::DailyLogInactivity { days } => self.daily_log(days, &mut mark.daily_log, span),
+            // The rest are judged when their cause comes in.
             _ => None,
         }
     }
 
     /// The earliest instant after now at which an automation could be met, or its mark would change.
     pub(super) fn due(&self, trigger: &Trigger, mark: &Mark, now: Timestamp) -> Option<Timestamp> {
-        let due = match (trigger, mark) {
-            (Trigger::ComplianceDrop { threshold, window_days }, Mark::ComplianceDrop { below, fired_at }) => {
-                self.drop_due(*threshold, *window_days, (*below, *fired_at), now)
+        let due = match *trigger {
+            Trigger::ComplianceDrop { threshold, window_days } => self.drop_due(threshold, window_days, mark, now),
+            Trigger::ComplianceMilestone { threshold, window_days } if !mark.lasting.reached => {
+                self.first_day(now, window_days, |date| self.side(threshold, window_days, date) == Side::Reached)
             }
-            (Trigger::ComplianceMilestone { threshold, window_days }, Mark::ComplianceMilestone { reached: false }) => {
-                self.first_day(now, *window_days, |date| self.side(*threshold, *window_days, date) == Side::Reached)
+            Trigger::PhaseEligible => self.phase_due(mark.lasting.phase.as_ref(), now),
+            Trigger::CheckInInactivity { days } => {
+                let (since, is_new) = self.last_check_in(mark.check_in.as_ref());
+                is_new.then(|| since + TimeDelta::days(i64::from(days)))
             }
-            (Trigger::PhaseEligible, Mark::PhaseEligible { told }) => self.phase_due(told.as_ref(), now),
-            (Trigger::CheckInInactivity { days }, Mark::CheckInInactivity { told }) => {
-                let (since, is_new) = self.last_check_in(told.as_ref());
-                is_new.then(|| since + TimeDelta::days(i64::from(*days)))
-            }
-            (Trigger::DailyLogInactivity { days }, Mark::DailyLogInactivity { told }) => {
-                let (since, is_new) = self.last_log(told.as_ref());
-                let date = since.checked_add_signed(TimeDelta::days(i64::from(*days) + 1)).filter(|_| is_new);
+            Trigger::DailyLogInactivity { days } => {
+                let (since, is_new) = self.last_log(mark.daily_log.as_ref());
+                let date = since.checked_add_signed(TimeDelta::days(i64::from(days) + 1)).filter(|_| is_new);
                 date.and_then(|date| self.days.begins(date))
             }
             _ => None,
@@ -119,23 +114,16 @@ impl Judge<'_> {
         }
     }
 
-    fn drop(
-        &self,
-        threshold: f64,
-        window_days: u32,
-        (below, fired_at): (&mut bool, &mut Option<Timestamp>),
-        span: Span,
-        silent: bool,
-    ) -> Option<Met> {
-        let spaced = fired_at.map(|at| at + SPACING);
+    fn drop(&self, threshold: f64, window_days: u32, mark: &mut Mark, span: Span, silent: bool) -> Option<Met> {
+        let spaced = mark.lasting.dropped_at.map(|at| at + SPACING);
         match self.side(threshold, window_days, self.days.today(span.now)) {
-            Side::Reached => *below = false,
-            Side::Below if silent => *below = true,
-            Side::Below if !*below && spaced.is_none_or(|end| end <= span.now) => {
+            Side::Reached => mark.below = false,
+            Side::Below if silent => mark.below = true,
+            Side::Below if !mark.below && spaced.is_none_or(|end| end <= span.now) => {
                 let is_below = |date| self.side(threshold, window_days, date) == Side::Below;
                 let since = self.days.held_since(span.from, span.now, is_below)?;
                 let at = spaced.map_or(since, |end| end.max(since));
-                (*below, *fired_at) = (true, Some(at));
+                (mark.below, mark.lasting.dropped_at) = (true, Some(at));
                 let compliance_pct = self.days.pct(self.days.today(span.now), window_days)?;
                 return Some((at, Found::ComplianceDrop { compliance_pct }));
             }
@@ -144,17 +132,11 @@ impl Judge<'_> {
         None
     }
 
-    fn drop_due(
-        &self,
-        threshold: f64,
-        window_days: u32,
-        (below, fired_at): (bool, Option<Timestamp>),
-        now: Timestamp,
-    ) -> Option<Timestamp> {
-        if below {
+    fn drop_due(&self, threshold: f64, window_days: u32, mark: &Mark, now: Timestamp) -> Option<Timestamp> {
+        if mark.below {
             return self.first_day(now, window_days, |date| self.side(threshold, window_days, date) == Side::Reached);
         }
-        let spaced = fired_at.map(|at| at + SPACING);
+        let spaced = mark.lasting.dropped_at.map(|at| at + SPACING);
         self.days.ahead(now, window_days, |day| {
             let at = spaced.map_or(day.begins, |end| end.max(day.begins));
             let is_met = self.side(threshold, window_days, day.date) == Side::Below;

@@ -27,10 +27,13 @@ pub struct States {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fresh: bool,
     pub of: BTreeMap<AutomationId, State>,
+    /// Of automations that it is not judged by now: those that are switched off or of another kind, and another coach's.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lasting: BTreeMap<AutomationId, Lasting>,
 }
 
 /// How an automation stands with a client.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// Of the automation, when it was judged.
     pub revision: Timestamp,
@@ -42,35 +45,42 @@ pub struct State {
 }
 
 /// What keeps an automation from telling the same twice.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum Mark {
-    ComplianceDrop {
-        /// Below the threshold, and told of or seeded. A drop that waits for the seven days to end is not yet below.
-        below: bool,
-        /// When the client came to match that was last told of.
-        fired_at: Option<Timestamp>,
-    },
-    ComplianceMilestone {
-        reached: bool,
-    },
-    PhaseEligible {
-        told: Option<PhaseEntry>,
-    },
-    CheckInInactivity {
-        /// The check-in since which, or the creation.
-        told: Option<Timestamp>,
-    },
-    DailyLogInactivity {
-        /// The date of the log since which, or of the creation.
-        told: Option<NaiveDate>,
-    },
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// What the automation waits for, of which this is told.
+    pub trigger: Trigger,
+    /// Compliance is below the threshold, which was told or seeded. A drop that waits for the seven days to end is not yet below.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub below: bool,
+    /// The check-in since which inactivity was told, or the creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check_in: Option<Timestamp>,
+    /// The date of the log since which inactivity was told, or of the creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub daily_log: Option<NaiveDate>,
+    #[serde(flatten)]
+    pub lasting: Lasting,
+}
+
+/// Of what an automation told, that which stays told whatever becomes of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lasting {
+    /// When the client came to match the last drop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropped_at: Option<Timestamp>,
+    /// A milestone was reached: once for ever, another coach's too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reached: bool,
+    /// The entry into the phase that the client may leave.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<PhaseEntry>,
 }
 
 impl States {
     /// Of a client that nothing is remembered of. What it matches as it comes is not told.
     pub fn new(now: Timestamp) -> Self {
-        Self { at: now, due: Some(next_minute(now)), silent: false, fresh: true, of: BTreeMap::new() }
+        let (of, lasting) = (BTreeMap::new(), BTreeMap::new());
+        Self { at: now, due: Some(next_minute(now)), silent: false, fresh: true, of, lasting }
     }
 
     /// A client that is with another coach, or back on the active roster. What it was told for is not told again; automations that are
@@ -103,34 +113,10 @@ impl States {
 }
 
 impl Mark {
-    /// Whether it is a mark of such automations.
-    pub(super) fn is_of(&self, trigger: &Trigger) -> bool {
-        matches!(
-            (self, trigger),
-            (Self::ComplianceDrop { .. }, Trigger::ComplianceDrop { .. })
-                | (Self::ComplianceMilestone { .. }, Trigger::ComplianceMilestone { .. })
-                | (Self::PhaseEligible { .. }, Trigger::PhaseEligible)
-                | (Self::CheckInInactivity { .. }, Trigger::CheckInInactivity { .. })
-                | (Self::DailyLogInactivity { .. }, Trigger::DailyLogInactivity { .. })
-        )
-    }
-
-    /// Of an automation that tells of nothing yet. Of its last revision stay the milestone that was reached and the time of the last drop.
-    pub(super) fn fresh(trigger: &Trigger, last: Option<&Self>) -> Self {
-        let last = last.filter(|mark| mark.is_of(trigger));
-        match trigger {
-            Trigger::ComplianceDrop { .. } => {
-                let Some(Self::ComplianceDrop { fired_at, .. }) = last else {
-                    return Self::ComplianceDrop { below: false, fired_at: None };
-                };
-                Self::ComplianceDrop { below: false, fired_at: *fired_at }
-            }
-            Trigger::PhaseEligible => Self::PhaseEligible { told: None },
-            Trigger::CheckInInactivity { .. } => Self::CheckInInactivity { told: None },
-            Trigger::DailyLogInactivity { .. } => Self::DailyLogInactivity { told: None },
-            // The rest of the triggers are judged when their cause comes in, and have no mark.
-            _ => last.cloned().unwrap_or(Self::ComplianceMilestone { reached: false }),
-        }
+    /// Of an automation that has told nothing, but for what lasts.
+    pub(super) fn fresh(trigger: &Trigger, lasting: Option<&Lasting>) -> Self {
+        let lasting = lasting.cloned().unwrap_or_default();
+        Self { trigger: trigger.clone(), below: false, check_in: None, daily_log: None, lasting }
     }
 }
 

@@ -295,6 +295,19 @@ mod phase_eligible {
     }
 
     #[test]
+    fn an_entry_that_was_told_of_is_not_told_again_after_an_edit() {
+        let mut life = in_phase("Base", "2026-06-01", &[]);
+        log_at_noon(&mut life, 9..=15);
+        life.until(at("2026-06-20T08:00"));
+        for (time, active) in [("2026-06-20T09:00", true), ("2026-06-20T10:00", false), ("2026-06-20T11:00", true)] {
+            life.save(at(time), life.edited("r", |rule| rule.active = active), MINUTE);
+            life.until(at(time) + TimeDelta::minutes(15));
+        }
+        log_at_noon(&mut life, 21..=28);
+        assert_eq!(life.instants(), ["2026-06-15T00:00"]);
+    }
+
+    #[test]
     fn a_programme_that_asks_for_less_makes_a_client_eligible_at_once() {
         let mut life = in_phase("Build", "2026-06-01", &[]);
         life.fact(at("2026-06-05T09:00"), |facts| facts.phases[1].min_days = 3);

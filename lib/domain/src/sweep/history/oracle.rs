@@ -17,13 +17,20 @@ use crate::wall_clock::date_at;
 #[derive(Default, Clone)]
 struct Memory {
     seen: Option<Timestamp>,
-    kind: Option<std::mem::Discriminant<Trigger>>,
+    trigger: Option<Trigger>,
     below: bool,
     fired_at: Option<Timestamp>,
     reached: bool,
     phase: Option<(NaiveDate, usize)>,
     check_in: Option<Timestamp>,
     log: Option<NaiveDate>,
+}
+
+impl Memory {
+    /// What is remembered whatever becomes of the rule.
+    fn lasting(&self) -> Self {
+        Self { reached: self.reached, fired_at: self.fired_at, phase: self.phase, ..Self::default() }
+    }
 }
 
 #[derive(Default)]
@@ -73,11 +80,14 @@ impl Oracle {
         self.told.append(&mut self.matched);
         let listed: BTreeSet<&AutomationId> = life.rules.iter().map(|rule| &rule.automation.id).collect();
         self.of.retain(|id, memory| listed.contains(id) || memory.reached);
+        for (_, memory) in self.of.iter_mut().filter(|(id, _)| !listed.contains(id)) {
+            *memory = memory.lasting();
+        }
         self.judged = self.of.clone();
     }
 
-    /// Rules that are new to the client are met without a word by what it matches.
-    pub(super) fn seed(&mut self, life: &Life, now: Timestamp) {
+    /// Rules that are new to the client are met without a word by what it matches. One that was renamed is not, unless the client was away.
+    pub(super) fn seed(&mut self, life: &Life, now: Timestamp, was_away: bool) {
         self.pct.clear();
         let active: BTreeSet<&AutomationId> =
             life.rules.iter().filter(|rule| rule.automation.active).map(|rule| &rule.automation.id).collect();
@@ -86,15 +96,16 @@ impl Oracle {
         self.untold.extend(untold.map(|(_, at)| TimeDelta::milliseconds(now.ms() - at.ms())));
         self.of.retain(|id, _| !gone(id));
         for (id, memory) in self.judged.iter().filter(|(id, _)| gone(id)) {
-            self.of.insert(id.clone(), Memory { seen: None, ..memory.clone() });
+            self.of.insert(id.clone(), memory.lasting());
         }
         for rule in life.rules.iter().filter(|rule| rule.automation.active) {
             let memory = self.of.entry(rule.automation.id.clone()).or_default();
             if memory.seen != Some(rule.revision) {
-                let kind = Some(std::mem::discriminant(&rule.automation.trigger));
-                let last = if memory.kind == kind { memory.clone() } else { Memory::default() };
-                let Memory { reached, fired_at, .. } = last;
-                *memory = Memory { seen: Some(rule.revision), kind, reached, fired_at, ..Memory::default() };
+                let trigger = Some(rule.automation.trigger.clone());
+                if was_away || memory.trigger != trigger {
+                    *memory = Memory { trigger, ..memory.lasting() };
+                }
+                memory.seen = Some(rule.revision);
                 self.judge(&life.facts, rule, now, true);
             }
         }

@@ -29,6 +29,8 @@ fn after_days(days: u32) -> impl FnOnce(&mut Automation) {
     move |automation| automation.trigger = Trigger::CheckInInactivity { days }
 }
 
+type Edit = fn(&mut Automation);
+
 fn renamed(automation: &mut Automation) {
     automation.name = "Renamed".to_owned();
 }
@@ -39,6 +41,18 @@ fn switched_off(automation: &mut Automation) {
 
 fn switched_on(automation: &mut Automation) {
     automation.active = true;
+}
+
+fn of_another_kind(automation: &mut Automation) {
+    automation.trigger = Trigger::NewClient;
+}
+
+fn of_drops_below_50(automation: &mut Automation) {
+    automation.trigger = drop_below(50.0);
+}
+
+fn of_drops_below_49(automation: &mut Automation) {
+    automation.trigger = drop_below(49.0);
 }
 
 /// What is told by which name, from the 5th of June on.
@@ -137,6 +151,56 @@ fn a_milestone_that_a_former_revision_reached_is_not_told_again() {
     life.save(at("2026-06-05T12:03"), life.edited("r", |rule| rule.trigger = milestone(90.0)), MINUTE);
     log_at_noon(&mut life, 6..=20);
     assert_eq!(told(life), [by("Rule r", "2026-06-05T12:01")]);
+}
+
+#[rstest::rstest]
+#[case::of_another_computed_kind(drop_below(1.0))]
+#[case::of_an_emitted_kind(Trigger::NewClient)]
+fn a_milestone_stays_reached_while_its_automation_is_of_another_kind(#[case] between: Trigger) {
+    let mut life = life(milestone(50.0), &[]);
+    log_at_noon(&mut life, 2..=5);
+    for (time, trigger) in [("2026-06-06T08:00", between), ("2026-06-08T08:00", milestone(90.0))] {
+        life.save(at(time), life.edited("r", |rule| rule.trigger = trigger), MINUTE);
+        life.until(at(time) + TimeDelta::days(1));
+    }
+    log_at_noon(&mut life, 10..=19);
+    assert_eq!(life.instants(), ["2026-06-05T12:01"]);
+}
+
+#[test]
+fn seven_days_are_between_drops_though_the_automation_was_of_another_kind_since() {
+    let drop = Trigger::ComplianceDrop { threshold: 50.0, window_days: 3 };
+    let mut life = life(drop.clone(), &[may(30..=31), june([1])].concat());
+    life.until(at("2026-06-03T08:00"));
+    assert_eq!(life.instants(), ["2026-06-03T00:00"]);
+    life.save(at("2026-06-03T09:00"), life.edited("r", after_days(30)), MINUTE);
+    log_at_noon(&mut life, 4..=5);
+    life.save(at("2026-06-05T13:00"), life.edited("r", |rule| rule.trigger = drop), MINUTE);
+    // One of three from the 7th on.
+    log_at_noon(&mut life, [8]);
+    life.until(at("2026-06-30T00:00"));
+    assert_eq!(life.instants(), ["2026-06-03T00:00", "2026-06-10T00:00"]);
+}
+
+#[rstest::rstest]
+#[case::renamed([renamed as Edit, renamed], &["2026-06-03T00:00"])]
+#[case::switched_off_for_a_day([switched_off as Edit, switched_on], &["2026-06-03T00:00", "2026-06-11T12:01"])]
+#[case::of_another_kind_for_a_day([of_another_kind as Edit, of_drops_below_50], &["2026-06-03T00:00", "2026-06-11T12:01"])]
+#[case::of_another_threshold([of_drops_below_49 as Edit, renamed], &["2026-06-03T00:00", "2026-06-11T12:01"])]
+fn a_drop_stays_told_while_its_automation_is_judged_by_the_same_trigger(
+    #[case] edits: [Edit; 2],
+    #[case] instants: &[&str],
+) {
+    let mut life = life(drop_below(50.0), &may(27..=30));
+    // Nothing is logged: compliance is null on both days.
+    for (day, edit) in [8, 9].into_iter().zip(edits) {
+        let time = at(&format!("2026-06-0{day}T08:00"));
+        life.save(time, life.edited("r", edit), MINUTE);
+        life.until(time + TimeDelta::hours(1));
+    }
+    log_at_noon(&mut life, [11, 12]);
+    life.until(at("2026-06-30T00:00"));
+    assert_eq!(life.instants(), instants);
 }
 
 #[test]
