@@ -74,6 +74,32 @@ async fn a_body_is_taken_up_to_256_kib() {
 }
 
 #[tokio::test]
+async fn a_refusal_quotes_of_a_body_no_more_than_it_has_room_for() {
+    let world = World::start().await;
+    let coach = world.coach("ada").await;
+    let (crm, settings) = (coach.crm_key().await, coach.settings().await);
+    let long = "é".repeat(120_000);
+    let many: serde_json::Map<String, Value> = (0..20_000).map(|n| (format!("f{n:05}"), json!(1))).collect();
+    let bodies = [("long", json!({ long.as_str(): 1 })), ("many", Value::Object(many))];
+    for (case, body) in bodies {
+        for path in ["/v1/crm/contacts", "/v1/crm/opportunities", "/v1/crm/bookings"] {
+            let call = crm.post(path, body.clone()).once(&format!("{case}-{path}"));
+            let refused = call.clone().await.refused(400, "invalid_request");
+            assert!(refused.text.len() < 1_500, "{case}: {} bytes", refused.text.len());
+            assert!(refused.body["field"].as_str().unwrap().starts_with(['é', 'f']), "{}", refused.text);
+            let again = call.await.refused(400, "invalid_request");
+            assert!(again.is_replay() && again.text == refused.text);
+        }
+        let refused = settings.post("/settings/keys", body).await.refused(400, "invalid_request");
+        assert!(refused.text.len() < 1_500, "{case}: {} bytes", refused.text.len());
+    }
+    let key = json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read", long.as_str()] });
+    let refused = settings.post("/settings/keys", key).await.refused(400, "invalid_request");
+    assert!(refused.error().contains("éé…\" is none of them"), "{}", refused.text);
+    assert!(refused.text.len() < 1_500, "{} bytes", refused.text.len());
+}
+
+#[tokio::test]
 async fn a_body_that_says_that_it_is_not_json_is_415() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

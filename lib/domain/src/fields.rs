@@ -38,6 +38,10 @@ const COUNT_RULE: &str = "must be an integer from 0 to 4294967295";
 /// Numbers above 0 that are kept go no closer to it: a nearer one becomes this.
 pub(crate) const LEAST_NUMBER: f64 = 1e-130;
 
+/// What a refusal quotes of what a caller wrote: answers are stored, and are no place for a body.
+const MAX_NAMED: usize = 10;
+const MAX_QUOTED_CHARS: usize = 64;
+
 /// An object under reading.
 #[derive(Clone, Copy)]
 pub struct Fields<'a> {
@@ -93,18 +97,21 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Refuses fields beyond `known`, and names all of them.
+    /// Refuses fields beyond `known`, and names them, as far as a message has room.
     pub fn only(&self, known: &[&str]) -> Result<(), Invalid> {
         let unknown: Vec<&str> = self.names().filter(|name| !known.contains(name)).collect();
+        let Some(first) = unknown.first() else { return Ok(()) };
         let takes = known.join(", ");
-        match unknown.as_slice() {
-            [] => Ok(()),
-            [name] => Err(self.invalid(name, format_args!("is not a field of this request; it takes {takes}"))),
-            [first, ..] => Err(Invalid {
-                field: Some(self.named(first)),
-                message: format!("{} are not fields of this request; it takes {takes}", unknown.join(", ")),
-            }),
-        }
+        let named: Vec<String> = unknown.iter().take(MAX_NAMED).map(|name| shortened(name)).collect();
+        let names = match unknown.len() - named.len() {
+            0 if unknown.len() == 1 => format!("{}{} is not a field", self.path, named[0]),
+            0 => format!("{} are not fields", named.join(", ")),
+            more => format!("{} and {more} more are not fields", named.join(", ")),
+        };
+        Err(Invalid {
+            field: Some(self.named(&shortened(first))),
+            message: format!("{names} of this request; it takes {takes}"),
+        })
     }
 
     /// The body of a request that takes these fields and no others, and no null.
@@ -284,7 +291,7 @@ impl<'a> Fields<'a> {
         self.object(name, path)?.ok_or_else(|| self.invalid(name, "is required and must be an object"))
     }
 
-    /// A list of texts that each parse; omitted or null is `None`.
+    /// A list of names that each parse; omitted or null is `None`. The rule says which there are.
     pub fn list<T, E: std::fmt::Display>(
         &self,
         name: &str,
@@ -294,9 +301,18 @@ impl<'a> Fields<'a> {
         let items = value.as_array().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
         let parsed = items.iter().map(|item| {
             let text = item.as_str().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
-            parse(text).map_err(|rule| self.invalid(name, rule))
+            parse(text)
+                .map_err(|rule| self.invalid(name, format_args!("{rule}; \"{}\" is none of them", shortened(text))))
         });
         parsed.collect::<Result<Vec<T>, Invalid>>().map(Some)
+    }
+}
+
+/// As much of a text as is quoted.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED_CHARS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
 }
 
