@@ -55,8 +55,14 @@ impl Email {
 
     /// The form in which addresses are compared.
     pub fn key(&self) -> EmailKey {
-        EmailKey(self.0.to_lowercase())
+        EmailKey(compared(&self.0))
     }
+}
+
+/// A text as e-mail addresses are compared: lower-cased. A sigma at the end of a word is the same letter as one within: which of the two
+/// it is lower-cased to depends on its neighbours.
+pub(crate) fn compared(text: &str) -> String {
+    text.to_lowercase().replace('ς', "σ")
 }
 
 /// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to anybody.
@@ -119,6 +125,14 @@ mod tests {
         for email in letters.map(|letter| format!("{letter}st@example.com")) {
             let parsed = Email::parse(&email).unwrap();
             Email::parse(parsed.key().as_str()).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_sigma_is_one_letter_wherever_it_stands() {
+        let key = |text: &str| Email::parse(text).unwrap().key().as_str().to_owned();
+        for text in ["ΝΙΚΟΣ@example.com", "νικος@example.com", "νικοσ@EXAMPLE.com"] {
+            assert_eq!(key(text), "νικοσ@example.com", "{text}");
         }
     }
 

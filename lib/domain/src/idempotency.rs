@@ -11,6 +11,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::api_key::Scope;
+use crate::email::compared;
 use crate::id::CoachId;
 
 /// Most characters of the header.
@@ -68,7 +69,7 @@ impl IdempotencyKey {
 
     /// The key that a body's `email` stands for, whether or not it is an address.
     pub fn derived(coach: &CoachId, scope: Scope, email: &str) -> Self {
-        Self::new(coach, scope, KeySource::Derived, email.to_lowercase().as_bytes())
+        Self::new(coach, scope, KeySource::Derived, compared(email).as_bytes())
     }
 
     fn new(coach: &CoachId, scope: Scope, source: KeySource, key: &[u8]) -> Self {
@@ -149,6 +150,13 @@ mod tests {
             assert!(all[i + 1..].iter().all(|other| other != one));
             assert!(!one.as_str().contains("example"));
         }
+    }
+
+    #[test]
+    fn a_derived_key_is_the_same_wherever_its_email_is_the_same() {
+        let derived = |email: &str| IdempotencyKey::derived(&coach("c"), Scope::Partner, email);
+        assert_eq!(derived("ΝΙΚΟΣ@example.com"), derived("νικοσ@example.com"));
+        assert_ne!(derived("ΝΙΚΟ@example.com"), derived("νικοσ@example.com"));
     }
 
     #[test]
