@@ -232,7 +232,7 @@ impl EndpointDraft {
     pub fn parse(fields: Fields<'_>, reach: Reach) -> Result<Self, Invalid> {
         fields.only(&["url", "events", "payload_mode", "description"])?;
         Ok(Self {
-            url: fields.required("url", MAX_URL_CHARS, |text| ReceiverUrl::parse(text, reach))?,
+            url: fields.required("url", MAX_URL_CHARS, |text| ReceiverUrl::parse_sent(text, reach))?,
             events: events(fields)?.ok_or_else(|| Invalid::field("events", "is required"))?,
             payload_mode: fields.required("payload_mode", 32, PayloadMode::parse)?,
             description: fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned),
@@ -308,7 +308,7 @@ impl EndpointChange {
         }
         let description = fields.text("description", MAX_DESCRIPTION_CHARS)?.map(str::to_owned);
         Ok(Self {
-            url: fields.parsed("url", MAX_URL_CHARS, |text| ReceiverUrl::parse(text, reach))?,
+            url: fields.parsed("url", MAX_URL_CHARS, |text| ReceiverUrl::parse_sent(text, reach))?,
             events: events(fields)?,
             description: fields.mentions("description").then_some(description),
             enabled: fields.boolean("enabled")?,
@@ -370,6 +370,24 @@ mod tests {
 
     fn enabled(enabled: bool) -> EndpointChange {
         EndpointChange { url: None, events: None, description: None, enabled: Some(enabled) }
+    }
+
+    #[test]
+    fn a_url_that_is_taken_is_taken_again_as_it_is_shown() {
+        let url_of = |letters: usize| format!("https://hooks.example.com/{}", "ü".repeat(letters));
+        let changed = |url: &str| {
+            let body = serde_json::json!({ "url": url });
+            EndpointChange::parse(Fields::body(&body).unwrap(), Reach::Public)
+        };
+        // 26 characters, and 6 for each letter.
+        let longest = changed(&url_of(337)).unwrap().url.unwrap();
+        assert_eq!(longest.expose().len(), MAX_URL_CHARS);
+        assert!(changed(longest.expose()).unwrap().url == Some(longest));
+        let refused = changed(&url_of(338)).unwrap_err();
+        assert_eq!(refused.field.as_deref(), Some("url"));
+        assert!(refused.message.contains("%C3%BC"), "{refused}");
+        let body = serde_json::json!({ "url": url_of(338), "events": [], "payload_mode": "identifiers" });
+        assert_eq!(EndpointDraft::parse(Fields::body(&body).unwrap(), Reach::Public).unwrap_err(), refused);
     }
 
     #[test]

@@ -13,6 +13,8 @@ use crate::address::is_public;
 /// Most characters of a receiver URL.
 pub const MAX_URL_CHARS: usize = 2048;
 
+const TOO_LONG: &str = "must be at most 2048 characters as it is sent, with %C3%BC for ü";
+
 /// Of a host name and of what lies between its dots (RFC 1035, 2.3.4).
 const MAX_NAME_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
@@ -90,6 +92,12 @@ impl ReceiverUrl {
         }
         check_host(&url, reach)?;
         Ok(Self(url))
+    }
+
+    /// As [`ReceiverUrl::parse`], of a text that a caller sends. What is stored and shown is longer where characters have to be escaped.
+    pub fn parse_sent(text: &str, reach: Reach) -> Result<Self, &'static str> {
+        let url = Self::parse(text, reach)?;
+        if url.expose().len() > MAX_URL_CHARS { Err(TOO_LONG) } else { Ok(url) }
     }
 
     /// Whether it may be reached, by those who can perhaps reach less than whoever parsed it.
