@@ -159,10 +159,11 @@ pub struct CreateClientResult {
     pub full_name: String,
     /// Whether the service has mailed the credentials and the intake link.
     pub welcome_email_sent: bool,
-    /// The intake form, for the caller to send on. Null when the client has it by mail.
+    /// The intake form, for the caller to send on. Null when the client has it by mail, or is another coach's or erased by the time of
+    /// the answer.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub intake_url: Option<String>,
-    /// What the client signs in with the first time. There only when the service has not mailed it.
+    /// What the client signs in with the first time. There where `intake_url` is no null.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub temp_password: Option<String>,

@@ -49,7 +49,7 @@ pub struct Compliance {
     /// The window's first date.
     pub since: NaiveDate,
     /// Null when there is no signal: nothing was logged, or nothing was to be.
-    #[cfg_attr(feature = "openapi", schema(required))]
+    #[cfg_attr(feature = "openapi", schema(required, maximum = 100))]
     pub compliance_pct: Option<u8>,
     /// Logs of scheduled doses in the window.
     pub doses_logged: u64,

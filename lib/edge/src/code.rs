@@ -70,7 +70,7 @@ codes! {
     PermissionMissing = "permission_missing" FORBIDDEN
         "The key lacks the permission that the operation needs.",
     NotFound = "not_found" NOT_FOUND
-        "It does not exist, or not for this key's coach.",
+        "It does not exist, or is another coach's.",
     UnknownPath = "unknown_path" NOT_FOUND
         "Nothing is at this path.",
     MethodNotAllowed = "method_not_allowed" METHOD_NOT_ALLOWED
