@@ -193,14 +193,19 @@ async fn nothing_begins_in_a_pipeline_that_is_missing_or_in_a_stage_that_is_not_
     // What the coach has mended is not remembered against the request.
     assert!(!early.await.expect(201).is_replay());
     create(&world, &key, body.clone()).await.expect(201);
+    world.facts([Fact::contact("ada", &uuid(2))]).await;
     for stage in ["won", "lost", "gone", "NEW"] {
         world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": stage })).await;
         create(&world, &key, body.clone()).await.refused(403, "owner_configuration_missing");
     }
     world.coach("ada").with("crm", json!({ "pipeline_id": "another", "initial_stage": "new" })).await;
     create(&world, &key, body.clone()).await.refused(403, "owner_configuration_missing");
+    let mended = |lead: u64| key.post(OPPORTUNITIES, json!({ "contactId": uuid(lead) })).once("mended");
+    mended(LEAD).await.refused(403, "owner_configuration_missing");
     world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": "warm" })).await;
     assert_eq!(create(&world, &key, body).await.expect(201).body["opportunity"]["stage"], "warm");
+    // Nor is what it was.
+    assert_eq!(mended(2).await.expect(201).body["opportunity"]["contactId"], uuid(2));
 }
 
 /// A change, and what comes of it: a code, or the members that are to be.

@@ -11,6 +11,7 @@ use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use store::StoreError;
 use store::claim::{Begun, Claim, Claims};
 use tokio::time::{Instant, timeout_at};
 
@@ -108,7 +109,7 @@ where
         Err(Problem::IdempotencyInProgress) => return Err(Problem::IdempotencyInProgress),
         // What the coach has to mend stands before the claim in the order of checks: the mended request must not meet it again.
         Err(Problem::CrmNotConfigured) => {
-            release(claims, &claim).await;
+            left_to_lapse(claims.withdraw(&claim, now).await);
             return Err(Problem::CrmNotConfigured);
         }
         Err(problem) => Reply::problem(&problem, inbound),
@@ -120,12 +121,12 @@ where
             // Overtaken: the other's answer is the one that counts.
             Ok(false) => Err(Problem::IdempotencyInProgress),
             Err(error) => {
-                release(claims, &claim).await;
+                left_to_lapse(claims.release(&claim).await);
                 Err(error.into())
             }
         },
         None => {
-            release(claims, &claim).await;
+            left_to_lapse(claims.release(&claim).await);
             Ok(reply)
         }
     }
@@ -137,8 +138,8 @@ fn marked(reply: Reply, same_payload: bool) -> Reply {
 }
 
 /// The caller is told of the fault all the same; a release that fails as well leaves the lease to lapse.
-async fn release(claims: &Claims, claim: &Claim) {
-    if let Err(error) = claims.release(claim).await {
+fn left_to_lapse(released: Result<(), StoreError>) {
+    if let Err(error) = released {
         tracing::warn!(%error, "a claim is left to lapse");
     }
 }

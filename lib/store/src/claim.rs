@@ -8,7 +8,8 @@
 //! 2. `take_over` UpdateItem, if the lease is still the lapsed one.
 //! 3. `stage`, `answer`  Parts of the work's transaction.
 //! 4. `finish`   UpdateItem to the answer.
-//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
+//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once. `withdraw` ends the
+//!    record too.
 //! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
 //! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody else's by now.
 
@@ -337,16 +338,29 @@ impl Claims {
 
     /// Ends the lease without an answer. It is not waited for long: somebody waits for what went wrong, and the lease lapses by itself.
     pub async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
-        let released = tokio::time::timeout(RELEASE_WITHIN, self.end_lease(claim)).await;
-        released
-            .unwrap_or_else(|elapsed| Err(StoreError::Unavailable { operation: "UpdateItem", source: elapsed.into() }))
+        self.end(claim, None).await
     }
 
-    async fn end_lease(&self, claim: &Claim) -> Result<(), StoreError> {
+    /// As [`Claims::release`], and the key is as good as new: another request may come under it.
+    pub async fn withdraw(&self, claim: &Claim, now: Timestamp) -> Result<(), StoreError> {
+        self.end(claim, Some(now)).await
+    }
+
+    async fn end(&self, claim: &Claim, expires_at: Option<Timestamp>) -> Result<(), StoreError> {
+        let ended = tokio::time::timeout(RELEASE_WITHIN, self.end_lease(claim, expires_at)).await;
+        ended.unwrap_or_else(|elapsed| Err(StoreError::Unavailable { operation: "UpdateItem", source: elapsed.into() }))
+    }
+
+    async fn end_lease(&self, claim: &Claim, expires_at: Option<Timestamp>) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
+            let update = match expires_at {
+                None => update.update_expression("SET lease_until = :over"),
+                Some(at) => update
+                    .update_expression("SET lease_until = :over, expires_at = :expires")
+                    .expression_attribute_values(":expires", n(at.unix_s())),
+            };
             update
-                .update_expression("SET lease_until = :over")
                 .condition_expression("#owner = :owner AND attribute_not_exists(#status)")
                 .expression_attribute_names("#owner", "owner")
                 .expression_attribute_names("#status", "status")
