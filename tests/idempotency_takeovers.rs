@@ -198,7 +198,10 @@ async fn what_is_told_of_a_creation_that_was_taken_over_is_the_client_as_it_is_b
     let id = found.body["clients"][0]["client_id"].as_str().unwrap();
     let saved = Fact::client("ada", id).with("email", "new@example.com").with("full_name", "Anew");
     scene.world.facts([saved]).await;
-    scene.post("old@example.com").await.expect(201);
+    let answer = scene.post("old@example.com").await.expect(201);
+    assert_eq!((answer.str("email"), answer.str("full_name")), ("new@example.com", "Anew"));
+    let mails = scene.world.mail().await;
+    assert!(mails[0]["text"].as_str().unwrap().contains("Anew"), "{}", mails[0]);
     scene.world.settle().await;
     let told = scene.world.outgoing("client.created").await;
     let last = told.iter().max_by_key(|fact| fact["occurred_at"].to_string()).unwrap();

@@ -34,9 +34,15 @@ impl Stage {
         &self.client_id
     }
 
-    /// The same, to tell of the client as it is by now.
+    /// The same, of the client as it is by now.
     pub(crate) fn of_client(&self, client: &Client) -> Self {
-        Self { fact: self.fact.of_client(client), ..self.clone() }
+        let profile = &client.profile;
+        Self {
+            email: profile.email.clone().unwrap_or_else(|| self.email.clone()),
+            full_name: profile.full_name.clone(),
+            fact: self.fact.of_client(client),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn new(
