@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::bookings::{Desk, event, slot};
 use crate::costs::Bill;
-use crate::idempotency_crashes::{FEWEST_CALLS, HANDED, LAPSED_S, Scene};
+use crate::idempotency_crashes::{FEWEST_CALLS, HANDED, LAPSED_S, MAILED, Scene};
 use crate::login_links::{client, mint};
 use crate::world::sweep::{Watched, daily_log};
 use crate::world::{Answer, Fact, Receiver, Reply, World, members, uuid};
@@ -233,6 +233,16 @@ async fn a_claim_that_is_taken_over_from_work_that_died_is_counted() {
     scene.no_faults().await;
     scene.post("ada@example.com").await.expect(201);
     assert_eq!(scene.world.telling("clients", "claim_takeovers").len(), 1);
+}
+
+#[tokio::test]
+async fn a_welcome_mail_that_is_not_taken_is_counted() {
+    let scene = Scene::of(MAILED).await;
+    scene.post("first@example.com").await.expect(201);
+    scene.world.faults(json!({ "mail_failures": 100 })).await;
+    let reply = scene.post("grace@example.com").await.expect(201);
+    assert_eq!(scene.world.line_of(&reply).value("welcome_mails_refused", "Count", BY_FUNCTION), 1.0);
+    assert_eq!(scene.world.telling("clients", "welcome_mails_refused").len(), 1);
 }
 
 #[tokio::test]

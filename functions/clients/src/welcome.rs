@@ -18,6 +18,9 @@ use crate::App;
 /// How long the application's fact waits for the mail to decide what it says. Longer than a claim's lease: a takeover comes first.
 pub(crate) const FACT_HOLD: TimeDelta = TimeDelta::seconds(90);
 
+/// Welcome mails that were not taken.
+const REFUSED_MAILS: runtime::Metric = runtime::Metric::new("welcome_mails_refused", runtime::Unit::Count);
+
 /// Where a claim stands once the client is made: all that the mail and the answer need. Sealed at rest.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Stage {
@@ -110,6 +113,7 @@ async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) ->
     };
     let sent = app.mailer.send(email, &welcome.render()).await;
     if let Err(error) = &sent {
+        runtime::add(REFUSED_MAILS, 1.0);
         tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
     }
     sent.is_ok()
