@@ -192,6 +192,43 @@ fn what_goes_out_by_itself_can_be_held_and_what_comes_in_is_taken() {
 }
 
 #[test]
+fn whose_work_is_held_back_rings_no_alarm_on_what_waits() {
+    let template = template();
+    let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
+    let quiet = alarms.iter().filter(|(_, alarm)| !alarm["Properties"]["ActionsEnabled"].is_null());
+    let quiet: Vec<&str> = quiet
+        .map(|(id, alarm)| {
+            let held = json!({ "Fn::If": ["HoldsOutgoing", false, true] });
+            assert_eq!(alarm["Properties"]["ActionsEnabled"], held, "{id}");
+            id.as_str()
+        })
+        .collect();
+    assert_eq!(quiet, ["DeliveriesAgeAlarm", "DeliveryRetriesAlarm", "OutboxLagAlarm", "SweepLagAlarm"]);
+}
+
+#[test]
+fn a_function_receives_from_its_own_queues_and_streams_alone() {
+    let template = template();
+    let mut bounded = 0;
+    for (id, function) in functions(&template) {
+        let policies = each(&function["Properties"]["Policies"]).iter();
+        let statements: Vec<&Value> = policies.flat_map(|policy| each(&policy["Statement"])).collect();
+        for (kind, source, taking) in [
+            ("SQS", "Queue", &["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"]),
+            ("DynamoDB", "Stream", &["dynamodb:DescribeStream", "dynamodb:GetRecords", "dynamodb:GetShardIterator"]),
+        ] {
+            let own: Vec<&Value> = events(&function, kind).iter().map(|event| &event[source]).collect();
+            let denies = |it: &&&Value| it["Effect"] == "Deny" && each(&it["Action"]).iter().eq(taking);
+            let other_than = statements.iter().filter(denies).map(|it| each(&it["NotResource"])).collect::<Vec<_>>();
+            assert_eq!(other_than.concat().iter().collect::<Vec<_>>(), own, "{id}");
+            assert_eq!(other_than.len(), usize::from(!own.is_empty()), "{id}");
+            bounded += own.len();
+        }
+    }
+    assert_eq!(bounded, 5);
+}
+
+#[test]
 fn functions_that_answer_requests_end_before_the_gateway_gives_up() {
     let template = template();
     for (id, function) in functions(&template) {
@@ -378,6 +415,14 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
     let kinds = ["AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Serverless::Function"];
     for id in kinds.into_iter().flat_map(|kind| of_type(&template, kind).into_keys()) {
         assert!(shown.contains(id.as_str()), "{id} is not on the dashboard");
+    }
+    for (table, properties) in of_type(&template, "AWS::DynamoDB::Table") {
+        for index in properties["Properties"]["GlobalSecondaryIndexes"].as_array().into_iter().flatten() {
+            let index = index["IndexName"].as_str().unwrap();
+            let [first, other] =
+                ["GlobalSecondaryIndexName", "."].map(|by| format!(r#""${{{table}}}","{by}","{index}""#));
+            assert_eq!(body.matches(&first).count() + body.matches(&other).count(), 2, "{table}, {index}");
+        }
     }
     for metric in metrics() {
         let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));

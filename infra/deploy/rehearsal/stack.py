@@ -49,7 +49,8 @@ class Stack:
                     policy["Statement"].append(statement)
                     statements.append(name)
                 for statement in policy["Statement"]:
-                    secret = statement["Resource"].get("Ref") if isinstance(statement["Resource"], dict) else None
+                    resource = statement.get("Resource")
+                    secret = resource.get("Ref") if isinstance(resource, dict) else None
                     if secret in secrets:
                         arn = "arn:${AWS::Partition}:secretsmanager:${AWS::Region}:${AWS::AccountId}:secret:${" + secret + "}*"
                         statement["Resource"] = {"Fn::Sub": arn}

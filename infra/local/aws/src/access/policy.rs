@@ -12,7 +12,17 @@ const CONDITION: (&str, &str) = ("StringEquals", "ses:FromAddress");
 
 /// What a function may do.
 #[derive(Debug, Clone, Default)]
-pub struct Policy(Vec<Statement>);
+pub struct Policy {
+    statements: Vec<Statement>,
+    denials: Vec<Denial>,
+}
+
+/// What a function may do to these resources alone, whatever is allowed.
+#[derive(Debug, Clone)]
+struct Denial {
+    actions: Vec<String>,
+    other_than: Vec<String>,
+}
 
 #[derive(Debug, Clone)]
 struct Statement {
@@ -43,10 +53,10 @@ impl Policy {
     /// may do nothing.
     ///
     /// # Errors
-    /// Managed policies, policy templates, `Deny`, `NotAction`, `NotResource`, policy variables, and conditions other than the sender
-    /// of a mail.
+    /// Managed policies, policy templates, `Deny` but for all except what `NotResource` names, `NotAction`, policy variables, and
+    /// conditions other than the sender of a mail.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
-        let mut statements = Vec::new();
+        let mut policy = Self::default();
         for document in one_or_many(policies) {
             let document = document
                 .as_object()
@@ -54,38 +64,52 @@ impl Policy {
                 .ok_or_else(|| unsupported(&format!("{document}: name the actions in a policy document instead")))?;
             known(document, &["Version", "Statement"])?;
             for statement in one_or_many(&document["Statement"]) {
-                statements.push(Statement::parse(statement)?);
+                if statement["Effect"] == "Deny" {
+                    policy.denials.push(Denial::parse(statement)?);
+                } else {
+                    policy.statements.push(Statement::parse(statement)?);
+                }
             }
         }
-        Ok(Self(statements))
+        Ok(policy)
     }
 
     /// Everything that it allows.
     pub fn grants(&self) -> impl Iterator<Item = Grant<'_>> {
-        self.0.iter().flat_map(|statement| {
+        self.statements.iter().flat_map(|statement| {
             let resources = move |action| statement.resources.iter().map(move |resource| Grant { action, resource });
             statement.actions.iter().flat_map(move |action| resources(action.as_str()))
         })
     }
 
     pub(super) fn allows(&self, need: &Need) -> bool {
-        self.0.iter().any(|statement| statement.allows(need))
+        let is_denied = self.denials.iter().any(|denial| denial.denies(need));
+        !is_denied && self.statements.iter().any(|statement| statement.allows(need))
+    }
+}
+
+impl Denial {
+    fn parse(statement: &Value) -> Result<Self, SetupError> {
+        let members = members(statement)?;
+        known(members, &["Sid", "Effect", "Action", "NotResource"])?;
+        Ok(Self { actions: texts(members, "Action")?, other_than: resources(members, "NotResource")? })
+    }
+
+    fn denies(&self, need: &Need) -> bool {
+        self.actions.iter().any(|action| action_matches(action, &need.action))
+            && !self.other_than.iter().any(|resource| resource_matches(resource, &need.resource))
     }
 }
 
 impl Statement {
     fn parse(statement: &Value) -> Result<Self, SetupError> {
-        let members = statement.as_object().ok_or_else(|| unsupported(&format!("the statement {statement}")))?;
+        let members = members(statement)?;
         known(members, &["Sid", "Effect", "Action", "Resource", "Condition"])?;
         if members.get("Effect").and_then(Value::as_str) != Some("Allow") {
-            return Err(unsupported(&format!("Effect {}; it has Allow alone", statement["Effect"])));
+            return Err(unsupported(&format!("Effect {}; it has Allow and Deny", statement["Effect"])));
         }
         let from_addresses = members.get("Condition").map(from_addresses).transpose()?;
-        let (actions, resources) = (texts(members, "Action")?, texts(members, "Resource")?);
-        if let Some(variable) = resources.iter().find(|resource| resource.contains("${")) {
-            return Err(unsupported(&format!("policy variables, as in {variable}")));
-        }
-        Ok(Self { actions, resources, from_addresses })
+        Ok(Self { actions: texts(members, "Action")?, resources: resources(members, "Resource")?, from_addresses })
     }
 
     fn allows(&self, need: &Need) -> bool {
@@ -96,6 +120,18 @@ impl Statement {
         holds
             && self.actions.iter().any(|action| action_matches(action, &need.action))
             && self.resources.iter().any(|resource| resource_matches(resource, &need.resource))
+    }
+}
+
+fn members(statement: &Value) -> Result<&Map<String, Value>, SetupError> {
+    statement.as_object().ok_or_else(|| unsupported(&format!("the statement {statement}")))
+}
+
+fn resources(members: &Map<String, Value>, name: &str) -> Result<Vec<String>, SetupError> {
+    let resources = texts(members, name)?;
+    match resources.iter().find(|resource| resource.contains("${")) {
+        Some(variable) => Err(unsupported(&format!("policy variables, as in {variable}"))),
+        None => Ok(resources),
     }
 }
 
@@ -157,6 +193,19 @@ mod tests {
         assert!(!Policy::parse(&Value::Null).unwrap().allows(&Need::new("dynamodb", "PutItem", TABLE)));
         let grants: Vec<_> = policy.grants().map(|grant| (grant.action, grant.resource)).collect();
         assert_eq!(grants, actions.map(|action| (action, TABLE)));
+    }
+
+    #[test]
+    fn what_is_denied_but_for_some_resources_is_allowed_on_those_alone() {
+        let allowed = json!({ "Effect": "Allow", "Action": "dynamodb:*", "Resource": "*" });
+        let denied = json!({ "Effect": "Deny", "Action": "dynamodb:PutItem", "NotResource": [TABLE] });
+        let policy = Policy::parse(&json!({ "Statement": [denied, allowed] })).unwrap();
+        for (action, resource, is_allowed) in
+            [("PutItem", TABLE, true), ("PutItem", "arn:aws:dynamodb:::table/x", false), ("GetItem", "x", true)]
+        {
+            assert_eq!(policy.allows(&Need::new("dynamodb", action, resource)), is_allowed, "{action} {resource}");
+        }
+        assert_eq!(policy.grants().count(), 1, "what is denied is no grant");
     }
 
     #[test]
