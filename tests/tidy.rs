@@ -163,7 +163,7 @@ fn dependencies_point_one_way() {
         match name {
             "domain" | "runtime" => &[],
             "store" => &["domain", "runtime"],
-            "outbound" => &["domain", "runtime", "store"],
+            "outbound" => &["domain", "runtime"],
             "edge" => &["domain", "runtime", "store"],
             "webhook" => &["domain", "runtime"],
             function if functions.contains(function) => &["domain", "runtime", "store", "outbound", "webhook", "edge"],
@@ -178,6 +178,20 @@ fn dependencies_point_one_way() {
                 assert!(may_use(&name).contains(&other.as_str()), "{name} depends on {other}");
             }
             assert!(used.iter().all(|other| !other.starts_with("local")), "{name} knows of the local stack");
+        }
+    }
+}
+
+#[test]
+fn unit_tests_are_run_where_there_are_some() {
+    for folder in ["lib", "functions", "infra", "infra/local"] {
+        for name in crates_in(folder) {
+            let path = format!("{folder}/{name}");
+            let manifest = read(&root().join(&path).join("Cargo.toml"));
+            let library = manifest.split("\n[lib]\n").nth(1).unwrap_or_default().split("\n[").next().unwrap();
+            let has_tests =
+                rust_files(&[&format!("{path}/src")]).iter().any(|(_, text)| text.contains("\n#[cfg(test)]\n"));
+            assert_eq!(has_tests, !library.lines().any(|line| line == "test = false"), "{path}");
         }
     }
 }
