@@ -46,9 +46,9 @@ impl App {
                 let now = self.now();
                 let made = taken.order.attempt;
                 let next = after_attempt(&line.result, retry_after.as_deref(), made, now, jitter);
-                // Of what ends the endpoint it is told first: whoever takes over after a crash finds the attempt to be made again.
+                // What ends the endpoint is written before the attempt: after a crash between the two, the attempt is made again and finds it.
                 let noted = self.note_failure(taken, &endpoint, next, now).await;
-                // Who wants nothing any more is not the endpoint's receiver any more: the one that is has not been asked.
+                // The coach has given it another URL meanwhile: it was the former receiver that said 410.
                 let has_moved = matches!(noted, Ok(Noted::Moved));
                 let next = if has_moved && next == Next::Gone { after_failure(made, now, jitter) } else { next };
                 tell(taken, &line, next, now);

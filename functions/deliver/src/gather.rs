@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(writer.sizes(), [2, 1]);
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn nobody_waits_for_a_write_that_hangs() {
         let (gathering, writer) = (Gathering::new(COMPANY), Writer::default());
         let (first, second, third) = (gathering.place(), gathering.place(), gathering.place());

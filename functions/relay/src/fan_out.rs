@@ -88,7 +88,7 @@ impl App {
                 Work::Delivery { event, endpoint, made_at } => {
                     let delivery = delivery_to(endpoint, event, *made_at);
                     let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, now);
-                    // Of what is not made none is sent.
+                    // A delivery that is stored as not to be sent has no order.
                     places.push((*place, delivery.not_sent.is_none().then_some(order)));
                     deliveries.push(delivery);
                 }

@@ -56,7 +56,7 @@ pub struct Endpoint {
 #[error("the endpoint is gone for good")]
 pub struct EndpointGone;
 
-/// How long what was read of an endpoint stands for what is. An attempt that takes longer looks again.
+/// How long an endpoint that was read counts as its present state. An attempt that takes longer reads it again.
 const FRESH: TimeDelta = TimeDelta::seconds(1);
 
 /// An endpoint and what signs its deliveries: the current secret first, then those that still count after a rotation.

@@ -33,7 +33,7 @@ pub use crate::watch::{CoachWatch, Due, DueStart, SHARDS};
 #[derive(Debug)]
 pub struct Rulebook {
     coach_id: CoachId,
-    /// Before it was read. Who is judged by it is judged as of then.
+    /// When reading it began. Clients are judged by it as of then.
     as_of: Timestamp,
     zone: Tz,
     zone_before: Option<Before<Tz>>,
@@ -72,7 +72,7 @@ pub struct Sweeper {
 }
 
 impl Rulebook {
-    /// Before it was read.
+    /// When reading it began.
     pub fn as_of(&self) -> Timestamp {
         self.as_of
     }
