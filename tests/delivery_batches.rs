@@ -179,7 +179,8 @@ async fn a_deliverer_that_dies_at_any_call_costs_each_endpoint_at_most_one_dupli
     assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
 }
 
-/// It dies after it has recorded an attempt, before or after it has ordered the next; the order that comes again finds every slot taken.
+/// It dies after it has recorded an attempt, before or after it has ordered the next; the order that comes again, after three minutes, finds
+/// every slot taken.
 #[tokio::test]
 async fn a_delivery_goes_on_where_its_next_order_was_lost_and_its_last_finds_no_slot() {
     let place = FanOut::new(1).await;
@@ -190,7 +191,7 @@ async fn a_delivery_goes_on_where_its_next_order_was_lost_and_its_last_finds_no_
         place.world.faults(crash).await;
         place.event(&format!("c{spared_calls}")).await;
         place.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
-        let held = json!({ "S": format!("{:015}#another", (place.world.now().await.timestamp() + 400) * 1000) });
+        let held = json!({ "S": format!("{:015}#another", (place.world.now().await.timestamp() + 190) * 1000) });
         let key = format!("SLOTS#{}", endpoints[0].id);
         let slots = json!({ "pk": { "S": "COACH#ada" }, "sk": { "S": key }, "s0": held, "s1": held, "s2": held });
         place.world.put_item("workspaces", &slots).await;
