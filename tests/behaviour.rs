@@ -47,6 +47,7 @@ mod leads;
 mod login_links;
 mod login_pages;
 mod logs;
+mod observability;
 mod opportunities;
 mod opportunity_facts;
 mod opportunity_races;

@@ -1,9 +1,7 @@
-//! What template.yaml says fits together: time-outs and visibility, concurrency and mappings, alarms and the runbook; and nothing that
-//! is stored, queued or logged lacks its protection.
+//! What template.yaml says fits together: time-outs and visibility, concurrency and mappings; and nothing that is stored or queued lacks
+//! its protection.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 use local_stack::template::document;
 use serde_json::{Value, json};
@@ -13,8 +11,6 @@ const GATEWAY_TIMEOUT_S: u64 = 30;
 /// An account's functions run this many times at once, unless it has asked for more. A hundred cannot be reserved.
 const ACCOUNT_CONCURRENCY: u64 = 1_000;
 const UNRESERVED: u64 = 100;
-/// Where the runbook is in the repository.
-const RUNBOOK: &str = "functions/docs/pages/runbook.md";
 /// What the access log may hold of a request: nothing that a caller sent.
 const LOGGED: [&str; 8] = [
     "error.responseType",
@@ -27,14 +23,14 @@ const LOGGED: [&str; 8] = [
     "status",
 ];
 
-type Resources = BTreeMap<String, Value>;
+pub(crate) type Resources = BTreeMap<String, Value>;
 
-fn template() -> Value {
+pub(crate) fn template() -> Value {
     document(include_str!("../template.yaml")).unwrap()
 }
 
 /// The resources of a type, by their logical ids.
-fn of_type(template: &Value, kind: &str) -> Resources {
+pub(crate) fn of_type(template: &Value, kind: &str) -> Resources {
     let all = template["Resources"].as_object().unwrap();
     let found: Resources =
         all.iter().filter(|(_, resource)| resource["Type"] == kind).map(|(id, it)| (id.clone(), it.clone())).collect();
@@ -42,12 +38,12 @@ fn of_type(template: &Value, kind: &str) -> Resources {
     found
 }
 
-fn functions(template: &Value) -> Resources {
+pub(crate) fn functions(template: &Value) -> Resources {
     of_type(template, "AWS::Serverless::Function")
 }
 
 /// The events of a type that invoke the function.
-fn events<'f>(function: &'f Value, kind: &str) -> Vec<&'f Value> {
+pub(crate) fn events<'f>(function: &'f Value, kind: &str) -> Vec<&'f Value> {
     let all = function["Properties"]["Events"].as_object().unwrap().values();
     all.filter(|event| event["Type"] == kind).map(|event| &event["Properties"]).collect()
 }
@@ -58,7 +54,7 @@ fn timeout_s(template: &Value, function: &Value) -> u64 {
 }
 
 /// What a `Fn::GetAtt` or a `Ref` names.
-fn target(value: &Value) -> &str {
+pub(crate) fn target(value: &Value) -> &str {
     value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str()).unwrap_or_else(|| panic!("{value}"))
 }
 
@@ -75,49 +71,6 @@ fn may_send_to(function: &Value, queue: &str) -> bool {
     let statements = each(&properties["Policies"]).iter().flat_map(|policy| each(&policy["Statement"]));
     let mut sending = statements.filter(|it| each(&it["Action"]).iter().any(|action| action == "sqs:SendMessage"));
     is_told || sending.any(|it| each(&it["Resource"]).iter().any(|resource| resource["Fn::GetAtt"][0] == queue))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
-}
-
-/// Names of the functions' own metrics, as their sources have them. Those of unit tests are none.
-fn metrics() -> BTreeSet<String> {
-    let mut waiting = vec![root().join("functions"), root().join("lib")];
-    let mut names = BTreeSet::new();
-    while let Some(path) = waiting.pop() {
-        if path.is_dir() {
-            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = fs::read_to_string(&path).unwrap();
-            let code = text.split("\n#[cfg(test)]").next().unwrap();
-            let literal = |rest: &str| rest.split('"').nth(1).unwrap().to_owned();
-            names.extend(code.split("Metric::new(").skip(1).map(literal));
-        }
-    }
-    assert!(names.len() > 15, "{names:?}");
-    names
-}
-
-/// Where the runbook tells of an alarm. Background functions have one each for what goes wrong in the same ways.
-fn section(alarm: &str) -> String {
-    match alarm {
-        _ if alarm.ends_with("ErrorsAlarm") => "background-errors".to_owned(),
-        _ if alarm.ends_with("ThrottlesAlarm") => "background-throttles".to_owned(),
-        _ => kebab(alarm),
-    }
-}
-
-/// `SweepLagAlarm`: `sweep-lag`.
-fn kebab(alarm: &str) -> String {
-    let mut name = String::new();
-    for letter in alarm.strip_suffix("Alarm").unwrap().chars() {
-        if letter.is_ascii_uppercase() && !name.is_empty() {
-            name.push('-');
-        }
-        name.push(letter.to_ascii_lowercase());
-    }
-    name
 }
 
 #[test]
@@ -189,21 +142,6 @@ fn what_goes_out_by_itself_can_be_held_and_what_comes_in_is_taken() {
             assert_eq!(event["State"], json!({ "Fn::If": ["HoldsOutgoing", "DISABLED", "ENABLED"] }), "{id}");
         }
     }
-}
-
-#[test]
-fn whose_work_is_held_back_rings_no_alarm_on_what_waits() {
-    let template = template();
-    let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
-    let quiet = alarms.iter().filter(|(_, alarm)| !alarm["Properties"]["ActionsEnabled"].is_null());
-    let quiet: Vec<&str> = quiet
-        .map(|(id, alarm)| {
-            let held = json!({ "Fn::If": ["HoldsOutgoing", false, true] });
-            assert_eq!(alarm["Properties"]["ActionsEnabled"], held, "{id}");
-            id.as_str()
-        })
-        .collect();
-    assert_eq!(quiet, ["DeliveriesAgeAlarm", "DeliveryRetriesAlarm", "OutboxLagAlarm", "SweepLagAlarm"]);
 }
 
 #[test]
@@ -297,67 +235,6 @@ fn what_a_rule_cannot_bring_to_its_queue_lies_with_dead_letters() {
 }
 
 #[test]
-fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
-    let template = template();
-    let groups = of_type(&template, "AWS::Logs::LogGroup");
-    let mut written = BTreeSet::new();
-    for (id, function) in functions(&template) {
-        let group = target(&function["Properties"]["LoggingConfig"]["LogGroup"]).to_owned();
-        assert!(groups.contains_key(&group) && written.insert(group.clone()), "{id}: {group}");
-    }
-    for (id, group) in &groups {
-        assert_eq!(group["Properties"]["RetentionInDays"], json!({"Ref": "LogRetentionDays"}), "{id}");
-    }
-    // A filter of Lambda's would drop metrics, which have no level.
-    let logging = &template["Globals"]["Function"]["LoggingConfig"];
-    assert_eq!((&logging["LogFormat"], &logging["ApplicationLogLevel"]), (&json!("JSON"), &json!("TRACE")));
-}
-
-#[test]
-fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
-    let template = template();
-    let page = root().join(RUNBOOK);
-    // The API's own address is there whether or not it has a domain.
-    let base = template["Outputs"]["BaseUrl"]["Value"]["Fn::Sub"].as_str().unwrap();
-    let metrics = metrics();
-    let runbook = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
-    let sections: BTreeSet<String> = runbook
-        .lines()
-        .filter_map(|line| line.strip_prefix("## "))
-        .map(|title| title.trim().to_lowercase().replace(' ', "-"))
-        .collect();
-    let told = json!({"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
-    for (id, alarm) in of_type(&template, "AWS::CloudWatch::Alarm") {
-        let properties = &alarm["Properties"];
-        for actions in ["AlarmActions", "OKActions"] {
-            assert_eq!(properties[actions], told, "{id}: {actions}");
-        }
-        let section = section(&id);
-        let description = properties["AlarmDescription"]["Fn::Sub"].as_str().unwrap();
-        let link = format!(". Runbook: {base}/docs/guides/runbook#{section} ({RUNBOOK})");
-        assert!(description.ends_with(&link), "{id}: {description}");
-        assert!(sections.contains(&section), "{id} has no section {section} in the runbook");
-        if properties["Namespace"] == "PartnerApi" {
-            assert!(metrics.contains(properties["MetricName"].as_str().unwrap()), "{id} watches what nobody says");
-        }
-    }
-}
-
-#[test]
-fn every_background_function_has_alarms_of_its_own_on_errors_and_throttles() {
-    let template = template();
-    for (id, function) in functions(&template) {
-        let watched = ["Errors", "Throttles"].map(|metric| {
-            let alarm = &template["Resources"][format!("{}{metric}Alarm", id.strip_suffix("Function").unwrap())];
-            let (of, properties) = (json!([{ "Name": "FunctionName", "Value": { "Ref": id } }]), &alarm["Properties"]);
-            properties["MetricName"] == metric && properties["Dimensions"] == of
-        });
-        let is_background = events(&function, "HttpApi").is_empty();
-        assert_eq!(watched, [is_background; 2], "{id}");
-    }
-}
-
-#[test]
 fn the_api_is_throttled_and_logs_nothing_that_a_caller_sent() {
     let template = template();
     let api = &template["Resources"]["Api"]["Properties"];
@@ -398,34 +275,5 @@ fn a_domain_of_its_own_is_made_only_where_one_is_given() {
         for (id, resource) in of_type(&template, kind) {
             assert_eq!(resource["Condition"], condition, "{id}");
         }
-    }
-}
-
-#[test]
-fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
-    let template = template();
-    let body = template["Resources"]["Dashboard"]["Properties"]["DashboardBody"]["Fn::Sub"].as_str().unwrap();
-    let shown: BTreeSet<&str> = body.split("${").skip(1).map(|rest| rest.split(['}', '.']).next().unwrap()).collect();
-    let dashboard: Value = serde_json::from_str(body).unwrap();
-    assert!(dashboard["widgets"].as_array().unwrap().len() > 10);
-    for name in &shown {
-        let known = name.starts_with("AWS::") || !template["Resources"][*name].is_null();
-        assert!(known, "{name} is no resource");
-    }
-    let kinds = ["AWS::CloudWatch::Alarm", "AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::Serverless::Function"];
-    for id in kinds.into_iter().flat_map(|kind| of_type(&template, kind).into_keys()) {
-        assert!(shown.contains(id.as_str()), "{id} is not on the dashboard");
-    }
-    for (table, properties) in of_type(&template, "AWS::DynamoDB::Table") {
-        for index in properties["Properties"]["GlobalSecondaryIndexes"].as_array().into_iter().flatten() {
-            let index = index["IndexName"].as_str().unwrap();
-            let [first, other] =
-                ["GlobalSecondaryIndexName", "."].map(|by| format!(r#""${{{table}}}","{by}","{index}""#));
-            assert_eq!(body.matches(&first).count() + body.matches(&other).count(), 2, "{table}, {index}");
-        }
-    }
-    for metric in metrics() {
-        let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
-        assert!(named, "{metric} is not on the dashboard");
     }
 }
