@@ -144,6 +144,19 @@ async fn a_grade_that_fell_is_told_of_once_though_the_time_of_its_check_in_is_co
 }
 
 #[tokio::test]
+async fn grades_of_one_check_in_that_are_of_two_times_are_told_of_as_one() {
+    let place = Place::new("identifiers").await;
+    let world = &place.world;
+    world.facts([check_in("k5", 15, json!({"gut": 3, "sleep": 3}))]).await;
+    world.facts([check_in("k5", 16, json!({"gut": 3}))]).await;
+    world.facts([check_in("k2", 10, json!({"gut": 4, "sleep": 4}))]).await;
+    let dropped: Vec<Value> =
+        place.told("system_grade_drop").iter().map(|body| body["data"]["check_in"]["id"].clone()).collect();
+    assert_eq!(dropped, ["k5"]);
+    assert_eq!(place.told("check_in_submitted").len(), 2, "the one that came late is stored and told of");
+}
+
+#[tokio::test]
 async fn a_check_in_of_a_backfill_is_told_of_neither_when_it_comes_nor_with_one_before_it() {
     let place = Place::new("identifiers").await;
     let world = &place.world;

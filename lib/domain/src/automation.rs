@@ -160,7 +160,8 @@ pub fn told_of_check_in(
     }
     let here = Some(&falls.here).filter(|fallen| fallen.any());
     let here = here.map(|fallen| (Event::of_check_in(client, EventType::SystemGradeDrop, id, at), fallen));
-    let later = falls.later.iter().map(|(later, fallen)| (Event::late_grade_drop(client, later), fallen));
+    let later = falls.later.iter();
+    let later = later.map(|(id, later)| (Event::late_grade_drop(client, id, later.times), &later.fallen));
     for (drop, fallen) in here.into_iter().chain(later) {
         let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();

@@ -64,16 +64,30 @@ crate::discreet! { Grade }
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Falls {
     pub here: Fallen,
-    pub later: BTreeMap<Later, Fallen>,
+    pub later: BTreeMap<CheckInId, Later>,
 }
 
 /// A check-in that was there before one that was submitted earlier.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Later {
+    /// When it was submitted.
+    pub times: Times,
+    pub fallen: Fallen,
+}
+
+/// When a check-in was submitted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
     pub submitted_at: Timestamp,
     /// What was said first. Whatever is corrected, what is told of the check-in keeps its id by it.
     pub first_submitted_at: Timestamp,
-    pub check_in_id: CheckInId,
+}
+
+impl Times {
+    /// Of one that was never corrected.
+    pub fn at(submitted_at: Timestamp) -> Self {
+        Self { submitted_at, first_submitted_at: submitted_at }
+    }
 }
 
 /// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written anywhere.
@@ -99,16 +113,9 @@ impl fmt::Debug for Fallen {
 }
 
 impl Grade {
-    fn first_submitted_at(&self) -> Timestamp {
-        self.first_submitted_at.unwrap_or(self.submitted_at)
-    }
-
-    fn as_later(&self) -> Later {
-        Later {
-            submitted_at: self.submitted_at,
-            first_submitted_at: self.first_submitted_at(),
-            check_in_id: self.check_in_id.clone(),
-        }
+    fn times(&self) -> Times {
+        let first_submitted_at = self.first_submitted_at.unwrap_or(self.submitted_at);
+        Times { submitted_at: self.submitted_at, first_submitted_at }
     }
 }
 
@@ -119,13 +126,13 @@ impl Grades {
     pub fn take(
         &mut self,
         check_in: &CheckInId,
-        submitted_at: Timestamp,
+        times: Times,
         grades: &BTreeMap<String, f64>,
         is_backfill: bool,
     ) -> Falls {
         let mut falls = Falls::default();
-        let same = self.0.values().find(|grade| grade.check_in_id == *check_in);
-        let first = same.map(Grade::first_submitted_at).filter(|first| *first != submitted_at);
+        let Times { submitted_at, first_submitted_at: first } = times;
+        let first = Some(first).filter(|first| *first != submitted_at);
         for (system, grade) in grades {
             let (mut previous_at, mut silent) = (None, is_backfill);
             match self.0.get_mut(system) {
@@ -133,7 +140,9 @@ impl Grades {
                     if latest.check_in_id != *check_in && latest.previous_at < Some(submitted_at) {
                         latest.previous_at = Some(submitted_at);
                         if latest.grade < *grade && !latest.silent {
-                            falls.later.entry(latest.as_later()).or_default().0.insert(system.clone());
+                            let new = || Later { times: latest.times(), fallen: Fallen::default() };
+                            let later = falls.later.entry(latest.check_in_id.clone()).or_insert_with(new);
+                            later.fallen.0.insert(system.clone());
                         }
                     }
                     continue;
@@ -187,7 +196,8 @@ mod tests {
     fn a_grade_falls_against_the_latest_of_its_own_system() {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, pairs: &[(&str, f64)]| {
-            let falls = latest.take(&id(check_in), Timestamp::from_ms(days * 86_400_000), &grades(pairs), false);
+            let falls =
+                latest.take(&id(check_in), Times::at(Timestamp::from_ms(days * 86_400_000)), &grades(pairs), false);
             assert!(falls.later.is_empty());
             falls.here.0.into_iter().collect::<Vec<_>>()
         };
@@ -204,10 +214,10 @@ mod tests {
         let mut latest = Grades::default();
         let mut fell = |check_in: &str, days: i64, gut: f64| {
             let at = Timestamp::from_ms(days * 86_400_000);
-            let falls = latest.take(&id(check_in), at, &grades(&[("gut", gut)]), false);
+            let falls = latest.take(&id(check_in), Times::at(at), &grades(&[("gut", gut)]), false);
             assert!(!falls.here.any(), "nothing that is older is known");
             let later = falls.later.into_iter();
-            let later = later.map(|(later, fallen)| (later.check_in_id.to_string(), fallen.includes("gut")));
+            let later = later.map(|(id, later)| (id.to_string(), later.fallen.includes("gut")));
             later.collect::<Vec<_>>()
         };
         assert!(fell("third", 3, 4.0).is_empty());
@@ -222,12 +232,15 @@ mod tests {
         for (first, again, is_told) in [(true, false, false), (false, true, true)] {
             let mut latest = Grades::default();
             let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-            latest.take(&id("second"), at(2), &grades(&[("gut", 4.0)]), first);
+            latest.take(&id("second"), Times::at(at(2)), &grades(&[("gut", 4.0)]), first);
             // Told once more, it stays what it was.
-            latest.take(&id("second"), at(2), &grades(&[("gut", 4.0)]), again);
-            let falls = latest.take(&id("first"), at(1), &grades(&[("gut", 5.0)]), false);
+            latest.take(&id("second"), Times::at(at(2)), &grades(&[("gut", 4.0)]), again);
+            let falls = latest.take(&id("first"), Times::at(at(1)), &grades(&[("gut", 5.0)]), false);
             assert_eq!(!falls.later.is_empty(), is_told, "a backfill at first: {first}");
-            assert!(latest.take(&id("third"), at(3), &grades(&[("gut", 3.0)]), false).here.any(), "and compared with");
+            assert!(
+                latest.take(&id("third"), Times::at(at(3)), &grades(&[("gut", 3.0)]), false).here.any(),
+                "and compared with"
+            );
         }
     }
 
@@ -237,12 +250,13 @@ mod tests {
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
         let many: Vec<String> = (0..MAX_SYSTEMS).map(|number| format!("system-{number}")).collect();
         let many: Vec<(&str, f64)> = many.iter().map(|system| (system.as_str(), 3.0)).collect();
-        latest.take(&id("a"), at(1), &grades(&[("sleep", 4.0), ("gut", 4.0)]), false);
-        latest.take(&id("b"), at(2), &grades(&many[1..]), false);
-        latest.take(&id("c"), at(3), &grades(&[("gut", 4.0)]), false);
+        latest.take(&id("a"), Times::at(at(1)), &grades(&[("sleep", 4.0), ("gut", 4.0)]), false);
+        latest.take(&id("b"), Times::at(at(2)), &grades(&many[1..]), false);
+        latest.take(&id("c"), Times::at(at(3)), &grades(&[("gut", 4.0)]), false);
         assert_eq!(latest.0.len(), MAX_SYSTEMS);
-        let fallen =
-            latest.take(&id("d"), at(4), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]), false).here;
+        let fallen = latest
+            .take(&id("d"), Times::at(at(4)), &grades(&[("sleep", 1.0), ("gut", 1.0), ("system-7", 1.0)]), false)
+            .here;
         assert!(!fallen.includes("sleep") && fallen.includes("gut") && fallen.includes("system-7"));
     }
 
@@ -250,11 +264,11 @@ mod tests {
     fn a_deleted_check_in_is_nothing_to_compare_with() {
         let mut latest = Grades::default();
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        latest.take(&id("a"), at(1), &grades(&[("gut", 2.0), ("sleep", 4.0)]), false);
-        latest.take(&id("b"), at(2), &grades(&[("gut", 1.0)]), false);
+        latest.take(&id("a"), Times::at(at(1)), &grades(&[("gut", 2.0), ("sleep", 4.0)]), false);
+        latest.take(&id("b"), Times::at(at(2)), &grades(&[("gut", 1.0)]), false);
         latest.forget(&id("b"));
-        assert!(!latest.take(&id("c"), at(3), &grades(&[("gut", 0.0)]), false).here.any());
-        let fallen = latest.take(&id("d"), at(4), &grades(&[("sleep", 3.9)]), false).here;
+        assert!(!latest.take(&id("c"), Times::at(at(3)), &grades(&[("gut", 0.0)]), false).here.any());
+        let fallen = latest.take(&id("d"), Times::at(at(4)), &grades(&[("sleep", 3.9)]), false).here;
         assert!(fallen.any() && fallen.includes("sleep") && !fallen.includes("gut"));
         assert_eq!(format!("{fallen:?}"), "Fallen(..)");
     }

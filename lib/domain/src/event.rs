@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::automation::Automation;
-use crate::check_in::Later;
+use crate::check_in::Times;
 use crate::client::Client;
 use crate::email::Email;
 use crate::fact::PhaseAdvance;
@@ -110,11 +110,11 @@ impl Event {
 
     /// `system_grade_drop` of a check-in that was there before the one that it is compared with. It happened when the check-in was first
     /// said to be submitted: one whose time was corrected since is not told of twice.
-    pub fn late_grade_drop(client: &Client, later: &Later) -> Self {
-        let Later { submitted_at, first_submitted_at, check_in_id } = later;
-        let data = CheckInEvent { check_in: CheckInRef { id: check_in_id.clone(), submitted_at: *submitted_at } };
+    pub fn late_grade_drop(client: &Client, check_in: &CheckInId, times: Times) -> Self {
+        let Times { submitted_at, first_submitted_at } = times;
+        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
         let (event_type, data) = (EventType::SystemGradeDrop, EventData::CheckIn(data));
-        Self::of(client, event_type, check_in_id.as_str(), *first_submitted_at, data)
+        Self::of(client, event_type, check_in.as_str(), first_submitted_at, data)
     }
 
     /// `low_check_in_score`, once per check-in and automation.

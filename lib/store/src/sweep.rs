@@ -117,7 +117,11 @@ impl Rulebook {
     }
 
     fn asks_for_phases(&self) -> bool {
-        self.rules.iter().any(|rule| matches!(rule.automation.trigger, Trigger::PhaseEligible))
+        let revisions = self.rules.iter().flat_map(|rule| {
+            let former = rule.former.iter().map(|former| &former.automation);
+            former.chain([&rule.automation])
+        });
+        revisions.map(|automation| &automation.trigger).any(|trigger| *trigger == Trigger::PhaseEligible)
     }
 }
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::OpenError;
 
 /// What the files in the directory look like. A run with another number refuses the directory.
-const FORMAT_VERSION: &str = "4";
+const FORMAT_VERSION: &str = "5";
 
 /// What is kept between runs.
 #[derive(Debug, Clone)]

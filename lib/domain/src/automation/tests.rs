@@ -1,7 +1,7 @@
 //! What is told and sent when something happens, and what each event may say.
 
 use super::*;
-use crate::check_in::Grades;
+use crate::check_in::{Grades, Times};
 use crate::event::PayloadMode;
 use crate::event::tests::client;
 use crate::id::CheckInId;
@@ -44,8 +44,8 @@ fn check_in(scores: BTreeMap<String, f64>) -> CheckInSubmitted {
 fn fallen(systems: &[&str]) -> Falls {
     let grades = |grade: f64| systems.iter().map(|system| ((*system).to_owned(), grade)).collect();
     let mut latest = Grades::default();
-    latest.take(&CheckInId::parse("k0").unwrap(), at(), &grades(2.0), false);
-    latest.take(&CheckInId::parse("k1").unwrap(), at(), &grades(1.0), false)
+    latest.take(&CheckInId::parse("k0").unwrap(), Times::at(at()), &grades(2.0), false);
+    latest.take(&CheckInId::parse("k1").unwrap(), Times::at(at()), &grades(1.0), false)
 }
 
 fn data(event: &Event) -> Value {
@@ -166,6 +166,7 @@ fn as_many_automations_of_a_kind_are_told_as_count() {
 fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
     let rule = automation("a1", Trigger::SystemGradeDrop { system: None }, &["we_1"]);
     let mut latest = Grades::default();
+    let mut said_first = BTreeMap::new();
     let mut drops = |id: &str, day: u32, grades: &[(&str, f64)]| {
         let submitted_at = Timestamp::parse(&format!("2026-09-{day}T08:00:00Z")).unwrap();
         let check_in = CheckInSubmitted {
@@ -174,7 +175,9 @@ fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
             scores: BTreeMap::new(),
             grades: scores(grades),
         };
-        let falls = latest.take(&check_in.check_in, submitted_at, &check_in.grades, false);
+        let first_submitted_at = *said_first.entry(id.to_owned()).or_insert(submitted_at);
+        let times = Times { submitted_at, first_submitted_at };
+        let falls = latest.take(&check_in.check_in, times, &check_in.grades, false);
         let all = told_of_check_in(&client(), &check_in, &falls, std::slice::from_ref(&rule));
         let drops = all.into_iter().filter(|event| event.event_type == EventType::SystemGradeDrop.into());
         drops.map(|event| (event.id.to_string(), data(&event)["check_in"]["submitted_at"].clone())).collect::<Vec<_>>()
@@ -183,11 +186,19 @@ fn what_fell_is_told_under_one_id_whenever_its_check_in_is_said_to_have_come() {
     let first = drops("k5", 15, &[("gut", 3.0)]);
     assert_eq!(first.len(), 2, "to subscribers, and by the automation");
     assert!(drops("k5", 16, &[("gut", 3.0), ("sleep", 3.0)]).is_empty());
+    let ids = |drops: &[(String, Value)]| drops.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
     for again in [drops("k2", 11, &[("gut", 4.0)]), drops("k3", 12, &[("sleep", 4.0)])] {
-        let ids = |drops: &[(String, Value)]| drops.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>();
         assert_eq!(ids(&again), ids(&first));
         assert!(again.iter().all(|(_, submitted_at)| submitted_at == "2026-09-16T08:00:00.000Z"), "{again:?}");
     }
+    // One grade of it is said to be of another time than the other, and both have fallen since one that comes late.
+    drops("k5", 17, &[("gut", 3.0)]);
+    assert_eq!(ids(&drops("k4", 13, &[("gut", 4.0), ("sleep", 4.0)])), ids(&first), "each id once");
+    // Another check-in has the latest grades meanwhile.
+    drops("k6", 18, &[("gut", 4.0), ("sleep", 4.0)]);
+    drops("k5", 19, &[("gut", 3.0)]);
+    let again = drops("k7", 18, &[("gut", 4.0)]);
+    assert!(again.is_empty() || ids(&again) == ids(&first), "{again:?}");
 }
 
 proptest! {
@@ -198,8 +209,8 @@ proptest! {
         system in proptest::option::of("[a-d]"),
     ) {
         let mut latest = Grades::default();
-        latest.take(&CheckInId::parse("k0").unwrap(), at(), &before, false);
-        let fallen = latest.take(&CheckInId::parse("k1").unwrap(), at(), &after, false);
+        latest.take(&CheckInId::parse("k0").unwrap(), Times::at(at()), &before, false);
+        let fallen = latest.take(&CheckInId::parse("k1").unwrap(), Times::at(at()), &after, false);
         let fell = |system: &String| before.get(system).zip(after.get(system)).is_some_and(|(was, is)| is < was);
         let rule = automation("a1", Trigger::SystemGradeDrop { system: system.clone() }, &["we_1"]);
         let all = told_of_check_in(&client(), &check_in(BTreeMap::new()), &fallen, &[rule]);

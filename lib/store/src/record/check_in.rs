@@ -3,7 +3,7 @@
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::automation::told_of_check_in;
-use domain::check_in::{CheckIn, Grades};
+use domain::check_in::{CheckIn, Grades, Times};
 use domain::client::Client;
 use domain::event::EventType;
 use domain::fact::CheckInSubmitted;
@@ -29,6 +29,9 @@ struct Record {
     listed_at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     submitted_at: Option<Timestamp>,
+    /// What was said first, where that was corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first_submitted_at: Option<Timestamp>,
     /// When the submission was said, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     submission_said_at: Option<i64>,
@@ -49,12 +52,19 @@ impl Record {
             check_in_id: check_in.clone(),
             listed_at: None,
             submitted_at: None,
+            first_submitted_at: None,
             submission_said_at: None,
             reviewed_at: None,
             review_said_at: None,
             deleted: false,
             version: 0,
         }
+    }
+
+    /// Its times, where it is said to have been submitted at this one.
+    fn times(&self, submitted_at: Timestamp) -> Times {
+        let first_submitted_at = self.first_submitted_at.or(self.submitted_at).unwrap_or(submitted_at);
+        Times { submitted_at, first_submitted_at }
     }
 
     /// Nothing but that it was deleted.
@@ -129,10 +139,12 @@ impl Records {
                 async { if is_told { self.clients.automations_on(client, &JUDGED).await } else { Ok(Vec::new()) } };
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
-            let falls = grades.take(&check_in.check_in, check_in.submitted_at, &check_in.grades, backfill);
+            let times = record.times(check_in.submitted_at);
+            let falls = grades.take(&check_in.check_in, times, &check_in.grades, backfill);
             let mut writes = vec![self.put_check_in(Record {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
+                first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
                 submission_said_at: Some(said_at.ms()),
                 ..record
             })];
