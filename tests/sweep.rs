@@ -295,3 +295,27 @@ async fn a_phase_that_is_entered_again_on_the_same_date_is_another_entry() {
     let told: Vec<_> = place.told().into_iter().map(|told| told.data["current_phase"].clone()).collect();
     assert_eq!(told, ["B", "A"]);
 }
+
+#[tokio::test]
+async fn seven_days_are_between_drops_though_the_automation_waited_for_an_emitted_event_since() {
+    let place = Watched::new().await;
+    let world = &place.world;
+    let now = world.now().await;
+    let day = |n: i64| (now + TimeDelta::days(n)).date_naive();
+    let at = |n: i64, hour: u32| day(n).and_hms_opt(hour, 0, 0).unwrap().and_utc();
+    place.client("c", now - TimeDelta::days(60)).await;
+    // Four of seven days, three from the 2nd on.
+    world.facts((-5..=-2).map(|n| dose("c", day(n)))).await;
+    let drop = json!({ "event": "compliance_drop", "threshold": 50, "window_days": 7 });
+    world.facts([place.automation("a", drop.clone())]).await;
+    place.until(at(2, 1)).await;
+    assert_eq!(place.told().len(), 1);
+    world.facts([place.automation("a", json!({ "event": "new_client" }))]).await;
+    place.until(at(2, 12)).await;
+    // Back at five, and at three on the 4th.
+    world.facts([dose("c", day(1)), dose("c", day(2))]).await;
+    place.until(at(3, 1)).await;
+    world.facts([place.automation("a", drop)]).await;
+    place.until(at(6, 0)).await;
+    assert_eq!(place.told().len(), 1);
+}

@@ -5,7 +5,7 @@
 //! 1. `automation`           GetItem, consistent.
 //! 2. `put_automation`       Part of the transaction that changes the rules, on what was read.
 //! 3. `automations_on`       Query of the partition, consistent: active ones that wait for one of these events, by id.
-//! 4. `computed_automations` The same: those that a sweep judges, active or not.
+//! 4. `rules`                The same, all of them.
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use chrono::TimeDelta;
@@ -222,10 +222,12 @@ impl Workspaces {
         Ok(found)
     }
 
-    /// A coach's automations on computed events, inactive ones included, in the order of their ids.
-    pub(crate) async fn computed_automations(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
-        let found = self.automations_of(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
-        let active = found.iter().filter(|record| record.present.active).count();
+    /// All automations of a coach, in the order of their ids: those that no sweep judges, too, since what they told of clients is remembered
+    /// as long as they are there.
+    pub(crate) async fn rules(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
+        let (computed, emitted) = (ComputedType::ALL.map(ComputedType::as_str), EventType::ALL.map(EventType::as_str));
+        let found = self.automations_of(coach, &[&computed[..], &emitted[..]].concat()).await?;
+        let active = found.iter().filter(|record| record.present.is_swept()).count();
         if active > MAX_SWEPT {
             // That many of each kind count: whoever has more in all may be near it, and somebody should know.
             tracing::warn!(coach_id = %coach, active, "a coach has many automations on computed events");

@@ -35,9 +35,9 @@ impl Rules {
         Ok(Self { workspaces: workspaces.clone(), watches: Watches::new(env, db)? })
     }
 
-    /// A coach's automations on computed events, inactive ones included.
+    /// A coach's automations, whatever they wait for, inactive ones included.
     pub(crate) async fn of(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
-        self.workspaces.computed_automations(coach).await
+        self.workspaces.rules(coach).await
     }
 
     /// A programme; one without phases where it has not been seen.

@@ -79,7 +79,7 @@ impl Rulebook {
 
     /// Whether a client could come to match anything.
     pub fn is_watched(&self) -> bool {
-        self.rules.iter().any(|rule| rule.automation.active)
+        self.rules.iter().any(|rule| rule.automation.active && rule.automation.trigger.computed().is_some())
     }
 
     /// When the time zone or a client's programme has become another since the client was judged, in order, and whether by a backfill.
