@@ -178,9 +178,10 @@ async fn a_kill_amid_a_sweep_of_hundreds_loses_and_doubles_nobody() {
     let due = quiet.at(10);
     let ids = quiet.due_at("killed", 300, due).await;
     quiet.place.until(quiet.at(14)).await;
-    let mut before = 300;
-    // The stalled ones stay, whatever others get done until the kill.
-    for (spared, stalled) in [(150, 24), (10, 8)] {
+    let mut most_left = 299;
+    // Each of four shards judges 32 clients at once, by two reads and a write: of 300 calls some are writes. Those whose call is stalled stay,
+    // whatever others get done until the kill.
+    for (spared, stalled) in [(300, 24), (5, 1)] {
         world.faults(json!({ "function": "sweep", "spared_calls": spared, "stalled_calls": stalled })).await;
         let journey = world.anonymous().post("/_local/clock", json!({ "advance_s": 15 * 60 }));
         // A call whose connection breaks panics, in its own task.
@@ -189,8 +190,8 @@ async fn a_kill_amid_a_sweep_of_hundreds_loses_and_doubles_nobody() {
         world.kill_and_restart().await;
         assert!(journey.await.is_err());
         let left = quiet.watches("killed").await.values().filter(|watch| !watch["sweep_due_at"].is_null()).count();
-        assert!((1..before).contains(&left), "{left} are left of {before}");
-        before = left;
+        assert!((1..=most_left).contains(&left), "{left} are left, and not 1 to {most_left}");
+        most_left = left;
     }
     let now = world.now().await;
     quiet.place.until(now + RECOVERED).await;
