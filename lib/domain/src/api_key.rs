@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use crc::{CRC_32_ISO_HDLC, Crc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -171,8 +172,11 @@ impl fmt::Debug for ApiKey {
     }
 }
 
+/// That of zlib and of Ethernet.
+static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
+
 fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {
-    let mut rest = crc32fast::hash(text.as_bytes());
+    let mut rest = CRC_32.checksum(text.as_bytes());
     let mut digits = [b'0'; CHECKSUM_CHARS];
     for digit in digits.iter_mut().rev() {
         *digit = BASE62[(rest % 62) as usize];
