@@ -11,7 +11,7 @@ use aws_sdk_eventbridge::config::Builder;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use domain::outgoing::{OutgoingFact, SOURCE};
 use futures::future::join_all;
-use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
+use runtime::{BoxError, Environment, LeanHeaders, QuickSignature, without_message};
 
 use crate::on_the_heap;
 
@@ -71,7 +71,7 @@ impl Bus {
                 results.resize(count, Err(BusError::of("no answer for the entry")));
                 results
             }
-            Err(error) => vec![Err(BusError::of(error)); count],
+            Err(error) => vec![Err(BusError::of(without_message(error))); count],
         }
     }
 }

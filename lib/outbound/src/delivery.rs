@@ -6,7 +6,7 @@ use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use domain::retry::queue_delay_s;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt};
-use runtime::{BoxError, Environment};
+use runtime::{BoxError, Environment, without_message};
 use serde::Deserialize;
 
 use crate::on_the_heap;
@@ -69,7 +69,7 @@ impl DeliveryQueue {
         let sending = self.0.client().send_message_batch().queue_url(self.0.url()).set_entries(Some(entries));
         match on_the_heap(sending.send()).await {
             Ok(answer) => (0..orders.len()).map(|index| taken(&answer, index)).collect(),
-            Err(error) => vec![Err(QueueError::of(error)); orders.len()],
+            Err(error) => vec![Err(QueueError::of(without_message(error))); orders.len()],
         }
     }
 
@@ -87,7 +87,7 @@ fn taken(answer: &SendMessageBatchOutput, index: usize) -> Result<(), QueueError
         return Ok(());
     }
     let failed = answer.failed.iter().find(|failed| failed.id == id);
-    let reason = failed.map(|failed| format!("{}: {}", failed.code, failed.message().unwrap_or_default()));
+    let reason = failed.map(|failed| failed.code.clone());
     Err(QueueError::of(reason.unwrap_or_else(|| "it says nothing of it".to_owned())))
 }
 
@@ -133,11 +133,15 @@ mod tests {
     #[test]
     fn of_a_batch_what_the_queue_says_that_it_took_is_sent() {
         let sent = SendMessageBatchResultEntry::builder().id("1").message_id("m").md5_of_message_body("d").build();
-        let refused = BatchResultErrorEntry::builder().id("0").code("InternalError").sender_fault(false).build();
-        let answer =
-            SendMessageBatchOutput::builder().successful(sent.unwrap()).failed(refused.unwrap()).build().unwrap();
+        let refused =
+            BatchResultErrorEntry::builder().id("0").code("InternalError").message("Marguerite").sender_fault(false);
+        let answer = SendMessageBatchOutput::builder()
+            .successful(sent.unwrap())
+            .failed(refused.build().unwrap())
+            .build()
+            .unwrap();
         assert!(taken(&answer, 1).is_ok());
-        for (index, reason) in [(0, "InternalError: "), (2, "it says nothing of it")] {
+        for (index, reason) in [(0, "InternalError"), (2, "it says nothing of it")] {
             let error = runtime::error_chain(&taken(&answer, index).unwrap_err());
             assert_eq!(error, format!("the queue did not take a message: {reason}"));
         }

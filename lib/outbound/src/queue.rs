@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
-use runtime::{BoxError, Environment, LeanHeaders, QuickSignature};
+use runtime::{BoxError, Environment, LeanHeaders, QuickSignature, without_message};
 
 use crate::on_the_heap;
 
@@ -58,6 +58,6 @@ impl Queue {
     }
 
     async fn put(message: SendMessageFluentBuilder) -> Result<(), QueueError> {
-        on_the_heap(message.send()).await.map(drop).map_err(QueueError::of)
+        on_the_heap(message.send()).await.map(drop).map_err(|error| QueueError::of(without_message(error)))
     }
 }

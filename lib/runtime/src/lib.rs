@@ -2,6 +2,7 @@
 //! log and the metrics: its crates ([`OUR_CRATES`]), `coach_id` and `PartnerApi`.
 
 mod aws;
+mod aws_error;
 mod clock;
 mod config;
 mod http;
@@ -17,6 +18,7 @@ mod tls;
 
 use std::sync::Arc;
 
+pub use aws_error::without_message;
 pub use aws_types::SdkConfig;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError};

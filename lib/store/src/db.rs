@@ -27,7 +27,7 @@ mod ask;
 mod failure;
 
 pub(crate) use ask::Ask;
-pub(crate) use failure::{failed, without_message};
+pub(crate) use failure::failed;
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;

@@ -13,9 +13,9 @@ use aws_sdk_dynamodb::types::{
     ReturnValuesOnConditionCheckFailure,
 };
 use futures::future::{BoxFuture, FutureExt, join_all};
-use runtime::error_chain;
+use runtime::{error_chain, without_message};
 
-use crate::db::{Ask, Db, Item, StoreError, Written, s, without_message};
+use crate::db::{Ask, Db, Item, StoreError, Written, s};
 
 /// Statements that one request takes.
 const MAX_STATEMENTS: usize = 25;

@@ -1,19 +1,9 @@
-//! How calls fail. What DynamoDB says of one that it refuses may quote what was to be written, which is nobody's business but the
-//! store's: of its answer only the error's name is kept, with what finds it in AWS's own records.
+//! How calls fail.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use runtime::without_message;
 
 use super::StoreError;
-
-/// An error as DynamoDB answered it, without its message but where that names a permission, and no item.
-#[derive(Debug, thiserror::Error)]
-#[error("{code}{missing}, status {status}, AWS request {request_id}")]
-struct Answered {
-    code: String,
-    missing: String,
-    status: u16,
-    request_id: String,
-}
 
 /// Tells a call's failure apart.
 pub(crate) fn failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
@@ -27,23 +17,6 @@ where
     };
     let source = without_message(error);
     if transient { StoreError::Unavailable { operation, source } } else { StoreError::Refused { operation, source } }
-}
-
-/// The error as it may be logged.
-pub(crate) fn without_message<E>(error: SdkError<E>) -> Box<dyn std::error::Error + Send + Sync>
-where
-    E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
-{
-    let SdkError::ServiceError(service) = &error else { return Box::new(error) };
-    let said = service.err().meta();
-    let known = |text: Option<&str>| text.unwrap_or("unknown").to_owned();
-    let missing = said.message().filter(|_| said.code() == Some("AccessDeniedException"));
-    Box::new(Answered {
-        code: known(said.code()),
-        missing: missing.map(|missing| format!(" ({missing})")).unwrap_or_default(),
-        status: service.raw().status().as_u16(),
-        request_id: known(said.extra("aws_request_id")),
-    })
 }
 
 fn is_throttle(code: Option<&str>) -> bool {
@@ -84,12 +57,6 @@ mod tests {
             assert!(told.contains(code) && told.contains("REQ1"), "{told}");
             assert!(!format!("{told}{error:?}").contains("Marguerite"), "{told}");
         }
-    }
-
-    #[test]
-    fn a_missing_permission_is_named() {
-        let told = error_chain(&answered(400, "AccessDeniedException", "not authorized to perform: dynamodb:PutItem"));
-        assert!(told.contains("dynamodb:PutItem"), "{told}");
     }
 
     #[test]
