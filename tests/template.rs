@@ -11,6 +11,8 @@ const GATEWAY_TIMEOUT_S: u64 = 30;
 /// An account's functions run this many times at once, unless it has asked for more. A hundred cannot be reserved.
 const ACCOUNT_CONCURRENCY: u64 = 1_000;
 const UNRESERVED: u64 = 100;
+/// Lambda takes no lower limit of a queue's mapping. In an account of ten places it leaves some for requests.
+const FEWEST_AT_ONCE: u64 = 2;
 /// What the access log may hold of a request: nothing that a caller sent.
 const LOGGED: [&str; 8] = [
     "error.responseType",
@@ -102,7 +104,10 @@ fn background_functions_reserve_what_their_mappings_may_take_and_leave_enough() 
         assert_eq!((&choice[0], &choice[2]), (&json!("ReservesConcurrency"), &json!({"Ref": "AWS::NoValue"})), "{id}");
         let has = choice[1].as_u64().unwrap();
         let queues = events(&function, "SQS").into_iter().map(|event| {
-            event["ScalingConfig"]["MaximumConcurrency"].as_u64().unwrap_or_else(|| panic!("{id} has no limit"))
+            let most = event["ScalingConfig"]["MaximumConcurrency"]["Fn::If"].as_array();
+            let most = most.unwrap_or_else(|| panic!("{id} has no limit"));
+            assert_eq!((&most[0], &most[2]), (&json!("ReservesConcurrency"), &json!(FEWEST_AT_ONCE)), "{id}");
+            most[1].as_u64().unwrap()
         });
         let streams =
             events(&function, "DynamoDB").into_iter().map(|event| event["ParallelizationFactor"].as_u64().unwrap());
