@@ -232,7 +232,13 @@ fn past(number: u64, now: DateTime<Utc>) -> NaiveDate {
     now.date_naive().checked_sub_days(Days::new(20 + number)).unwrap()
 }
 
-const KINDS: [Kind; 8] = [
+/// Later than every date before it.
+fn ahead(number: u64, now: DateTime<Utc>) -> NaiveDate {
+    now.date_naive().checked_add_days(Days::new(number)).unwrap()
+}
+
+const KINDS: [Kind; 9] = [
+    Kind { first: None, fact: |number, now| daily_log("c", ahead(number, now)), most: (8, 7, 5.0, 5.0) },
     Kind { first: None, fact: |number, now| daily_log("c", past(number, now)), most: (7, 6, 5.0, 2.0) },
     Kind { first: None, fact: |number, now| dose("c", past(number, now)), most: (8, 7, 7.0, 11.0) },
     Kind {
