@@ -25,7 +25,7 @@ where
     let SdkError::ServiceError(service) = &error else { return Box::new(error) };
     let said = service.err().meta();
     let known = |text: Option<&str>| text.unwrap_or("unknown").to_owned();
-    // SQS leaves off the end that the others have.
+    // SQS names it without `Exception`.
     let missing = said.message().filter(|_| matches!(said.code(), Some("AccessDenied" | "AccessDeniedException")));
     Box::new(Answered {
         code: known(said.code()),
