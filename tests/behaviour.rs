@@ -34,6 +34,7 @@ mod endpoint_states;
 mod endpoints;
 mod erasure;
 mod erasure_races;
+mod fact_order;
 mod faults;
 mod feed;
 mod history;

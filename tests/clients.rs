@@ -336,6 +336,32 @@ async fn an_email_finds_its_client_at_once_whatever_its_case_and_the_limit() {
 }
 
 #[tokio::test]
+async fn an_address_that_a_record_shows_is_found_whatever_it_is() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let addresses = [
+        ("c1", "taro..y.@docomo.example"),
+        ("c2", "\"quoted one\"@x.example"),
+        ("c3", "nobody"),
+        ("c4", "Jörg@bücher.example"),
+        ("c5", "a+b c@x.example"),
+    ];
+    world.facts(addresses.map(|(id, email)| Fact::client("ada", id).with("email", email))).await;
+    let find =
+        async |query: &str| key.get(&format!("/v1/clients?email={query}")).await.expect(200).body["clients"].clone();
+    for (id, email) in addresses {
+        let query: String = email.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let found = find(&query).await;
+        assert_eq!((&found[0]["client_id"], &found[0]["email"]), (&json!(id), &json!(email)));
+    }
+    assert_eq!(find("J%C3%96RG@XN--BCHER-KVA.example").await[0]["client_id"], "c4");
+    // A plus sign in a query is a blank, and who writes one means a plus sign.
+    create(&key, "first+tag@example.com").await;
+    assert_eq!(find("first+tag@example.com").await[0]["email"], "first+tag@example.com");
+    assert_eq!(find("first%20tag@example.com").await[0]["email"], "first+tag@example.com");
+}
+
+#[tokio::test]
 async fn clients_who_share_an_address_are_paged_through() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;

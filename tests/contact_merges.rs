@@ -293,7 +293,7 @@ async fn a_merge_names_a_workspace_that_is_known() {
 }
 
 /// Numbers that look random and are the same in each run.
-fn scrambled(seed: u64) -> impl FnMut(usize) -> usize {
+pub(crate) fn scrambled(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |below| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

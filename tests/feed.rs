@@ -323,3 +323,16 @@ async fn a_record_is_stored_as_the_application_has_it() {
     world.facts([Fact::contact("ada", &uuid(1)).with("name", "")]).await;
     assert!(world.set_aside().await.is_empty());
 }
+
+#[tokio::test]
+async fn any_country_has_workspaces_also_one_without_phone_numbers() {
+    let world = World::start().await;
+    for country in ["UM", "AQ", "BV", "TF", "GS", "XK"] {
+        world.facts([world.coach(&format!("in-{country}")).with("country", country).into_fact()]).await;
+        let settings = world.settings_of(&format!("in-{country}")).await;
+        let status = settings.get("/settings/keys").await.status;
+        assert_eq!(status == 200, country != "XK", "{country}: {status}");
+    }
+    let set_aside = world.set_aside().await;
+    assert_eq!(set_aside.len(), 1, "XK is not assigned: {set_aside:?}");
+}

@@ -153,3 +153,73 @@ async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
     assert_eq!(after["name"], json!({ "S": "Lee Later" }));
     assert_eq!(after["clientId"], json!({ "S": client }));
 }
+
+/// A contact's number, the workspace's country, a client's number, and whether they are one.
+const PHONES: [(&str, &str, &str, bool); 14] = [
+    ("+86 138 1234 5678", "US", "+8613812345678", true),
+    ("+868912345678", "US", "+86 189 1234 5678", false),
+    ("+8618912345678", "US", "+86 189 1234 5678", true),
+    ("+39 391 231 2312", "IT", "391 231 2312", true),
+    ("391 231 2312", "IT", "+39 391 231 2312", true),
+    ("03-1234-5678", "JP", "０３－１２３４－５６７８", true),
+    ("+44 (0)20 7946 0958", "US", "011 44 20 7946 0958", true),
+    ("٠١٠ ١٢٣٤ ٥٦٧٨", "EG", "+20 10 12345678", true),
+    ("011 15-2345-6789", "AR", "+54 9 11 2345 6789", true),
+    ("415-555-2671 ext. 5", "US", "+14155552671", true),
+    ("683 7012", "NU", "+683 7012", true),
+    ("4155552671", "UM", "+1 415 555 2671", false),
+    ("+1 415 555 2671", "AQ", "+14155552671", true),
+    ("030 901820", "US", "+49 30 901820", false),
+];
+
+#[tokio::test]
+async fn a_phone_number_is_one_wherever_and_however_it_is_written() {
+    let world = World::start().await;
+    for (number, (contact, country, client, is_one)) in PHONES.iter().enumerate() {
+        let coach = format!("coach-{number}");
+        let key = world.coach(&coach).with("country", *country).await.partner_key().await;
+        world.facts([Fact::contact(&coach, ONE).with("phone", *contact)]).await;
+        let id = create(&key, &format!("new{number}@example.com"), Some(client)).await;
+        let linked = stored(&world, &coach, ONE).await["clientId"] == json!({ "S": id });
+        assert_eq!(linked, *is_one, "{contact} and {client} in {country}");
+    }
+}
+
+#[tokio::test]
+async fn of_two_numbers_that_end_alike_the_right_one_is_linked() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world
+        .facts([
+            Fact::contact("ada", ONE).with("phone", "+868912345678"),
+            Fact::contact("ada", TWO).with("phone", "+8618912345678"),
+        ])
+        .await;
+    let client = create(&key, "new@example.com", Some("+86 189 1234 5678")).await;
+    assert_eq!(stored(&world, "ada", TWO).await["clientId"], json!({ "S": client }));
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], Value::Null);
+}
+
+#[tokio::test]
+async fn contacts_match_under_the_present_country_of_their_workspace() {
+    let world = World::start().await;
+    let key = world.coach("ada").with("country", "US").await.partner_key().await;
+    world.facts([Fact::contact("ada", ONE).with("phone", "030 901820")]).await;
+    create(&key, "first@example.com", Some("+49 30 901820")).await;
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], Value::Null);
+    world.coach("ada").with("country", "DE").await;
+    let client = create(&key, "second@example.com", Some("+49 30 901820")).await;
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
+}
+
+#[tokio::test]
+async fn a_contact_is_found_by_its_new_number_and_no_more_by_its_old_one() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
+    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552672")]).await;
+    create(&key, "first@example.com", Some("+14155552671")).await;
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], Value::Null);
+    let client = create(&key, "second@example.com", Some("+14155552672")).await;
+    assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": client }));
+}

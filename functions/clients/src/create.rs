@@ -60,7 +60,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Result<Surroundings, StoreError> {
     let phone = draft.profile.phone.as_ref().and_then(|phone| phone.key(partner.country));
     let email = draft.email.key();
-    let lead = app.contacts.find_lead(&partner.coach, &email, phone.as_ref());
+    let lead = app.contacts.find_lead(&partner.coach, &email, phone.as_ref(), partner.country);
     let automations = app.workspaces.automations_on(&partner.coach, &[EventType::NewClient]);
     futures::future::try_join3(app.workspaces.get(&partner.coach), lead, automations).await
 }

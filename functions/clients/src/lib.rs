@@ -27,6 +27,8 @@ struct App {
     contacts: Contacts,
     workspaces: Workspaces,
     mailer: Mailer,
+    /// Most welcome mails of a coach and UTC day.
+    mails_per_day: u32,
 }
 
 /// The function's routes.
@@ -43,6 +45,7 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
         contacts,
         workspaces,
         mailer: Mailer::new(env)?,
+        mails_per_day: env.config().parse("WELCOME_MAILS_PER_DAY")?,
     };
     let router = Router::new()
         .route("/v1/clients", get(list::list).post(create::create))

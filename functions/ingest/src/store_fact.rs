@@ -1,6 +1,7 @@
 //! Takes each kind of fact to its place.
 
 use domain::fact::{CalendarEventSaved, ClientHappening, Fact, FactBody, Merge};
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Metric, Unit, add};
@@ -88,13 +89,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp
             Recorded::Done => Ok(Stored::Done),
             Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
-        FactBody::ContactSaved(saved) => {
-            let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
-                return Ok(unknown("coach_id", saved.coach_id.as_str()));
-            };
-            app.contacts.save(saved, workspace.workspace.country, said_at, now).await?;
-            Ok(Stored::Done)
-        }
+        FactBody::ContactSaved(saved) => within(app, &saved.coach_id, app.contacts.save(saved, said_at, now)).await,
         FactBody::ContactMerged(coach, merge) => {
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
@@ -167,7 +162,7 @@ async fn merge_contacts(
     app: &App,
     coach: &CoachId,
     merge: &Merge,
-    (said, now): ((Timestamp, bool), Timestamp),
+    (said, now): ((FactTime, bool), Timestamp),
 ) -> Result<Stored, BoxError> {
     Ok(match app.contacts.merge(coach, merge, said, now).await? {
         Merged::Done => Stored::Done,
@@ -197,7 +192,7 @@ async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreE
 }
 
 /// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.
-async fn erase(app: &App, client: &ClientId, (said_at, now): (Timestamp, Timestamp)) -> Result<Stored, BoxError> {
+async fn erase(app: &App, client: &ClientId, (said_at, now): (FactTime, Timestamp)) -> Result<Stored, BoxError> {
     let erased = app.clients.erase(client, said_at, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &About::Client(client.clone())).await?;

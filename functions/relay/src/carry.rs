@@ -11,6 +11,7 @@ use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use futures::future::join_all;
+use outbound::mail::MailError;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 use store::outbox::{Content, Entry};
 
@@ -100,17 +101,19 @@ impl App {
         Ok(())
     }
 
-    /// Tells a coach of an endpoint. A workspace keeps its own address: one that is no e-mail address is told nothing.
+    /// Tells a coach of an endpoint. A workspace keeps its own address: no mail goes to one that is no e-mail address.
     async fn tell(&self, notice: &EndpointNotice) -> Result<(), BoxError> {
         let workspace = self.workspaces.get(&notice.coach_id).await?;
         match workspace.map(|found| Email::parse(&found.workspace.email)) {
-            Some(Ok(email)) => Ok(self.mailer.send(&email, &notice.render()).await?),
-            Some(Err(_)) | None => {
-                let (coach_id, endpoint_id) = (notice.coach_id.as_str(), notice.endpoint_id.as_str());
-                tracing::warn!(coach_id, endpoint_id, "a coach has no address to be told at");
-                Ok(())
-            }
+            Some(Ok(email)) => match self.mailer.send(&email, &notice.render()).await {
+                Err(MailError::Unmailable) => {}
+                sent => return Ok(sent?),
+            },
+            Some(Err(_)) | None => {}
         }
+        let (coach_id, endpoint_id) = (notice.coach_id.as_str(), notice.endpoint_id.as_str());
+        tracing::warn!(coach_id, endpoint_id, "the coach has no address that mail can go to");
+        Ok(())
     }
 }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::busy::{Busy, Span};
 use crate::calendar::{Buffers, Calendar};
 use crate::fact::CalendarEventSaved;
+use crate::fact_time::FactTime;
 use crate::id::{CalendarEventId, CalendarId, ContactId};
 use crate::time::Timestamp;
 use crate::tz::Tz;
@@ -44,7 +45,7 @@ pub struct CalendarEvent {
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
     /// When the whole of it was last told: by the application, or by its making here.
-    pub told_at: Timestamp,
+    pub told_at: FactTime,
     /// When the API last moved it.
     pub moved_at: Option<Timestamp>,
     /// When the API cancelled it.
@@ -63,7 +64,7 @@ impl CalendarEvent {
             buffers: Some(busy.buffers),
             created_at: now,
             updated_at: now,
-            told_at: now,
+            told_at: now.into(),
             moved_at: None,
             cancelled_at: None,
         }
@@ -107,7 +108,7 @@ impl CalendarEvent {
 
     /// Whether the API has had the last word, at this time or by making it.
     fn is_ours(&self, set_at: Option<Timestamp>) -> bool {
-        set_at > Some(self.told_at) || self.told_at == self.created_at
+        set_at.map(FactTime::from) > Some(self.told_at) || self.told_at == self.created_at.into()
     }
 
     /// The time of a change: after that of the one before.
@@ -118,7 +119,7 @@ impl CalendarEvent {
     /// When the API sets something: after all that was said, even by a clock that is behind the application's, or by a request that came
     /// before one that has set something meanwhile. So each change is told as a fact of its own, and no older word undoes it.
     fn since_said(&self, now: Timestamp) -> Timestamp {
-        now.after(self.said_at().max(self.told_at))
+        now.after(self.said_at().max(self.told_at.timestamp()))
     }
 
     /// What becomes of an event by the application's whole record of it, which was said `at` that time. What the API has set since then
@@ -129,14 +130,14 @@ impl CalendarEvent {
     pub fn heard(
         known: Option<&Self>,
         saved: &CalendarEventSaved,
-        at: Timestamp,
+        at: FactTime,
         (calendar, lead): (Option<&Calendar>, Option<ContactId>),
         now: Timestamp,
     ) -> Option<Self> {
         if known.is_some_and(|known| known.told_at > at) {
             return None;
         }
-        let since = |set_at: Option<Timestamp>| set_at.is_some_and(|set_at| set_at > at);
+        let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
         let status = if saved.confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
         let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
         let heard = Self {

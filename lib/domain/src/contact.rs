@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::email::{Email, MAX_EMAIL_CHARS};
 use crate::fact::ContactSaved;
+use crate::fact_time::FactTime;
 use crate::fields::{Fields, Invalid};
 use crate::id::{ClientId, ContactId};
 #[cfg(feature = "openapi")]
@@ -129,7 +130,7 @@ impl ContactPatch {
 pub struct Said {
     /// The application's whole record. `None`: it has not said one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub saved_at: Option<Timestamp>,
+    pub saved_at: Option<FactTime>,
     /// The API's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_set_at: Option<Timestamp>,
@@ -169,14 +170,14 @@ impl KnownContact {
 
     /// What becomes of a contact by the application's whole record of it, which was said `at` that time. What the API has set since then
     /// stays. `None`: what is known is newer.
-    pub fn heard(known: Option<&Self>, saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Option<Self> {
+    pub fn heard(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
         match known {
             None => Some(Self::meet(saved, at, now)),
             Some(known) => known.hear(saved, at, now),
         }
     }
 
-    fn meet(saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Self {
+    fn meet(saved: &ContactSaved, at: FactTime, now: Timestamp) -> Self {
         let contact = Contact {
             id: saved.contact_id,
             name: saved.name.clone(),
@@ -191,11 +192,11 @@ impl KnownContact {
         Self { contact, said: Said { saved_at: Some(at), ..Said::default() } }
     }
 
-    fn hear(&self, saved: &ContactSaved, at: Timestamp, now: Timestamp) -> Option<Self> {
+    fn hear(&self, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
         if self.said.saved_at.is_some_and(|saved_at| saved_at > at) {
             return None;
         }
-        let stays = |set_at: Option<Timestamp>| set_at.is_some_and(|set_at| set_at > at);
+        let stays = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
         let mut heard = self.clone();
         let Contact { name, email, phone, do_not_contact, marketing, .. } = &mut heard.contact;
         if !stays(self.said.name_set_at) {
@@ -222,7 +223,8 @@ impl KnownContact {
         let mut changed = self.clone();
         let said = &self.said;
         let at = now.after(self.said_at());
-        let is_theirs = |set_at: Option<Timestamp>| said.saved_at.is_some() && set_at <= said.saved_at;
+        let is_theirs =
+            |set_at: Option<Timestamp>| said.saved_at.is_some() && set_at.map(FactTime::from) <= said.saved_at;
         let mut confirms = false;
         if let Some(name) = &patch.name {
             changed.contact.name.clone_from(name);
@@ -249,7 +251,7 @@ impl KnownContact {
     /// or by a request that came before one that has said something meanwhile: no older word undoes it.
     fn said_at(&self) -> Timestamp {
         let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;
-        let said = [saved_at, name_set_at, email_set_at, do_not_contact_set_at];
+        let said = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];
         said.into_iter().flatten().fold(self.contact.updated_at, Ord::max)
     }
 }

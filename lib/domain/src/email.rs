@@ -1,4 +1,5 @@
-//! E-mail addresses. Kept as given, compared lower-cased and otherwise untouched: no trimming, no dots or tags removed.
+//! E-mail addresses. Kept as given. Compared with a lower-cased local part and the domain in its ASCII form (UTS 46), and otherwise
+//! untouched: no trimming, no dots or tags removed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 /// Longest address anywhere, in characters (RFC 5321's path limit).
 pub const MAX_EMAIL_CHARS: usize = 254;
+/// Longest domain that is converted, in bytes: more than an address has room for.
+const MAX_DOMAIN_BYTES: usize = 4 * MAX_EMAIL_CHARS;
 
 /// An e-mail address, as given.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,12 +60,35 @@ impl Email {
     pub fn key(&self) -> EmailKey {
         EmailKey(compared(&self.0))
     }
+
+    /// The address as mail goes to it, with the domain in its ASCII form. `None`: the local part is not ASCII, which Amazon SES does not
+    /// deliver to, or the domain has no ASCII form.
+    pub fn mailbox(&self) -> Option<String> {
+        let (local, domain) = self.0.rsplit_once('@')?;
+        let domain = ascii_domain(domain).filter(|_| local.is_ascii())?;
+        Some(format!("{local}@{domain}"))
+    }
 }
 
-/// A text as e-mail addresses are compared: lower-cased. A sigma at the end of a word is the same letter as one within: which of the two
-/// it is lower-cased to depends on its neighbours.
+/// A text as e-mail addresses are compared. A domain that has no ASCII form is lower-cased, as a text without a domain is.
 pub(crate) fn compared(text: &str) -> String {
+    match text.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii_domain(domain)?))) {
+        Some((local, domain)) => format!("{}@{domain}", lower_cased(local)),
+        None => lower_cased(text),
+    }
+}
+
+/// A sigma at the end of a word is the same letter as one within: which of the two it is lower-cased to depends on its neighbours.
+fn lower_cased(text: &str) -> String {
     text.to_lowercase().replace('ς', "σ")
+}
+
+/// A domain in its ASCII form, lower-cased: `bücher.example` is `xn--bcher-kva.example`.
+fn ascii_domain(domain: &str) -> Option<String> {
+    if domain.len() > MAX_DOMAIN_BYTES {
+        return None;
+    }
+    idna::domain_to_ascii(domain).ok()
 }
 
 /// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to anybody.
@@ -74,7 +100,7 @@ fn does_not_show(c: char) -> bool {
 }
 
 impl EmailKey {
-    /// The lower-cased address.
+    /// The address as it is compared.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -134,6 +160,41 @@ mod tests {
         for text in ["ΝΙΚΟΣ@example.com", "νικος@example.com", "νικοσ@EXAMPLE.com"] {
             assert_eq!(key(text), "νικοσ@example.com", "{text}");
         }
+    }
+
+    #[rstest::rstest]
+    #[case("bob@bücher.example", "bob@xn--bcher-kva.example")]
+    #[case("Bob@BÜCHER.Example", "bob@xn--bcher-kva.example")]
+    #[case("bob@bu\u{308}cher.example", "bob@xn--bcher-kva.example")]
+    #[case("bob@XN--BCHER-KVA.example", "bob@xn--bcher-kva.example")]
+    #[case("bob@faß.example", "bob@xn--fa-hia.example")]
+    #[case("bob@日本。example", "bob@xn--wgv71a.example")]
+    #[case("bob@ｅｘａｍｐｌｅ.com", "bob@example.com")]
+    #[case("user@உதாரணம்.இந்தியா", "user@xn--zkc6cc5bi7f6e.xn--xkc2dl3a5ee0h")]
+    #[case("taro..y.@docomo.example", "taro..y.@docomo.example")]
+    #[case("a@b@Example.com", "a@b@example.com")]
+    #[case("Bob@xn--a.example", "bob@xn--a.example")]
+    #[case("Nobody", "nobody")]
+    #[case("Ada@", "ada@")]
+    fn domains_compare_in_their_ascii_form(#[case] text: &str, #[case] key: &str) {
+        assert_eq!(Email::said(text).key().as_str(), key);
+        assert_eq!(Email::said(key).key().as_str(), key, "comparing is idempotent");
+    }
+
+    #[rstest::rstest]
+    #[case("Ada@Example.com", Some("Ada@example.com"))]
+    #[case("ada@bücher.example", Some("ada@xn--bcher-kva.example"))]
+    #[case("jörg@example.com", None)]
+    #[case("ada@xn--a.example", None)]
+    #[case("nobody", None)]
+    fn mail_goes_to_the_ascii_form_where_there_is_one(#[case] text: &str, #[case] mailbox: Option<&str>) {
+        assert_eq!(Email::said(text).mailbox().as_deref(), mailbox);
+    }
+
+    #[test]
+    fn a_text_of_any_length_has_a_form_to_be_compared_in() {
+        let long = format!("a@{}", "ü".repeat(100_000));
+        assert_eq!(Email::said(&long).key().as_str(), long);
     }
 
     #[test]

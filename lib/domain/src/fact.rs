@@ -16,10 +16,10 @@ use serde_json::Value;
 
 use crate::automation::Automation;
 use crate::email::{Email, MAX_EMAIL_CHARS};
+use crate::fact_time::FactTime;
 use crate::fields::{Fields, Invalid};
 use crate::id::{AutomationId, ClientId, CoachId, FactId, InvalidId, MAX_ID_CHARS};
 use crate::programme::Programme;
-use crate::time::Timestamp;
 use crate::workspace::{Team, Workspace};
 
 pub use calendar::{CalendarEventSaved, CalendarSaved};
@@ -38,7 +38,7 @@ const MAX_NAME_CHARS: usize = 1_000;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     pub id: FactId,
-    pub occurred_at: Timestamp,
+    pub occurred_at: FactTime,
     /// Stored without firing events.
     pub backfill: bool,
     pub body: FactBody,
@@ -94,7 +94,7 @@ impl Fact {
         };
         Ok(Self {
             id: fields.required("id", MAX_ID_CHARS, FactId::parse)?,
-            occurred_at: fields.required_timestamp("occurred_at")?,
+            occurred_at: fields.required_fact_time("occurred_at")?,
             backfill: fields.boolean("backfill")?.unwrap_or(false),
             body,
         })

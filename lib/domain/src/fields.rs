@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
+use crate::fact_time::FactTime;
 use crate::id::InvalidUuid;
 use crate::time::{DATE_RULE, Timestamp, parse_date};
 
@@ -41,6 +42,9 @@ pub(crate) const LEAST_NUMBER: f64 = 1e-130;
 /// What a refusal quotes of what a caller wrote: answers are stored, and are no place for a body.
 const MAX_NAMED: usize = 10;
 const MAX_QUOTED_CHARS: usize = 64;
+/// Longest text that is read as a time.
+const LONGEST_TIME: usize = 64;
+const TIME_RULE: &str = "must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z";
 
 /// An object under reading.
 #[derive(Clone, Copy)]
@@ -249,10 +253,13 @@ impl<'a> Fields<'a> {
 
     /// A point in time.
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, Invalid> {
-        const LONGEST: usize = 64;
-        self.parsed(name, LONGEST, |text| {
-            Timestamp::parse(text).ok_or("must be an RFC 3339 date-time such as 2026-11-20T09:30:00Z")
-        })
+        self.parsed(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
+    }
+
+    /// The time of a fact, to the nanosecond, that has to be there.
+    pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
+        let at = self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?;
+        at.ok_or_else(|| self.invalid(name, "is required"))
     }
 
     /// A point in time that has to be there.

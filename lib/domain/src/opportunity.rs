@@ -10,6 +10,7 @@ mod rule;
 use serde::{Deserialize, Serialize};
 
 use crate::fact::OpportunitySaved;
+use crate::fact_time::FactTime;
 use crate::id::{ContactId, OpportunityId, PipelineId, StageId};
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
@@ -46,7 +47,7 @@ crate::discreet! { Opportunity }
 pub struct Told {
     /// The whole, by the application. Absent from what it has not told of yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub whole_at: Option<Timestamp>,
+    pub whole_at: Option<FactTime>,
     /// The contact, by the API, which never changes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact_at: Option<Timestamp>,
@@ -81,7 +82,10 @@ impl Told {
     fn last(&self) -> Option<Timestamp> {
         let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
         let reason_at = reason.as_ref().map(|reason| reason.at);
-        [*whole_at, *contact_at, *name_at, *value_at, *place_at, reason_at].into_iter().flatten().max()
+        [whole_at.map(FactTime::timestamp), *contact_at, *name_at, *value_at, *place_at, reason_at]
+            .into_iter()
+            .flatten()
+            .max()
     }
 }
 
@@ -146,7 +150,7 @@ impl Opportunity {
 
     /// What becomes of an opportunity by the application's whole record of it, which was said `at` that time. What the API has
     /// told since then stays. `None`: what is known is newer.
-    pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: Timestamp, now: Timestamp) -> Option<Self> {
+    pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let told = known.map(|known| known.told.clone()).unwrap_or_default();
         if told.whole_at > Some(at) {
             return None;
@@ -165,21 +169,22 @@ impl Opportunity {
         };
         let Some(known) = known else { return Some(heard) };
         let told = &known.told;
-        if told.contact_at > Some(at) {
+        let since = |told_at: Option<Timestamp>| told_at.map(FactTime::from) > Some(at);
+        if since(told.contact_at) {
             heard.contact_id = known.contact_id;
         }
-        if told.name_at > Some(at) {
+        if since(told.name_at) {
             heard.name.clone_from(&known.name);
         }
-        if told.value_at > Some(at) {
+        if since(told.value_at) {
             heard.value_cents = known.value_cents;
         }
-        if told.place_at > Some(at) {
+        if since(told.place_at) {
             heard.pipeline_id.clone_from(&known.pipeline_id);
             heard.stage.clone_from(&known.stage);
             heard.lost_reason.clone_from(&known.lost_reason);
         }
-        if let Some(reason) = told.reason.as_ref().filter(|reason| reason.at > at)
+        if let Some(reason) = told.reason.as_ref().filter(|reason| since(Some(reason.at)))
             && (&reason.pipeline_id, &reason.stage) == (&heard.pipeline_id, &heard.stage)
         {
             heard.lost_reason = Some(reason.text.clone());

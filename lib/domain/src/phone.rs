@@ -1,43 +1,22 @@
-//! Phone numbers: kept as given, matched as E.164 with the workspace's country as the default region.
+//! Phone numbers: kept as given, matched as E.164 with the workspace's present country as the default region.
+//!
+//! Parsing is Google's libphonenumber. The country of a workspace may change after its contacts were stored, so contacts are indexed by
+//! the last digits of their number, which no country's rules change ([`PhoneEnding`]). Whoever finds them there compares the E.164 forms.
 
 use std::fmt;
 
+use rlibphonenumber::{
+    PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, Region, get_national_significant_number_owned,
+};
 use serde::{Deserialize, Serialize};
 
-/// A country by its ISO 3166 alpha-2 code, upper case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Country([u8; 2]);
+use crate::country::Country;
 
-/// A text that is no country code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("must be a country's ISO 3166 alpha-2 code such as US")]
-pub struct InvalidCountry;
+/// Digits of an ending. Five tell most contacts of a workspace apart, and all numbering plans but a few have longer numbers.
+const ENDING_DIGITS: usize = 5;
 
-impl Country {
-    /// Two upper-case letters that name a region with phone numbers.
-    pub fn parse(text: &str) -> Result<Self, InvalidCountry> {
-        let bytes: [u8; 2] = text.as_bytes().try_into().map_err(|_| InvalidCountry)?;
-        if text.parse::<phonenumber::country::Id>().is_ok() { Ok(Self(bytes)) } else { Err(InvalidCountry) }
-    }
-
-    fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).expect("two ASCII letters")
-    }
-}
-
-impl TryFrom<String> for Country {
-    type Error = InvalidCountry;
-    fn try_from(text: String) -> Result<Self, InvalidCountry> {
-        Self::parse(&text)
-    }
-}
-
-impl From<Country> for String {
-    fn from(country: Country) -> Self {
-        country.as_str().to_owned()
-    }
-}
+/// Longest text that is parsed, in bytes. The library refuses longer ones, too, after some work.
+const MAX_PARSED_BYTES: usize = 250;
 
 /// A phone number, as given.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,7 +26,14 @@ pub struct Phone(String);
 
 /// A phone number in E.164, the form in which numbers are compared.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct PhoneKey(String);
+pub struct PhoneKey {
+    e164: String,
+    national: String,
+}
+
+/// The last digits of a number, without its extension: the same for every way to write it, in whatever country.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct PhoneEnding(String);
 
 impl Phone {
     /// Any text counts: what people write as their number is kept, whether or not it can be matched.
@@ -62,14 +48,51 @@ impl Phone {
 
     /// The E.164 form, when the text is a valid number in the country or with its own country code.
     pub fn key(&self, country: Country) -> Option<PhoneKey> {
-        let region = country.as_str().parse::<phonenumber::country::Id>().ok()?;
-        let number = phonenumber::parse(Some(region), &self.0).ok()?;
-        number.is_valid().then(|| PhoneKey(number.format().mode(phonenumber::Mode::E164).to_string()))
+        let number = self.parse(country.as_str().parse().ok())?;
+        PHONE_NUMBER_UTIL.is_valid_number(&number).then(|| PhoneKey {
+            e164: PHONE_NUMBER_UTIL.format(&number, PhoneNumberFormat::E164).into_owned(),
+            national: get_national_significant_number_owned(&number),
+        })
+    }
+
+    /// The ending under which the number is found, whatever country the workspace has then. `None`: no country reads the text as a number.
+    ///
+    /// Digits, extension and letters are read alike everywhere; a region is named since the library asks for one. A number that begins like
+    /// an international one with an unknown country code is read by a region with another international prefix.
+    pub fn ending(&self) -> Option<PhoneEnding> {
+        let number = self.parse(Some(Region::DE)).or_else(|| self.parse(Some(Region::US)))?;
+        Some(PhoneEnding::of(&get_national_significant_number_owned(&number)))
+    }
+
+    fn parse(&self, region: Option<Region>) -> Option<PhoneNumber> {
+        if self.0.len() > MAX_PARSED_BYTES {
+            return None;
+        }
+        PHONE_NUMBER_UTIL.parse(&self.0, region).ok()
     }
 }
 
 impl PhoneKey {
     /// The number in E.164, such as `+14155552671`.
+    pub fn as_str(&self) -> &str {
+        &self.e164
+    }
+
+    /// The endings under which contacts with the number are found. A number of four digits, such as Niue has, may be written with its
+    /// country code and without a sign that tells.
+    pub fn endings(&self) -> Vec<PhoneEnding> {
+        let is_short = self.national.len() < ENDING_DIGITS;
+        let whole = is_short.then(|| PhoneEnding::of(self.e164.trim_start_matches('+')));
+        std::iter::once(PhoneEnding::of(&self.national)).chain(whole).collect()
+    }
+}
+
+impl PhoneEnding {
+    fn of(digits: &str) -> Self {
+        Self(digits[digits.len().saturating_sub(ENDING_DIGITS)..].to_owned())
+    }
+
+    /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -87,26 +110,11 @@ impl fmt::Debug for PhoneKey {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[rstest::rstest]
-    #[case("US", "(415) 555-2671", Some("+14155552671"))]
-    #[case("US", "+44 20 7946 0958", Some("+442079460958"))]
-    #[case("DE", "030 901820", Some("+4930901820"))]
-    #[case("US", "call me", None)]
-    #[case("US", "12", None)]
-    fn numbers_match_as_e164_in_the_country(#[case] country: &str, #[case] given: &str, #[case] key: Option<&str>) {
-        let found = Phone::as_given(given).key(Country::parse(country).unwrap());
-        assert_eq!(found.as_ref().map(PhoneKey::as_str), key);
-    }
-
-    #[test]
-    fn a_country_is_two_upper_case_letters_of_a_region() {
-        assert!(Country::parse("GB").is_ok());
-        for bad in ["gb", "XX", "GBR", ""] {
-            assert!(Country::parse(bad).is_err(), "{bad}");
-        }
+impl fmt::Debug for PhoneEnding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("PhoneEnding(..)")
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,10 +1,13 @@
 //! The mail that a new client gets: where to sign in, with what, and the link to the intake.
 
+mod mail_name;
+
 use crate::account::TempPassword;
 use crate::email::Email;
 use crate::html::escape;
 use crate::intake::IntakeToken;
 use crate::workspace::CanonicalHost;
+use mail_name::mail_name;
 
 /// A mail in both of its forms.
 #[derive(Clone, PartialEq, Eq)]
@@ -27,21 +30,20 @@ pub struct Welcome<'a> {
 impl Welcome<'_> {
     /// The mail.
     pub fn render(&self) -> Mail {
-        let coach = one_line(self.coach_name);
-        let client = one_line(self.client_name);
+        let coach = mail_name(self.coach_name).unwrap_or_else(|| "Your coach".to_owned());
+        let hello = mail_name(self.client_name).map_or_else(|| "Hello".to_owned(), |client| format!("Hello {client}"));
         let (email, password, host) = (self.email.as_str(), self.password.expose(), self.host.as_str());
         let intake = self.intake.url(self.host);
         let text = format!(
-            "Hello {client},\n\n{coach} has created an account for you.\n\nSign in:   {host}\nE-mail:    {email}\nPassword:  {password}\n\n\
+            "{hello},\n\n{coach} has created an account for you.\n\nSign in:   {host}\nE-mail:    {email}\nPassword:  {password}\n\n\
              You will be asked to choose a password of your own when you first sign in.\n\n\
              Before you start, please fill in your intake form:\n{intake}\n\nIf you did not expect this mail, you can ignore it.\n"
         );
-        let [coach_html, client_html, email_html, password_html] =
-            [coach.as_str(), &client, email, password].map(escape);
+        let [coach_html, hello_html, email_html, password_html] = [&*coach, &hello, email, password].map(escape);
         let html = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Your account with {coach_html}</title></head>\n\
              <body style=\"font-family:system-ui,sans-serif;line-height:1.5;color:#1c1c1c;max-width:36rem;margin:2rem auto;padding:0 1rem\">\n\
-             <p>Hello {client_html},</p>\n<p>{coach_html} has created an account for you.</p>\n\
+             <p>{hello_html},</p>\n<p>{coach_html} has created an account for you.</p>\n\
              <table cellpadding=\"4\"><tr><th align=\"left\">Sign in</th><td><a href=\"{host}\">{host}</a></td></tr>\n\
              <tr><th align=\"left\">E-mail</th><td>{email_html}</td></tr>\n\
              <tr><th align=\"left\">Password</th><td><code>{password_html}</code></td></tr></table>\n\
@@ -51,11 +53,6 @@ impl Welcome<'_> {
         );
         Mail { subject: format!("Your account with {coach}"), text, html }
     }
-}
-
-/// Names are people's own texts: a line break in one must not become a mail header or a paragraph.
-fn one_line(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

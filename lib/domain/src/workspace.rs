@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use crate::country::Country;
 use crate::id::{CoachId, PipelineId, TeamId};
-use crate::phone::Country;
 use crate::tz::ZoneName;
 
 /// What the workspace has paid for or been given.

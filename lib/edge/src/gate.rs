@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use axum::response::Response;
 use domain::api_key::{ApiKey, Permission, Scope};
+use domain::country::Country;
 use domain::id::{CoachId, KeyId};
-use domain::phone::Country;
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};

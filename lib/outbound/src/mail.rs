@@ -12,9 +12,13 @@ use crate::on_the_heap;
 
 /// A mail was not accepted for sending. Says nothing of its recipient: SES's own messages name addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the mail was not accepted: {code}")]
-pub struct MailError {
-    code: String,
+pub enum MailError {
+    /// SES refused the mail or did not answer.
+    #[error("the mail was not accepted: {code}")]
+    Refused { code: String },
+    /// No mail can go to the address, now or later: see [`Email::mailbox`].
+    #[error("the address has no ASCII form that SES delivers to")]
+    Unmailable,
 }
 
 /// Sends mails.
@@ -33,14 +37,15 @@ impl Mailer {
 
     /// Hands a mail over for sending. A request that times out is made again, so that a mail may go out twice.
     pub async fn send(&self, to: &Email, mail: &Mail) -> Result<(), MailError> {
+        let mailbox = to.mailbox().ok_or(MailError::Unmailable)?;
         let body = Body::builder().text(utf8(&mail.text)).html(utf8(&mail.html)).build();
         let message = Message::builder().subject(utf8(&mail.subject)).body(body).build();
         let request = self.client.send_email().from_email_address(&self.from);
         let request = request
-            .destination(Destination::builder().to_addresses(to.as_str()).build())
+            .destination(Destination::builder().to_addresses(mailbox).build())
             .content(EmailContent::builder().simple(message).build());
         let sent = on_the_heap(request.send()).await;
-        sent.map(drop).map_err(|error| MailError { code: error.code().unwrap_or("no answer").to_owned() })
+        sent.map(drop).map_err(|error| MailError::Refused { code: error.code().unwrap_or("no answer").to_owned() })
     }
 }
 

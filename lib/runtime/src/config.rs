@@ -1,6 +1,7 @@
 //! The one place that reads the process environment.
 
 use std::collections::HashMap;
+use std::str::FromStr;
 use std::sync::Arc;
 
 /// Environment variables, read once.
@@ -41,6 +42,11 @@ impl Config {
     /// A variable that has to be there.
     pub fn get(&self, name: &str) -> Result<&str, ConfigError> {
         self.find(name).ok_or_else(|| ConfigError::new(name, "is not set"))
+    }
+
+    /// A variable that has to be there, and to read as a value of its type.
+    pub fn parse<T: FromStr<Err: std::fmt::Display>>(&self, name: &str) -> Result<T, ConfigError> {
+        self.get(name)?.parse().map_err(|reason| ConfigError::new(name, reason))
     }
 
     /// All variables, for a host that starts a function as a process of its own.

@@ -11,12 +11,14 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
 use domain::event::{ComputedType, EventName, EventType};
+use domain::fact_time::FactTime;
 use domain::id::{AutomationId, CoachId};
 use domain::sweep::{Former, MAX_SWEPT, Rule};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Ask, Item, StoreError, failed, from_item, n, putting, s, to_item};
+use crate::fact_order::AS_FOUND;
 use crate::workspace::{Workspaces, key_of, partition};
 
 const ENTITY: &str = "automation";
@@ -52,7 +54,7 @@ struct Revision {
     trigger: Trigger,
     steps: Vec<Step>,
     /// When it was said, in ms.
-    saved_at: i64,
+    saved_at: FactTime,
     /// When it was stored: then, those who matched it already were no news. No two revisions of an automation have the same.
     stored_at: Timestamp,
 }
@@ -60,7 +62,7 @@ struct Revision {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     deleted: bool,
-    saved_at: i64,
+    saved_at: FactTime,
 }
 
 impl StoredAutomation {
@@ -72,11 +74,11 @@ impl StoredAutomation {
     }
 
     /// When it was said.
-    pub(crate) fn said_at(&self) -> Timestamp {
-        Timestamp::from_ms(match self {
+    pub(crate) fn said_at(&self) -> FactTime {
+        match self {
             Self::Present(record) => record.present.saved_at,
             Self::Deleted(tombstone) => tombstone.saved_at,
-        })
+        }
     }
 
     /// What sets it off; `None` where it is deleted.
@@ -101,15 +103,15 @@ impl StoredAutomation {
     pub(crate) fn next(
         found: Option<Self>,
         to: Option<&Automation>,
-        (said_at, now): (Timestamp, Timestamp),
+        (said_at, now): (FactTime, Timestamp),
         passed_at: Option<Timestamp>,
     ) -> Self {
-        let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at.ms() }) };
+        let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at }) };
         let mut former = Vec::new();
         let mut stored_at = now;
         if let Some(Self::Present(mut record)) = found {
             if record.present.is_of(to) {
-                record.present.saved_at = said_at.ms();
+                record.present.saved_at = said_at;
                 return Self::Present(record);
             }
             // It tells one revision from the next, whatever the clocks of two functions say.
@@ -127,13 +129,13 @@ impl StoredAutomation {
 }
 
 impl Revision {
-    fn new(automation: &Automation, said_at: Timestamp, stored_at: Timestamp) -> Self {
+    fn new(automation: &Automation, said_at: FactTime, stored_at: Timestamp) -> Self {
         Self {
             name: automation.name.clone(),
             active: automation.active,
             trigger: automation.trigger.clone(),
             steps: automation.steps.clone(),
-            saved_at: said_at.ms(),
+            saved_at: said_at,
             stored_at,
         }
     }
@@ -198,7 +200,7 @@ impl Workspaces {
         &self,
         (coach, id): (&CoachId, &AutomationId),
         next: &StoredAutomation,
-        found_at: Option<Timestamp>,
+        found_at: Option<FactTime>,
     ) -> TransactWriteItem {
         let mut item = key(coach, id);
         item.extend(match next {
@@ -208,7 +210,10 @@ impl Workspaces {
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
         putting(match found_at {
             None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(at) => put.condition_expression("saved_at = :found").expression_attribute_values(":found", n(at.ms())),
+            Some(at) => put
+                .condition_expression(AS_FOUND)
+                .expression_attribute_values(":found", s(at.to_string()))
+                .expression_attribute_values(":found_ms", n(at.ms())),
         })
     }
 

@@ -8,13 +8,14 @@
 
 use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem};
 use domain::calendar::Calendar;
+use domain::fact_time::FactTime;
 use domain::id::{CalendarId, CoachId};
-use domain::time::Timestamp;
 use domain::tz::Tz;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Ask, Db, Item, StoreError, Written, checking, failed, from_item, n, s, to_attribute, write};
+use crate::fact_order::NOT_NEWER;
 use crate::page::{Listed, PageRequest};
 use crate::workspace::{key_of, partition};
 
@@ -100,15 +101,16 @@ impl Calendars {
     }
 
     /// Stores a calendar as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, said_at: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, said_at: FactTime) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table);
             update
                 .set_key(Some(key(coach, calendar.id)))
                 .update_expression("SET calendar = :calendar, saved_at = :at ADD version :one")
-                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
+                .condition_expression(NOT_NEWER)
                 .expression_attribute_values(":calendar", to_attribute(calendar))
-                .expression_attribute_values(":at", n(said_at.ms()))
+                .expression_attribute_values(":at", s(said_at.to_string()))
+                .expression_attribute_values(":at_ms", n(said_at.ms()))
                 .expression_attribute_values(":one", n(1))
                 .ask()
         });

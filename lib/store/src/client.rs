@@ -164,7 +164,7 @@ impl Clients {
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
         let mut found = found;
-        let telling = Telling { at: now, backfill: false, now };
+        let telling = Telling { at: now.into(), backfill: false, now };
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let Some(WatchedClient { stored, watch }) = found.filter(|found| found.stored.client.coach_id == *coach)

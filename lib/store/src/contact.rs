@@ -1,6 +1,6 @@
 //! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was merged away or
-//! erased. sk `EMAIL#<lower-cased>` and `PHONE#<E.164>`: the live contacts with that address (module `held_by`).
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their lower-cased address. GSI `by_contact`: what is
+//! erased. sk `EMAIL#<compared form>` and `PHONE#<last digits>`: the live contacts with that address (module `held_by`).
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared. GSI `by_contact`: what is
 //! about a contact, those merged into it included.
 //!
 //! 1. `page`       Query `listed`, consistent.
@@ -24,6 +24,8 @@ mod standing;
 mod write;
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
+use domain::contact::Contact;
+use domain::country::Country;
 use domain::email::EmailKey;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::phone::PhoneKey;
@@ -82,28 +84,36 @@ impl Contacts {
     /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
     /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a
     /// placeholder in an import, is looked at for so many alone.
+    ///
+    /// Phones are compared as E.164 in `country`, the workspace's present one. Numbers with other beginnings share an ending.
     pub async fn find_lead(
         &self,
         coach: &CoachId,
         email: &EmailKey,
         phone: Option<&PhoneKey>,
+        country: Country,
     ) -> Result<Option<StoredContact>, StoreError> {
         let email_sk = email_sk(email.as_str());
-        let phone_sk = phone.map(|phone| phone_sk(phone.as_str()));
-        let wanted = std::iter::once(email_sk.clone()).chain(phone_sk).collect();
+        let endings = phone.map(PhoneKey::endings).unwrap_or_default();
+        let phone_sks = endings.iter().map(|ending| phone_sk(ending.as_str()));
+        let wanted = std::iter::once(email_sk.clone()).chain(phone_sks).collect();
         let mut found = self.read(coach, wanted).await?;
         found.sort_by_key(|item| sk_of(item) != email_sk);
         for address in found {
-            let free = self.free(coach, &Holders::from_item(address)?).await?;
-            if free.is_some() {
-                return Ok(free);
+            let by_email = sk_of(&address) == email_sk;
+            let free = self.free(coach, &Holders::from_item(address)?).await?.into_iter();
+            let has_phone =
+                |contact: &Contact| contact.phone.as_ref().and_then(|own| own.key(country)).as_ref() == phone;
+            let lead = free.filter(|free| by_email || has_phone(free.contact())).min_by_key(known_first);
+            if lead.is_some() {
+                return Ok(lead);
             }
         }
         Ok(None)
     }
 
-    /// The first of an address's holders who is no client.
-    async fn free(&self, coach: &CoachId, holders: &Holders) -> Result<Option<StoredContact>, StoreError> {
+    /// Those of an address's holders who are no clients.
+    async fn free(&self, coach: &CoachId, holders: &Holders) -> Result<Vec<StoredContact>, StoreError> {
         let mut free: Vec<StoredContact> = Vec::new();
         let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();
         for item in self.read(coach, some).await? {
@@ -112,7 +122,7 @@ impl Contacts {
                 Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
             }
         }
-        Ok(free.into_iter().min_by_key(known_first))
+        Ok(free)
     }
 
     /// The contact as it was read becomes the client. Nothing else of it changes.
@@ -195,8 +205,8 @@ fn email_sk(email: &str) -> String {
     format!("EMAIL#{email}")
 }
 
-fn phone_sk(phone: &str) -> String {
-    format!("PHONE#{phone}")
+fn phone_sk(ending: &str) -> String {
+    format!("PHONE#{ending}")
 }
 
 fn live(item: Item) -> Result<StoredContact, StoreError> {

@@ -19,8 +19,8 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::api_key::{ApiKey, Permission, Scope};
+use domain::country::Country;
 use domain::id::{CoachId, KeyId};
-use domain::phone::Country;
 use domain::time::Timestamp;
 use domain::tz::ZoneName;
 use domain::workspace::{CrmConfiguration, Entitlements};

@@ -16,6 +16,7 @@ mod db;
 pub mod delivery;
 pub mod endpoint;
 pub mod fact;
+mod fact_order;
 mod group;
 pub mod held_by;
 pub mod key;
@@ -33,6 +34,7 @@ pub mod sweep;
 mod unreadable;
 pub mod vault;
 mod watch;
+mod welcome_mail;
 pub mod workflow;
 pub mod workspace;
 

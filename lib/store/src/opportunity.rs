@@ -9,6 +9,7 @@
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::fact::OpportunitySaved;
+use domain::fact_time::FactTime;
 use domain::id::{CoachId, OpportunityId};
 use domain::opportunity::Opportunity;
 use domain::time::Timestamp;
@@ -98,7 +99,7 @@ impl Opportunities {
 
     /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline need not have been
     /// seen; of an erased contact nothing is kept.
-    pub async fn save(&self, saved: &OpportunitySaved, said_at: Timestamp, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(&self, saved: &OpportunitySaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;

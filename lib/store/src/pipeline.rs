@@ -8,13 +8,14 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use domain::fact_time::FactTime;
 use domain::id::{CoachId, PipelineId, StageId};
 use domain::pipeline::Pipeline;
-use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
 use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, query_all, s, to_attribute, write};
+use crate::fact_order::NOT_NEWER;
 use crate::workspace::{key_of, partition};
 
 /// What the sort keys of pipelines begin with.
@@ -56,7 +57,7 @@ impl Pipelines {
     }
 
     /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: FactTime) -> Result<(), StoreError> {
         let won: Vec<String> = pipeline.won().map(|stage| stage.as_str().to_owned()).collect();
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table);
@@ -70,9 +71,10 @@ impl Pipelines {
                     .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
             };
             update
-                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
+                .condition_expression(NOT_NEWER)
                 .expression_attribute_values(":pipeline", to_attribute(pipeline))
-                .expression_attribute_values(":at", n(said_at.ms()))
+                .expression_attribute_values(":at", s(said_at.to_string()))
+                .expression_attribute_values(":at_ms", n(said_at.ms()))
                 .ask()
         });
         match written.await? {

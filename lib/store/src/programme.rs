@@ -4,11 +4,13 @@
 //! 2. `put_programme` Part of the transaction that changes the rules, on what was read.
 
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use domain::fact_time::FactTime;
 use domain::id::{CoachId, ProgrammeId};
 use domain::programme::ProgrammePhase;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, n, putting, to_item};
+use crate::db::{Item, StoreError, from_item, n, putting, s, to_item};
+use crate::fact_order::AS_FOUND;
 use crate::watch::Before;
 use crate::workspace::{Workspaces, key_of};
 
@@ -16,8 +18,8 @@ use crate::workspace::{Workspaces, key_of};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StoredProgramme {
     pub(crate) phases: Vec<ProgrammePhase>,
-    /// When it was said, in ms.
-    pub(crate) saved_at: i64,
+    /// The time of the fact that set it.
+    pub(crate) saved_at: FactTime,
     /// What the phases were before, while somebody watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<Before<Vec<ProgrammePhase>>>,
@@ -46,9 +48,10 @@ impl Workspaces {
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
         putting(match found {
             None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(found) => {
-                put.condition_expression("saved_at = :found").expression_attribute_values(":found", n(found.saved_at))
-            }
+            Some(found) => put
+                .condition_expression(AS_FOUND)
+                .expression_attribute_values(":found", s(found.saved_at.to_string()))
+                .expression_attribute_values(":found_ms", n(found.saved_at.ms())),
         })
     }
 }

@@ -7,6 +7,7 @@
 //! 4. `keep_zone`  GetItem, and a transaction where the zone is another: the coach's watch, if the workspace is as it was read.
 
 use domain::automation::Automation;
+use domain::fact_time::FactTime;
 use domain::id::{AutomationId, CoachId, ProgrammeId};
 use domain::programme::Programme;
 use domain::sweep::Rule;
@@ -60,7 +61,7 @@ impl Rules {
     pub async fn save_automation(
         &self,
         automation: &Automation,
-        said_at: Timestamp,
+        said_at: FactTime,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.change_automation(&automation.coach_id, &automation.id, Some(automation), (said_at, now)).await
@@ -71,7 +72,7 @@ impl Rules {
         &self,
         coach: &CoachId,
         id: &AutomationId,
-        said_at: Timestamp,
+        said_at: FactTime,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         self.change_automation(coach, id, None, (said_at, now)).await
@@ -82,7 +83,7 @@ impl Rules {
         coach: &CoachId,
         id: &AutomationId,
         to: Option<&Automation>,
-        (said_at, now): (Timestamp, Timestamp),
+        (said_at, now): (FactTime, Timestamp),
     ) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
@@ -116,11 +117,11 @@ impl Rules {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let (found, mut watch) = try_join(self.workspaces.programme(coach, id), self.watches.coach(coach)).await?;
-            if found.as_ref().is_some_and(|found| found.saved_at > said_at.ms()) {
+            if found.as_ref().is_some_and(|found| found.saved_at > said_at) {
                 return Ok(());
             }
             let StoredProgramme { phases: was, before, .. } = found.clone().unwrap_or_default();
-            let mut next = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at.ms(), before: None };
+            let mut next = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at, before: None };
             let mut writes = Vec::new();
             if was == next.phases {
                 next.before = before;

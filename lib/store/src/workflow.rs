@@ -3,13 +3,14 @@
 //! 1. `page` Query after a cursor, consistent.
 //! 2. `save` UpdateItem, unless what is stored is newer.
 
+use domain::fact_time::FactTime;
 use domain::id::CoachId;
-use domain::time::Timestamp;
 use domain::workflow::Workflow;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Ask, Db, StoreError, Written, from_item, n, to_attribute, write};
+use crate::db::{Ask, Db, StoreError, Written, from_item, n, s, to_attribute, write};
+use crate::fact_order::NOT_NEWER;
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::key_of;
 
@@ -42,15 +43,16 @@ impl Workflows {
     }
 
     /// Stores a workflow as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, said_at: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, said_at: FactTime) -> Result<(), StoreError> {
         let key = key_of(coach, &format!("{PREFIX}{}", workflow.id));
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
             update
                 .update_expression("SET workflow = :workflow, saved_at = :at")
-                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
+                .condition_expression(NOT_NEWER)
                 .expression_attribute_values(":workflow", to_attribute(workflow))
-                .expression_attribute_values(":at", n(said_at.ms()))
+                .expression_attribute_values(":at", s(said_at.to_string()))
+                .expression_attribute_values(":at_ms", n(said_at.ms()))
                 .ask()
         });
         match written.await? {

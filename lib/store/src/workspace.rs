@@ -11,9 +11,9 @@
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
+use domain::country::Country;
+use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
-use domain::phone::Country;
-use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use domain::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};
 use runtime::{BoxError, Environment};
@@ -23,6 +23,7 @@ use crate::db::{
     Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
+use crate::fact_order::NOT_NEWER;
 
 /// Counts begin with the record, so that conditions can rely on them.
 const COUNTS_FROM_ZERO: [&str; 2] =
@@ -39,7 +40,7 @@ pub struct StoredWorkspace {
     pub client_count: u32,
     /// Active clients.
     pub active_count: u32,
-    saved_at: i64,
+    saved_at: FactTime,
 }
 
 impl StoredWorkspace {
@@ -72,7 +73,7 @@ struct Record {
     client_cap: Option<u32>,
     entitlements: Entitlements,
     crm: Option<CrmConfiguration>,
-    saved_at: i64,
+    saved_at: FactTime,
     version: u64,
     client_count: u32,
     active_count: u32,
@@ -105,11 +106,11 @@ impl Workspaces {
     }
 
     /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, workspace: &Workspace, occurred_at: Timestamp) -> Result<Saved, StoreError> {
+    pub async fn save(&self, workspace: &Workspace, occurred_at: FactTime) -> Result<Saved, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.get(&workspace.coach_id).await?;
-            if found.as_ref().is_some_and(|found| found.saved_at > occurred_at.ms()) {
+            if found.as_ref().is_some_and(|found| found.saved_at > occurred_at) {
                 return Ok(Saved::Stale);
             }
             let mut writes = vec![self.save_record(workspace, found.as_ref(), occurred_at)];
@@ -138,7 +139,7 @@ impl Workspaces {
         Err(StoreError::kept_changing("the workspace"))
     }
 
-    fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: Timestamp) -> TransactWriteItem {
+    fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: FactTime) -> TransactWriteItem {
         let mut sets = Vec::new();
         let mut removes = Vec::new();
         let mut update = Update::builder().table_name(&self.table).set_key(Some(key(&workspace.coach_id)));
@@ -153,7 +154,7 @@ impl Workspaces {
             ("client_cap", workspace.client_cap.map(n)),
             ("entitlements", Some(to_attribute(&workspace.entitlements))),
             ("crm", workspace.crm.as_ref().map(to_attribute)),
-            ("saved_at", Some(n(at.ms()))),
+            ("saved_at", Some(to_attribute(&at))),
         ];
         for (name, value) in fields {
             update = update.expression_attribute_names(format!("#{name}"), name);
@@ -190,12 +191,13 @@ impl Workspaces {
     }
 
     /// Stores a team as the application has it, unless a newer state is stored.
-    pub async fn save_team(&self, team: &Team, occurred_at: Timestamp) -> Result<(), StoreError> {
+    pub async fn save_team(&self, team: &Team, occurred_at: FactTime) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(team_key(&team.team_id)));
             let update = update
-                .condition_expression("attribute_not_exists(pk) OR saved_at <= :at")
-                .expression_attribute_values(":at", n(occurred_at.ms()))
+                .condition_expression(NOT_NEWER)
+                .expression_attribute_values(":at", s(occurred_at.to_string()))
+                .expression_attribute_values(":at_ms", n(occurred_at.ms()))
                 .expression_attribute_values(":zero", n(0));
             match team.client_cap {
                 Some(cap) => update

@@ -119,6 +119,9 @@ impl Mailbox {
         if recipients.is_empty() {
             return Err(bad("A message needs a recipient.".to_owned()));
         }
+        if let Some(reason) = recipients.iter().find_map(|recipient| refusal(recipient)) {
+            return Err(bad(reason.to_owned()));
+        }
         let now = self.time.now_ms();
         let (text, html) = (simple.body.text.map(|text| text.data), simple.body.html.map(|html| html.data));
         self.sqlite
@@ -131,5 +134,31 @@ impl Mailbox {
             })
             .await?;
         Ok(Answer::rest(&json!({ "MessageId": Uuid::new_v4().to_string() })))
+    }
+}
+
+/// Why SES refuses a recipient, as far as the address shows. A display name may stand before an address in angle brackets.
+fn refusal(recipient: &str) -> Option<&'static str> {
+    let address = match recipient.rsplit_once('<') {
+        Some((_, rest)) => rest.trim_end().strip_suffix('>').unwrap_or(rest),
+        None => recipient,
+    };
+    let Some((local, domain)) = address.rsplit_once('@') else { return Some("Missing final '@domain'") };
+    let is_quoted = local.len() > 1 && local.starts_with('"') && local.ends_with('"');
+    let is_domain_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+    if local.is_empty() {
+        Some("Missing local name")
+    } else if !local.is_ascii() {
+        Some("Local address contains a character that is not ASCII")
+    } else if !is_quoted && local.contains(|c: char| c.is_ascii_control() || c.is_ascii_whitespace()) {
+        Some("Local address contains control or whitespace")
+    } else if !is_quoted && (local.starts_with('.') || local.ends_with('.') || local.contains("..")) {
+        Some("Local address contains dot-dot, or starts or ends with dot")
+    } else if domain.is_empty() || !domain.chars().all(is_domain_char) {
+        Some("Domain contains illegal character")
+    } else if domain.starts_with('.') || domain.ends_with('.') || domain.contains("..") {
+        Some("Domain contains dot-dot, or starts or ends with dot")
+    } else {
+        None
     }
 }

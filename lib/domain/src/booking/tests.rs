@@ -235,7 +235,7 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let coach = CoachId::parse("ada").unwrap();
     let (at, busy) = (now(), event().busy().unwrap());
     // All within one millisecond, and after what was said by a clock that is ahead.
-    let ahead = CalendarEvent { told_at: at + TimeDelta::seconds(30), ..event() };
+    let ahead = CalendarEvent { told_at: (at + TimeDelta::seconds(30)).into(), ..event() };
     let moved = ahead.moved(&busy, at);
     let again = moved.moved(&busy, at);
     let cancelled = again.cancelled(at).unwrap();
@@ -302,13 +302,13 @@ fn a_fact_leaves_alone_what_the_api_has_set_since() {
         CalendarEvent::heard(Some(found), fact, at, (Some(&calendar()), fact.lead_id), now())
     };
     let elsewhere = saved(span("03T11:00", "03T12:00"), true, Some(CALENDAR));
-    assert_eq!(told(&elsewhere, at("01T06:59"), &moved), None, "older than the booking itself");
-    assert_eq!(told(&elsewhere, at("01T08:59"), &moved).unwrap().span, noon);
-    assert_eq!(told(&elsewhere, later, &moved).unwrap().span, elsewhere.span, "an equal one applies");
+    assert_eq!(told(&elsewhere, at("01T06:59").into(), &moved), None, "older than the booking itself");
+    assert_eq!(told(&elsewhere, at("01T08:59").into(), &moved).unwrap().span, noon);
+    assert_eq!(told(&elsewhere, later.into(), &moved).unwrap().span, elsewhere.span, "an equal one applies");
     let cancelled = moved.cancelled(later).unwrap();
-    assert!(!told(&elsewhere, at("01T08:59"), &cancelled).unwrap().is_confirmed());
-    assert!(!told(&elsewhere, later, &cancelled).unwrap().is_confirmed(), "it was cancelled after it was moved");
-    assert!(told(&elsewhere, cancelled.said_at(), &cancelled).unwrap().is_confirmed());
+    assert!(!told(&elsewhere, at("01T08:59").into(), &cancelled).unwrap().is_confirmed());
+    assert!(!told(&elsewhere, later.into(), &cancelled).unwrap().is_confirmed(), "it was cancelled after it was moved");
+    assert!(told(&elsewhere, cancelled.said_at().into(), &cancelled).unwrap().is_confirmed());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
     let changed = Calendar { buffers: Buffers { before_min: 1, after_min: 2 }, ..calendar() };
     let told = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
         let fact = saved(found.span, true, calendar_id);
-        let told = CalendarEvent::heard(Some(found), &fact, now(), (calendar, None), now());
+        let told = CalendarEvent::heard(Some(found), &fact, now().into(), (calendar, None), now());
         told.unwrap()
     };
     assert_eq!(told(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
@@ -332,8 +332,9 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
 #[test]
 fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
     let echo = saved(event().span, true, Some(CALENDAR));
-    let told = CalendarEvent::heard(Some(&event()), &echo, now(), (Some(&calendar()), Some(LEAD)), now()).unwrap();
-    assert_eq!(told, CalendarEvent { told_at: now(), ..event() });
+    let told =
+        CalendarEvent::heard(Some(&event()), &echo, now().into(), (Some(&calendar()), Some(LEAD)), now()).unwrap();
+    assert_eq!(told, CalendarEvent { told_at: now().into(), ..event() });
 }
 
 proptest! {
@@ -349,7 +350,7 @@ proptest! {
         let hour = |hour: i64| Span { starts_at: minute(hour * 60), ends_at: minute(hour * 60 + 30) };
         let moved_span = hour(9);
         let mut made = event();
-        made.told_at = minute(-1);
+        made.told_at = minute(-1).into();
         if let Some(at) = moved_at {
             made = made.moved(&Busy { span: moved_span, buffers: Buffers::default() }, minute(at));
         }
@@ -361,7 +362,7 @@ proptest! {
         let mut known = made;
         for (at, (starts, confirmed)) in shuffled {
             let fact = saved(hour(starts), confirmed, Some(CALENDAR));
-            let told = CalendarEvent::heard(Some(&known), &fact, minute(at), (None, Some(LEAD)), now());
+            let told = CalendarEvent::heard(Some(&known), &fact, minute(at).into(), (None, Some(LEAD)), now());
             known = told.unwrap_or(known);
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();
@@ -369,6 +370,6 @@ proptest! {
         // It was cancelled after it was moved, whichever request came first.
         let cancelled_at = cancelled_at.map(|at| minute(at).max(moved_at.map_or(minute(0), minute) + TimeDelta::milliseconds(1)));
         let confirmed = confirmed && cancelled_at.is_none_or(|at| at <= minute(last));
-        prop_assert_eq!((known.span, known.is_confirmed(), known.told_at), (span, confirmed, minute(last)));
+        prop_assert_eq!((known.span, known.is_confirmed(), known.told_at), (span, confirmed, minute(last).into()));
     }
 }

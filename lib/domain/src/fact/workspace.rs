@@ -1,10 +1,10 @@
 //! Facts about workspaces, their teams and programmes.
 
 use super::{MAX_NAME_CHARS, name, nullable_id, present};
+use crate::country::Country;
 use crate::email::MAX_EMAIL_CHARS;
 use crate::fields::{Fields, Invalid};
 use crate::id::{CoachId, MAX_ID_CHARS, PipelineId, ProgrammeId, TeamId};
-use crate::phone::Country;
 use crate::programme::{Programme, ProgrammePhase};
 use crate::tz::{Tz, ZoneName};
 use crate::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};

@@ -4,6 +4,7 @@
 //! and with nothing else.
 
 use super::{Opportunity, OpportunityPatch, ToldReason};
+use crate::fact_time::FactTime;
 use crate::pipeline::{Pipeline, StageKind};
 use crate::time::Timestamp;
 
@@ -34,7 +35,8 @@ pub fn apply(
     let told = &found.told;
     let mut changed = found.clone();
     // What confirms the application's word is an update too: older facts do not change it any more.
-    let is_theirs = |told_at: Option<Timestamp>| told.whole_at.is_some() && told_at <= told.whole_at;
+    let is_theirs =
+        |told_at: Option<Timestamp>| told.whole_at.is_some() && told_at.map(FactTime::from) <= told.whole_at;
     let mut confirms = false;
     if let Some(name) = &patch.name {
         changed.name.clone_from(name);
@@ -181,7 +183,7 @@ mod tests {
     #[test]
     fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
         let mut theirs = opportunity("new");
-        theirs.told.whole_at = Some(at(50));
+        theirs.told.whole_at = Some(at(50).into());
         let patch = OpportunityPatch {
             name: Some(theirs.name.clone()),
             value_cents: Some(theirs.value_cents),

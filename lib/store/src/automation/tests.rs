@@ -19,7 +19,7 @@ fn named(name: &str) -> Automation {
 fn saved(states: &[Option<Automation>], passed_at: Option<Timestamp>) -> StoredAutomation {
     let mut stored = None;
     for (n, state) in (1i64..).zip(states) {
-        stored = Some(StoredAutomation::next(stored, state.as_ref(), (at(n * 1000), at(n * 1000)), passed_at));
+        stored = Some(StoredAutomation::next(stored, state.as_ref(), (at(n * 1000).into(), at(n * 1000)), passed_at));
     }
     stored.unwrap()
 }
@@ -67,7 +67,7 @@ fn of_many_edits_the_last_stay() {
 fn every_revision_is_another_even_where_the_clock_stands_still() {
     let mut stored = None;
     for name in ["A", "B", "C"] {
-        stored = Some(StoredAutomation::next(stored, Some(&named(name)), (at(5), at(1000)), None));
+        stored = Some(StoredAutomation::next(stored, Some(&named(name)), (at(5).into(), at(1000)), None));
     }
     let Some(StoredAutomation::Present(record)) = stored else { panic!("it is there") };
     let rule = record.rule();
@@ -80,7 +80,7 @@ fn every_revision_is_another_even_where_the_clock_stands_still() {
 fn what_is_said_again_later_is_the_same_revision_with_a_later_date() {
     let stored = saved(&[Some(named("A")), Some(named("B")), Some(named("B"))], None);
     assert!(stored.is_same(Some(&named("B"))) && !stored.is_same(Some(&named("A"))) && !stored.is_same(None));
-    assert_eq!((stored.said_at(), former(&stored)), (at(3000), vec!["A".to_owned()]));
+    assert_eq!((stored.said_at(), former(&stored)), (at(3000).into(), vec!["A".to_owned()]));
     let StoredAutomation::Present(record) = stored else { panic!("it is there") };
     assert_eq!(record.rule().revision, at(2000));
     assert!(saved(&[Some(named("A")), None], None).is_same(None));

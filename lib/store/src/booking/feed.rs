@@ -3,6 +3,7 @@
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;
 use domain::fact::CalendarEventSaved;
+use domain::fact_time::FactTime;
 use domain::id::{ContactId, FactId};
 use domain::time::Timestamp;
 use domain::tz::Tz;
@@ -18,7 +19,7 @@ use crate::db::{MAX_ROUNDS, StoreError, Transacted, stand_back};
 pub struct EventFact<'a> {
     pub id: &'a FactId,
     pub saved: &'a CalendarEventSaved,
-    pub said_at: Timestamp,
+    pub said_at: FactTime,
     /// Stored without telling of overlaps.
     pub backfill: bool,
 }

@@ -120,7 +120,7 @@ impl Clients {
         let mut writes = vec![
             (Part::Email, email.take(id)),
             (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
-            (Part::Other, self.put_if_new(&Record::new(new.client, now, kept, Versions::FIRST))),
+            (Part::Other, self.put_if_new(&Record::new(new.client, now.into(), kept, Versions::FIRST))),
             (Part::Other, self.sweeper.watches().put(&Watch::new(new.client, now))),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
             (Part::Other, self.outbox.put(&fact, new.fact_after)),

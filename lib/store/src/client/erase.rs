@@ -5,6 +5,7 @@ use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
 use domain::client::{Client, Origin};
 use domain::email::Email;
 use domain::event::Event;
+use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
@@ -51,7 +52,7 @@ struct Tombstone {
 
 impl Clients {
     /// Erases a client, whether or not it has been seen. To do it again finds it done.
-    pub async fn erase(&self, id: &ClientId, said_at: Timestamp, now: Timestamp) -> Result<Erased, StoreError> {
+    pub async fn erase(&self, id: &ClientId, said_at: FactTime, now: Timestamp) -> Result<Erased, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let (writes, left) = match self.lookup.find(id).await? {
@@ -89,7 +90,7 @@ impl Clients {
         &self,
         record: Record,
         left: &Erased,
-        (said_at, now): (Timestamp, Timestamp),
+        (said_at, now): (FactTime, Timestamp),
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let version = record.version;
         let client = record.into_client();

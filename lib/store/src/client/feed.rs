@@ -8,8 +8,8 @@ use domain::client::{Client, Phase, Profile};
 use domain::email::Email;
 use domain::event::{Event, EventType};
 use domain::fact::ClientSaved;
+use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
-use domain::time::Timestamp;
 use futures::future::try_join;
 
 use crate::client::record::{Record, Versions};
@@ -68,7 +68,7 @@ impl Clients {
                 Standing::Unknown => None,
                 Standing::Known(found) => Some(found),
             };
-            if found.as_ref().is_some_and(|found| found.saved_at > at.ms()) {
+            if found.as_ref().is_some_and(|found| found.saved_at > at) {
                 return Ok(FeedOutcome::Stale);
             }
             let is_told = found.is_none() && !backfill;
@@ -108,7 +108,9 @@ impl Clients {
             writes.extend(self.address_writes(&client, found.as_deref()).await?);
             writes.extend(watch.map(|watch| *watch));
             if is_told {
-                writes.extend(self.outbox.put_events(told(Event::new_client(&client, at), &automations), now));
+                writes.extend(
+                    self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
+                );
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(FeedOutcome::Stored);
@@ -130,7 +132,7 @@ impl Clients {
         Ok(watched.map_or(Watching::ReadAnew, |mut watched| Watching::Known(watched.follow(client).map(Box::new))))
     }
 
-    fn put_version(&self, client: &Client, found: Option<&Record>, at: Timestamp) -> TransactWriteItem {
+    fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> TransactWriteItem {
         let kept = found.map(Record::kept).unwrap_or_default();
         let versions = found.map_or(Versions::FIRST, |found| Versions {
             version: found.version + 1,
@@ -185,13 +187,13 @@ fn ends_login_links(found: &Record, client: &Client) -> bool {
 
 /// The record as the fact has it, but for what the application does not know, for a flag that the API has set since, and for a phase
 /// that was told since.
-fn merged(saved: &ClientSaved, found: Option<&Record>, at: Timestamp) -> Client {
-    let told_since = found.filter(|found| found.phase_set_at.is_some_and(|set_at| set_at > at.ms()));
+fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
+    let told_since = found.filter(|found| found.phase_set_at > Some(at));
     let phase = match told_since {
         Some(found) => Phase { programme_id: saved.phase.programme_id.clone(), ..found.phase() },
         None => saved.phase.clone(),
     };
-    let flag_is_newer = found.and_then(|found| found.activation_set_at).is_some_and(|set_at| set_at > at.ms());
+    let flag_is_newer = found.and_then(|found| found.activation_set_at) > Some(at);
     Client {
         id: saved.client_id.clone(),
         coach_id: saved.coach_id.clone(),

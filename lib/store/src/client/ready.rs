@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use chrono::NaiveDate;
 use domain::client::Client;
+use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -18,7 +19,7 @@ use crate::watch::{Said, Watch, Watches};
 #[derive(Debug, Clone, Copy)]
 pub struct Telling {
     /// When it was said.
-    pub at: Timestamp,
+    pub at: FactTime,
     /// Part of a first synchronisation, of which no event is told.
     pub backfill: bool,
     pub now: Timestamp,

@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 use domain::client::{Client, ClientListItem, Measure, Origin, Phase, Profile};
 use domain::email::Email;
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::phone::Phone;
 use domain::time::Timestamp;
@@ -47,14 +48,14 @@ pub(super) struct Record {
     pub(super) origin: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) latest_check_in_at: Option<Timestamp>,
-    /// When the record, as a whole, was true. Milliseconds.
-    pub(super) saved_at: i64,
-    /// When the API last set the active flag. Milliseconds.
+    /// The time of the fact, or of the creation, that set the whole record.
+    pub(super) saved_at: FactTime,
+    /// When the API last set the active flag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) activation_set_at: Option<i64>,
-    /// When a step to another phase was last told. Milliseconds.
+    pub(super) activation_set_at: Option<FactTime>,
+    /// The time of the last fact about a step to another phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) phase_set_at: Option<i64>,
+    pub(super) phase_set_at: Option<FactTime>,
     /// What the creation through the API left elsewhere: the contact that the client was, and the claim that holds the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) traces: Option<Traces>,
@@ -75,8 +76,8 @@ pub(super) struct Traces {
 /// What the application's whole record does not hold, and what therefore outlives it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kept {
-    pub(super) activation_set_at: Option<i64>,
-    pub(super) phase_set_at: Option<i64>,
+    pub(super) activation_set_at: Option<FactTime>,
+    pub(super) phase_set_at: Option<FactTime>,
     pub(super) traces: Option<Traces>,
 }
 
@@ -92,7 +93,7 @@ impl Versions {
 }
 
 impl Record {
-    pub(super) fn new(client: &Client, saved_at: Timestamp, kept: Kept, versions: Versions) -> Self {
+    pub(super) fn new(client: &Client, saved_at: FactTime, kept: Kept, versions: Versions) -> Self {
         let profile = client.profile.clone();
         Self {
             pk: client_pk(&client.id),
@@ -115,7 +116,7 @@ impl Record {
             created_at: client.created_at,
             origin: client.origin,
             latest_check_in_at: client.latest_check_in_at,
-            saved_at: saved_at.ms(),
+            saved_at,
             activation_set_at: kept.activation_set_at,
             phase_set_at: kept.phase_set_at,
             traces: kept.traces,

@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 use domain::automation::Automation;
 use domain::client::{Client, Origin};
 use domain::event::EventType;
+use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
@@ -24,21 +25,21 @@ pub struct StoredClient {
     pub login_epoch: u64,
     /// Whether the API has said last whether the client is active, by switching or by making it.
     pub(super) flag_is_ours: bool,
-    /// When the record was true as a whole, or the API has set the flag, whichever is later, in ms.
-    flag_said_at: i64,
-    /// Until when what is stored of the phase is known to be true, in ms.
-    pub(crate) phase_said_at: i64,
+    /// The later of the record's time and of the time at which the API set the flag.
+    flag_said_at: FactTime,
+    /// The later of the record's time and of the last step to another phase.
+    pub(crate) phase_said_at: FactTime,
     pub(super) version: u64,
 }
 
 impl StoredClient {
     pub(super) fn new(record: Record) -> Self {
-        let made_here = record.origin == Origin::PartnerApi && record.saved_at == record.created_at.ms();
+        let made_here = record.origin == Origin::PartnerApi && record.saved_at == record.created_at.into();
         Self {
             flag_is_ours: made_here || record.activation_set_at > Some(record.saved_at),
-            flag_said_at: record.saved_at.max(record.activation_set_at.unwrap_or(i64::MIN)),
+            flag_said_at: record.activation_set_at.map_or(record.saved_at, |set_at| set_at.max(record.saved_at)),
             login_epoch: record.login_epoch,
-            phase_said_at: record.saved_at.max(record.phase_set_at.unwrap_or(i64::MIN)),
+            phase_said_at: record.phase_set_at.map_or(record.saved_at, |set_at| set_at.max(record.saved_at)),
             version: record.version,
             client: record.into_client(),
         }
@@ -49,7 +50,7 @@ impl StoredClient {
     /// When the API sets the flag: after all that was said of it, even by a clock that is behind others, or by a request that came before
     /// one that has set it meanwhile.
     pub(super) fn flag_set_at(&self, now: Timestamp) -> Timestamp {
-        now.after(Timestamp::from_ms(self.flag_said_at))
+        now.after(self.flag_said_at.timestamp())
     }
 }
 
@@ -123,9 +124,9 @@ impl Clients {
         found: &StoredClient,
         phase: &str,
         started_on: NaiveDate,
-        said_at: Timestamp,
+        said_at: FactTime,
     ) -> (TransactWriteItem, Client) {
-        if found.phase_said_at > said_at.ms() {
+        if found.phase_said_at > said_at {
             return (self.unchanged(found), found.client.clone());
         }
         let mut client = found.client.clone();
@@ -137,7 +138,7 @@ impl Clients {
             .update_expression(set)
             .expression_attribute_values(":phase", s(phase))
             .expression_attribute_values(":started_on", s(started_on.to_string()))
-            .expression_attribute_values(":said_at", n(said_at.ms()));
+            .expression_attribute_values(":said_at", s(said_at.to_string()));
         (updating(update), client)
     }
 

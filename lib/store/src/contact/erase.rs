@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
@@ -28,11 +29,11 @@ pub struct Going {
     /// Whose they were: a merge that comes late, and was said before, takes others along.
     pub client: Option<ClientId>,
     /// When the erasure was said.
-    pub erased_at: Timestamp,
+    pub erased_at: FactTime,
 }
 
 impl Going {
-    pub(super) fn of_nobody(contacts: impl Into<Vec<ContactId>>, erased_at: Timestamp) -> Self {
+    pub(super) fn of_nobody(contacts: impl Into<Vec<ContactId>>, erased_at: FactTime) -> Self {
         Self { contacts: contacts.into(), client: None, erased_at }
     }
 }
@@ -45,7 +46,7 @@ impl Contacts {
         lead: &ContactRef,
         client: &ClientId,
         outbox: &Outbox,
-        said_at: Timestamp,
+        said_at: FactTime,
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
         let (chain, _) = said_by(&chain, said_at);
@@ -66,7 +67,7 @@ impl Contacts {
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        (said_at, now): (Timestamp, Timestamp),
+        (said_at, now): (FactTime, Timestamp),
     ) -> Result<Vec<ContactRef>, StoreError> {
         let whole = self.chain(&lead.coach_id, lead.contact_id).await?;
         let (chain, _) = said_by(&whole, said_at);
@@ -130,7 +131,7 @@ impl Contacts {
     }
 
     /// Leaves a tombstone. To do it again finds it done, and notes the client where that was not known.
-    async fn erase_one(&self, contact: &ContactRef, whose: (Option<&ClientId>, Timestamp)) -> Result<(), StoreError> {
+    async fn erase_one(&self, contact: &ContactRef, whose: (Option<&ClientId>, FactTime)) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
@@ -153,7 +154,7 @@ impl Contacts {
         &self,
         contact: &ContactRef,
         found: Option<&Stored>,
-        (client, said_at): (Option<&ClientId>, Timestamp),
+        (client, said_at): (Option<&ClientId>, FactTime),
     ) -> Result<Vec<TransactWriteItem>, StoreError> {
         let (version, addresses) = match found {
             Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
@@ -215,7 +216,7 @@ impl Contacts {
         &self,
         contact: &ContactRef,
         into: ContactId,
-        said_at: Timestamp,
+        said_at: FactTime,
     ) -> Result<(), StoreError> {
         write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table);
@@ -265,7 +266,7 @@ impl Contacts {
 }
 
 /// A chain up to the first contact whose merge was said after that, and what is beyond it.
-pub(super) fn said_by(chain: &Chain, said_at: Timestamp) -> (&Chain, &Chain) {
+pub(super) fn said_by(chain: &Chain, said_at: FactTime) -> (&Chain, &Chain) {
     let later = |(_, stored): &(ContactId, Option<Stored>)| stored.as_ref().and_then(Stored::merged_at) > Some(said_at);
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }

@@ -3,8 +3,9 @@
 use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use domain::contact::KnownContact;
 use domain::fact::{ContactSaved, Merge};
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
-use domain::phone::Country;
+use domain::phone::Phone;
 use domain::time::Timestamp;
 
 use super::erase::{Going, said_by};
@@ -43,17 +44,10 @@ enum End {
 
 impl Contacts {
     /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more.
-    pub async fn save(
-        &self,
-        saved: &ContactSaved,
-        country: Country,
-        said_at: Timestamp,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn save(&self, saved: &ContactSaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let phone_key = saved.phone.as_ref().and_then(|phone| phone.key(country));
-            let phone_key = phone_key.map(|key| key.as_str().to_owned());
+            let phone_key = saved.phone.as_ref().and_then(Phone::ending).map(|ending| ending.as_str().to_owned());
             let found = match self.find(&saved.coach_id, saved.contact_id).await? {
                 Some(Stored::Merged(_) | Stored::Erased(_)) => return Ok(()),
                 Some(Stored::Live(found)) => Some(found),
@@ -109,7 +103,7 @@ impl Contacts {
         &self,
         coach: &CoachId,
         merge: &Merge,
-        (said_at, is_settled): (Timestamp, bool),
+        (said_at, is_settled): (FactTime, bool),
         now: Timestamp,
     ) -> Result<Merged, StoreError> {
         if merge.contact_id == merge.merged_into {
@@ -159,7 +153,7 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         (found, end): (Option<Stored>, End),
-        (said_at, is_settled, now): (Timestamp, bool, Timestamp),
+        (said_at, is_settled, now): (FactTime, bool, Timestamp),
     ) -> Result<(Vec<TransactWriteItem>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
         let (version, addresses) = match &found {
@@ -207,7 +201,7 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         erased: &ErasedContact,
-        (said_at, is_settled, now): (Timestamp, bool, Timestamp),
+        (said_at, is_settled, now): (FactTime, bool, Timestamp),
     ) -> Result<Going, StoreError> {
         let own = Going::of_nobody([merge.contact_id], said_at);
         if !erased.is_led_by(said_at) {

@@ -2,8 +2,8 @@
 
 use domain::contact::{Contact, KnownContact};
 use domain::email::Email;
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
-use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{contact_sk, email_sk, phone_sk};
@@ -20,6 +20,7 @@ pub struct StoredContact {
     listed: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     email_key: Option<String>,
+    /// The number's ending; E.164 in items of version 0.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     phone_key: Option<String>,
     #[serde(flatten)]
@@ -65,7 +66,7 @@ pub(super) struct MergedContact {
     sk: String,
     pub(super) merged_into: ContactId,
     /// When that was said.
-    pub(super) merged_at: Timestamp,
+    pub(super) merged_at: FactTime,
     /// The contact that it was merged into: who erases that one finds this one by it.
     contact_ref: String,
     /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
@@ -75,7 +76,7 @@ pub(super) struct MergedContact {
 }
 
 impl MergedContact {
-    pub(super) fn new(own: &ContactRef, merged_into: ContactId, merged_at: Timestamp, version: u64) -> Self {
+    pub(super) fn new(own: &ContactRef, merged_into: ContactId, merged_at: FactTime, version: u64) -> Self {
         let contact_ref = ContactRef::new(&own.coach_id, merged_into).to_string();
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
         Self { pk, sk, merged_into, merged_at, contact_ref, client_id: None, version }
@@ -98,12 +99,12 @@ pub(super) struct ErasedContact {
     pk: String,
     sk: String,
     /// When that was said.
-    pub(super) erased_at: Timestamp,
+    pub(super) erased_at: FactTime,
     /// Where it had been merged away, and when that was said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_into: Option<ContactId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    merged_at: Option<Timestamp>,
+    merged_at: Option<FactTime>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     contact_ref: Option<String>,
     /// The client that it was.
@@ -113,7 +114,7 @@ pub(super) struct ErasedContact {
 
 impl ErasedContact {
     /// In the place of what was found.
-    pub(super) fn new(own: &ContactRef, found: Option<&Stored>, erased_at: Timestamp) -> Self {
+    pub(super) fn new(own: &ContactRef, found: Option<&Stored>, erased_at: FactTime) -> Self {
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
         let client_id = found.and_then(Stored::client_id).cloned();
         let erased = Self { pk, sk, erased_at, merged_into: None, merged_at: None, contact_ref: None, client_id };
@@ -130,7 +131,7 @@ impl ErasedContact {
     }
 
     /// It had been merged into this one.
-    pub(super) fn merged(mut self, coach: &CoachId, into: ContactId, at: Timestamp) -> Self {
+    pub(super) fn merged(mut self, coach: &CoachId, into: ContactId, at: FactTime) -> Self {
         self.contact_ref = Some(ContactRef::new(coach, into).to_string());
         (self.merged_into, self.merged_at) = (Some(into), Some(at));
         self
@@ -138,7 +139,7 @@ impl ErasedContact {
 
     /// Whether a merge that comes late, and was said then, tells whom it lived on as. One that is older than another does not, nor one that
     /// is younger than the erasure.
-    pub(super) fn is_led_by(&self, said_at: Timestamp) -> bool {
+    pub(super) fn is_led_by(&self, said_at: FactTime) -> bool {
         said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
     }
 }
@@ -181,7 +182,7 @@ impl Stored {
     }
 
     /// When that was said.
-    pub(super) fn merged_at(&self) -> Option<Timestamp> {
+    pub(super) fn merged_at(&self) -> Option<FactTime> {
         match self {
             Self::Live(_) => None,
             Self::Merged(merged) => Some(merged.merged_at),

@@ -7,6 +7,7 @@ use domain::check_in::{CheckIn, Grades, Times};
 use domain::client::Client;
 use domain::event::EventType;
 use domain::fact::CheckInSubmitted;
+use domain::fact_time::FactTime;
 use domain::id::{CheckInId, ClientId};
 use domain::time::Timestamp;
 use futures::future::try_join;
@@ -34,11 +35,11 @@ struct Record {
     first_submitted_at: Option<Timestamp>,
     /// When the submission was said, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    submission_said_at: Option<i64>,
+    submission_said_at: Option<FactTime>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reviewed_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    review_said_at: Option<i64>,
+    review_said_at: Option<FactTime>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -130,7 +131,7 @@ impl Records {
             };
             let stored = ready.stored.clone();
             let client = &stored.client;
-            if record.deleted || record.submission_said_at.is_some_and(|at| at > said_at.ms()) {
+            if record.deleted || record.submission_said_at.is_some_and(|at| at > said_at) {
                 return Ok(Recorded::Done);
             }
             let first = record.submitted_at.is_none();
@@ -145,7 +146,7 @@ impl Records {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
                 first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_said_at: Some(said_at.ms()),
+                submission_said_at: Some(said_at),
                 ..record
             })];
             writes.push(self.clients.set_latest_check_in(&stored, latest));
@@ -170,7 +171,7 @@ impl Records {
         client_id: &ClientId,
         check_in: &CheckInId,
         reviewed_at: Timestamp,
-        said_at: Timestamp,
+        said_at: FactTime,
     ) -> Result<Recorded, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
@@ -179,10 +180,10 @@ impl Records {
             if let Err(outcome) = known(standing) {
                 return Ok(outcome);
             }
-            if record.deleted || record.review_said_at.is_some_and(|at| at > said_at.ms()) {
+            if record.deleted || record.review_said_at.is_some_and(|at| at > said_at) {
                 return Ok(Recorded::Done);
             }
-            let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at.ms()), ..record };
+            let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at), ..record };
             let writes = [self.put_check_in(reviewed), self.clients.still_there(client_id)];
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Recorded::Done);

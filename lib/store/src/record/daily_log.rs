@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
 use domain::daily_log::DateRange;
+use domain::fact_time::FactTime;
 use domain::id::ClientId;
-use domain::time::Timestamp;
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition};
 use crate::client::LastLog;
@@ -141,14 +141,15 @@ impl Records {
         &self,
         client: &ClientId,
         date: NaiveDate,
-        said_at: Timestamp,
+        said_at: FactTime,
         logged: bool,
     ) -> Result<(), StoreError> {
         // A time before 1970 has no sign to spare: it counts as the beginning of time.
-        let at = said_at.ms().max(1);
+        let at = said_at.max(FactTime::from_ms(1)).decimal_ms();
+        let minus_at = format!("-{at}");
         let (change, said) = match logged {
-            true => ("SET #date = :said ADD logged :day", at),
-            false => ("SET #date = :said DELETE logged :day", -at),
+            true => ("SET #date = :said ADD logged :day", &at),
+            false => ("SET #date = :said DELETE logged :day", &minus_at),
         };
         let day = (100 * date.month() + date.day()).to_string();
         let written = write("UpdateItem", || {
@@ -160,8 +161,8 @@ impl Records {
                 .expression_attribute_names("#date", date.format("d%m%d").to_string())
                 .expression_attribute_values(":day", AttributeValue::Ns(vec![day.clone()]))
                 .expression_attribute_values(":said", n(said))
-                .expression_attribute_values(":at", n(at))
-                .expression_attribute_values(":minus_at", n(-at))
+                .expression_attribute_values(":at", n(&at))
+                .expression_attribute_values(":minus_at", n(&minus_at))
                 .ask()
         });
         // Refused: something later was said of the date.

@@ -8,6 +8,7 @@ use chrono::NaiveDate;
 use domain::compliance::Window;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
 use domain::fact::DoseLogged;
+use domain::fact_time::FactTime;
 use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -45,9 +46,9 @@ struct Log {
     dose: Option<DoseId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     date: Option<NaiveDate>,
-    /// When it was said, in ms.
+    /// The time of the fact that set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    said_at: Option<i64>,
+    said_at: Option<FactTime>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -59,8 +60,8 @@ struct Schedule {
     pk: String,
     sk: String,
     doses: DoseSchedule,
-    /// When it was said, in ms.
-    saved_at: i64,
+    /// The time of the fact that set it.
+    saved_at: FactTime,
     version: u64,
 }
 
@@ -130,7 +131,7 @@ impl Records {
             let mut items = self.db.read(&self.table, vec![key(client, SCHEDULE)]).await?;
             let found = take(&mut items, SCHEDULE).map(|item| from_item::<Schedule>("dose schedule", item));
             let found = found.transpose()?;
-            if found.as_ref().is_some_and(|found| found.saved_at > said.at.ms()) {
+            if found.as_ref().is_some_and(|found| found.saved_at > said.at) {
                 return Ok(Recorded::Done);
             }
             let version = found.map_or(0, |found| found.version);
@@ -138,7 +139,7 @@ impl Records {
                 pk: partition(client),
                 sk: SCHEDULE.to_owned(),
                 doses: schedule.clone(),
-                saved_at: said.at.ms(),
+                saved_at: said.at,
                 version: version + 1,
             };
             let watch = ready.change_doses([(SCHEDULE.to_owned(), next.version)].into());
@@ -159,7 +160,7 @@ impl Records {
         said: Telling,
     ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
-            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(said.at.ms()));
+            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(said.at));
             let changed = Log { dose, date, said_at, ..found.clone() };
             // Said again it counts from then on: what was said between the two is not the last word.
             let is_last_word = !found.deleted && found.said_at <= said_at;

@@ -98,3 +98,40 @@ async fn a_generated_secret_stays_what_it_is_until_another_value_is_put() {
     let absent = client.get_secret_value().secret_id("absent").send().await.unwrap_err();
     assert!(absent.into_service_error().is_resource_not_found_exception());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mail_to_an_address_that_ses_refuses_is_refused() {
+    let world = World::new().await;
+    let client = aws_sdk_sesv2::Client::new(&world.environment("login-links-1"));
+    let text = |data: &str| Content::builder().data(data).build().unwrap();
+    let send = async |to: &str| {
+        let body = Body::builder().text(text("Hello")).build();
+        let message = Message::builder().subject(text("Hi")).body(body).build();
+        let mail = client.send_email().from_email_address("coach@example.com");
+        let mail = mail.destination(Destination::builder().to_addresses(to).build());
+        mail.content(EmailContent::builder().simple(message).build()).send().await.is_ok()
+    };
+    for to in
+        ["ada@example.com", "ada@xn--bcher-kva.example", "Ada <ada.l+x@example.com>", "\"taro..y.\"@docomo.example"]
+    {
+        assert!(send(to).await, "{to}");
+    }
+    for to in [
+        "ada@bücher.example",
+        "jörg@example.com",
+        "Ada <ada@bücher.example>",
+        "taro..y@docomo.example",
+        ".a@example.com",
+        "y.@example.com",
+        "a b@example.com",
+        "ada",
+        "ada@",
+        "@example.com",
+        "ada@.example.com",
+        "ada@example..com",
+        "ada@exam_ple.com",
+    ] {
+        assert!(!send(to).await, "{to}");
+    }
+    assert_eq!(world.aws.mail().mails().await.unwrap().len(), 4);
+}

@@ -1,0 +1,155 @@
+//! The time at which the application said something, with all the digits that it gave.
+//!
+//! Of two facts about one record the later one counts, and applications write clocks with microseconds or nanoseconds: two facts of one
+//! millisecond have an order. The API itself shows and sets milliseconds ([`Timestamp`]).
+
+use std::fmt;
+
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::time::Timestamp;
+
+/// An instant in whole nanoseconds. Renders in one width, so that rendered times sort as the instants do. The default is the Unix epoch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactTime(DateTime<Utc>);
+
+impl FactTime {
+    /// An RFC 3339 date-time of the years 0 to 9999. Digits beyond nanoseconds are dropped.
+    pub fn parse(text: &str) -> Option<Self> {
+        let at = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
+        Timestamp::parse(text)?;
+        // A leap second is the second after it: the calendar has no other place for it.
+        let nanos = i64::from(at.timestamp_subsec_nanos());
+        DateTime::from_timestamp(at.timestamp(), 0).map(|second| Self(second + TimeDelta::nanoseconds(nanos)))
+    }
+
+    /// The instant of that many milliseconds since the Unix epoch, limited as [`Timestamp::from_ms`] limits it.
+    pub fn from_ms(ms: i64) -> Self {
+        Timestamp::from_ms(ms).into()
+    }
+
+    /// The instant as the API shows it. Digits beyond milliseconds are cut off.
+    pub fn timestamp(self) -> Timestamp {
+        Timestamp::new(self.0)
+    }
+
+    /// Whole milliseconds since the Unix epoch.
+    pub fn ms(self) -> i64 {
+        self.timestamp().ms()
+    }
+
+    /// Milliseconds since the Unix epoch with their fraction, as a decimal number. The instant is after the epoch.
+    pub fn decimal_ms(self) -> String {
+        format!("{}.{:06}", self.ms(), self.0.timestamp_subsec_nanos() % 1_000_000)
+    }
+}
+
+impl From<Timestamp> for FactTime {
+    fn from(at: Timestamp) -> Self {
+        Self(at.utc())
+    }
+}
+
+impl fmt::Display for FactTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_rfc3339_opts(SecondsFormat::Nanos, true))
+    }
+}
+
+impl Serialize for FactTime {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// Reads a date-time, or a number of milliseconds: version 0.1 stored those.
+impl<'de> Deserialize<'de> for FactTime {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl Visitor<'_> for Either {
+            type Value = FactTime;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an RFC 3339 date-time or milliseconds")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<FactTime, E> {
+                FactTime::parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+            }
+
+            fn visit_i64<E: Error>(self, ms: i64) -> Result<FactTime, E> {
+                Ok(FactTime::from_ms(ms))
+            }
+
+            fn visit_u64<E: Error>(self, ms: u64) -> Result<FactTime, E> {
+                Ok(FactTime::from_ms(i64::try_from(ms).unwrap_or(i64::MAX)))
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn at(text: &str) -> FactTime {
+        FactTime::parse(text).unwrap()
+    }
+
+    #[rstest::rstest]
+    #[case("2026-11-20T09:30:00Z", "2026-11-20T09:30:00.000000000Z")]
+    #[case("2026-11-20T09:30:00.1009Z", "2026-11-20T09:30:00.100900000Z")]
+    #[case("2026-11-20T10:30:00.123456789+01:00", "2026-11-20T09:30:00.123456789Z")]
+    #[case("2026-11-20T09:30:00.1234567899Z", "2026-11-20T09:30:00.123456789Z")]
+    #[case("2026-11-20t09:30:00.5z", "2026-11-20T09:30:00.500000000Z")]
+    #[case("2016-12-31T23:59:60.5Z", "2017-01-01T00:00:00.500000000Z")]
+    #[case("0000-01-01T00:00:00Z", "0000-01-01T00:00:00.000000000Z")]
+    fn a_time_keeps_its_digits(#[case] text: &str, #[case] rendered: &str) {
+        assert_eq!(at(text).to_string(), rendered);
+        assert_eq!(at(rendered), at(text));
+    }
+
+    #[test]
+    fn a_text_that_is_no_date_time_is_refused() {
+        for text in ["", "2026-11-20", "2026-11-20T09:30:00", "9999-12-31T23:59:59-01:00", "10000-01-01T00:00:00Z"] {
+            assert_eq!(FactTime::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn milliseconds_that_were_stored_as_a_number_are_read() {
+        let read: FactTime = serde_json::from_value(json!(1_763_631_000_100_i64)).unwrap();
+        assert_eq!(read, at("2025-11-20T09:30:00.100Z"));
+        assert!(serde_json::from_value::<FactTime>(json!("soon")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn rendered_times_and_decimals_sort_as_the_instants_do(
+            a in 0_u64..9_000_000_000_000_000_000, b in any::<u32>(), near in any::<bool>()
+        ) {
+            let instant = |nanos: u64| FactTime(DateTime::from_timestamp_nanos(i64::try_from(nanos).unwrap()));
+            let other = if near { a + u64::from(b) % 2_000_000 } else { u64::from(b) * 2_000_000_000 };
+            let (a, b) = (instant(a), instant(other));
+            prop_assert_eq!(a.to_string().cmp(&b.to_string()), a.cmp(&b));
+            let (whole_a, whole_b) = (a.decimal_ms(), b.decimal_ms());
+            let (ms_a, fraction_a) = whole_a.split_once('.').unwrap();
+            let (ms_b, fraction_b) = whole_b.split_once('.').unwrap();
+            let decimal = |ms: &str, fraction: &str| (ms.parse::<i64>().unwrap(), fraction.parse::<u32>().unwrap());
+            prop_assert_eq!(decimal(ms_a, fraction_a).cmp(&decimal(ms_b, fraction_b)), a.cmp(&b));
+            prop_assert_eq!(serde_json::from_value::<FactTime>(json!(a)).unwrap(), a);
+        }
+
+        #[test]
+        fn the_shown_time_is_never_after_the_instant(nanos in any::<i64>()) {
+            let said = FactTime(DateTime::from_timestamp_nanos(nanos));
+            let shown = FactTime::from(said.timestamp());
+            prop_assert!(shown <= said && said < FactTime::from(said.timestamp() + TimeDelta::milliseconds(1)));
+        }
+    }
+}
