@@ -3,6 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use aws_credential_types::Credentials;
+use aws_sdk_sqs::config::retry::RetryConfig;
+use aws_sdk_sqs::config::{BehaviorVersion, Region};
+use aws_smithy_async::rt::sleep::TokioSleep;
 use http_body_util::BodyExt;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
@@ -27,6 +31,8 @@ enum Habit {
     AnswersOnce,
     /// Hangs up amid its answer.
     Breaks,
+    /// Answers what comes first on a connection with this status, and whatever follows with 200. Keeps the connection.
+    Refuses(u16),
 }
 
 /// A service on loopback that counts its connections.
@@ -67,10 +73,18 @@ impl Service {
 
 async fn serve(habit: Habit, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut request = [0; 4096];
+    let mut is_first = true;
     while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
-        let answer = if matches!(habit, Habit::Breaks) { HALF_AN_ANSWER } else { ANSWER };
-        stream.write_all(answer).await.unwrap();
-        if !matches!(habit, Habit::Answers) {
+        let answer = match habit {
+            Habit::Breaks => HALF_AN_ANSWER.to_vec(),
+            Habit::Refuses(status) if is_first => {
+                format!("HTTP/1.1 {status} Refused\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()
+            }
+            Habit::Refuses(_) | Habit::Answers | Habit::AnswersOnce => ANSWER.to_vec(),
+        };
+        stream.write_all(&answer).await.unwrap();
+        is_first = false;
+        if matches!(habit, Habit::AnswersOnce | Habit::Breaks) {
             let _ = stream.shutdown().await;
             return;
         }
@@ -170,4 +184,31 @@ async fn what_is_wrong_with_a_connection_is_worth_another_attempt() {
     let nobody = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let error = call(&http(amazon_roots()), &format!("http://127.0.0.1:{nobody}/")).await.unwrap_err();
     assert!(error.is_io(), "{error:?}");
+}
+
+#[rstest::rstest]
+#[case(500, true)]
+#[case(502, true)]
+#[case(503, true)]
+#[case(504, true)]
+#[case(400, false)]
+#[case(403, false)]
+#[tokio::test]
+async fn a_connection_that_the_sdk_wants_closed_is_closed(#[case] status: u16, #[case] is_closed: bool) {
+    let service = Service::start(Habit::Refuses(status), None).await;
+    let config = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("key", "secret", None, None, "test"))
+        .endpoint_url(format!("http://127.0.0.1:{}", service.port))
+        .sleep_impl(TokioSleep::new())
+        .retry_config(RetryConfig::disabled())
+        .http_client(http(amazon_roots()))
+        .build();
+    let client = aws_sdk_sqs::Client::from_conf(config);
+    let send = async || client.send_message().queue_url("http://queue").message_body("{}").send().await;
+    send().await.unwrap_err();
+    assert_eq!(service.connections(), 1);
+    let _ = send().await;
+    assert_eq!(service.connections(), if is_closed { 2 } else { 1 }, "{status}");
 }
