@@ -36,6 +36,7 @@ mod erasure;
 mod erasure_races;
 mod faults;
 mod feed;
+mod gateway;
 mod history;
 mod idempotency;
 mod idempotency_crashes;

@@ -99,8 +99,8 @@ impl HttpConnector for Http {
     }
 }
 
-/// The connection of a request, as the SDK's `ConnectionPoisoningInterceptor` takes it: after a transient error, such as a 500 or a 503, the
-/// SDK poisons the connection, and the pool closes it instead of using it again.
+/// The connection of a request, for the SDK's `ConnectionPoisoningInterceptor`. After a transient error, such as a 500
+/// or a 503, the SDK poisons the connection, and the pool closes it instead of using it again.
 fn closable(connection: &CaptureConnection) -> Option<ConnectionMetadata> {
     let proxied = connection.connection_metadata().as_ref()?.is_proxied();
     let connection = connection.clone();
