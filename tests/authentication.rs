@@ -1,10 +1,17 @@
 //! Keys: which requests are let in, and what the others are told, in which order.
 
+use std::collections::BTreeMap;
 use std::future::IntoFuture;
 
-use serde_json::json;
+use edge::routes::ROUTES;
+use serde_json::{Value, json};
 
-use crate::world::{Caller, World, time};
+use crate::costs::{Bill, costs};
+use crate::template::{functions, route_keys, template};
+use crate::world::{Caller, Fact, World, time};
+
+/// More environments than one caller, who waits for each answer, meets of a function.
+const MOST_ENVIRONMENTS: usize = 10;
 
 fn with_both(world: &World, bearer: &str, header: &str) -> Caller {
     world.anonymous().bearing(bearer).with("x-api-key", header)
@@ -87,6 +94,88 @@ async fn a_well_formed_key_that_nobody_has_is_refused() {
     let world = World::start().await;
     world.coach("ada").await;
     world.anonymous().bearing(key.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
+}
+
+/// The names of what an invocation called.
+fn operations(invocation: &Value) -> Vec<&str> {
+    let calls = invocation["calls"].as_array().unwrap();
+    calls.iter().map(|call| call["operation"].as_str().unwrap()).collect()
+}
+
+/// The function of each route, by the route's key.
+fn functions_by_route() -> BTreeMap<String, String> {
+    let of_function = |function: Value| {
+        let name = function["Metadata"]["BuildProperties"]["Binary"].as_str().unwrap().to_owned();
+        route_keys(&function).into_iter().map(move |key| (key, name.clone()))
+    };
+    functions(&template()).into_values().flat_map(of_function).collect()
+}
+
+#[tokio::test]
+async fn a_forged_key_with_a_right_checksum_costs_its_own_check_and_no_read() {
+    let elsewhere = World::start().await;
+    let stranger = elsewhere.coach("ada").await;
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    // What the environments know of real keys helps no other.
+    let known = ada.partner_key().await;
+    let mut forged = Vec::new();
+    for body in [
+        json!({ "name": "Elsewhere", "scope": "partner" }),
+        json!({ "name": "Elsewhere", "scope": "crm", "permissions": ["contacts.read", "bookings.read"] }),
+    ] {
+        forged.push(world.anonymous().bearing(stranger.new_key(body).await.expect(201).str("key")));
+    }
+    let functions = functions_by_route();
+    let mut tried = 0;
+    for (method, template) in ROUTES.iter().filter(|(_, template)| template.starts_with("/v1/")) {
+        let path = template.replace("{clientId}", "c1").replace("{id}", "0199de00-0000-7000-8000-000000000001");
+        let function = &functions[&format!("{method} {template}")];
+        let queries: &[&str] = match *template {
+            "/v1/clients" => &["", "?email=ada@example.com", "?active=true"],
+            "/v1/clients/{clientId}/daily-logs" => &["", "?from=2026-01-01"],
+            _ => &[""],
+        };
+        for query in queries {
+            let call = |caller: &Caller| {
+                let call = caller.call(method, &format!("{path}{query}"));
+                if *method == "GET" { call } else { call.json(&json!({})).once("forged") }
+            };
+            let _ = call(&known).await;
+            for caller in &forged {
+                let reply = call(caller).await.refused(401, "unauthorized");
+                let invocation = &world.calls(function).await[0];
+                assert_eq!(invocation["request_id"], reply.body["request_id"], "{method} {path}");
+                assert_eq!(operations(invocation), ["UpdateItem"], "{method} {path}{query}");
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 40, "{tried}");
+}
+
+#[tokio::test]
+async fn reads_run_beside_the_check_of_a_key_that_was_admitted_before_and_of_no_other() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    let made = ada.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
+    let key = world.anonymous().bearing(made.str("key"));
+    let path = "/v1/clients/c1";
+    key.get(path).await.expect(200);
+    assert_eq!(Bill::of(&world.calls("clients").await[0]).in_sequence, 2, "the key is new here");
+    costs(&world, "clients", async || drop(key.get(path).await.expect(200)), |bill| bill.calls == 2, 1).await;
+
+    ada.settings().await.delete(&format!("/settings/keys/{}", made.str("id"))).await.expect(200);
+    // Each environment that has admitted the key finds out once.
+    for _ in 0..MOST_ENVIRONMENTS {
+        key.get(path).await.refused(401, "unauthorized");
+        if operations(&world.calls("clients").await[0]) == ["UpdateItem"] {
+            return;
+        }
+    }
+    panic!("a revoked key still reads");
 }
 
 #[tokio::test]

@@ -37,6 +37,7 @@ mod erasure_races;
 mod fact_order;
 mod faults;
 mod feed;
+mod gateway;
 mod history;
 mod idempotency;
 mod idempotency_crashes;

@@ -10,7 +10,7 @@ use crate::world::{Caller, Fact, World, list, rendered};
 pub(crate) struct Bill {
     pub(crate) calls: usize,
     /// Most calls of which each began after the one before had ended.
-    in_sequence: usize,
+    pub(crate) in_sequence: usize,
     pub(crate) read_units: f64,
     pub(crate) write_units: f64,
 }

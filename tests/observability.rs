@@ -33,13 +33,35 @@ fn metrics() -> BTreeSet<String> {
     names
 }
 
-/// Where the runbook tells of an alarm. Background functions have one each for what goes wrong in the same ways.
-fn section(alarm: &str) -> String {
-    match alarm {
-        _ if alarm.ends_with("ErrorsAlarm") => "background-errors".to_owned(),
-        _ if alarm.ends_with("ThrottlesAlarm") => "background-throttles".to_owned(),
-        _ => kebab(alarm),
+/// Metrics of the template's filters over logs.
+fn filtered(template: &Value) -> BTreeSet<String> {
+    let filters = of_type(template, "AWS::Logs::MetricFilter");
+    let transformations = filters.values().flat_map(|filter| filter["Properties"]["MetricTransformations"].as_array());
+    let names = transformations.flatten().map(|it| {
+        assert_eq!(it["MetricNamespace"], "PartnerApi");
+        it["MetricName"].as_str().unwrap().to_owned()
+    });
+    names.collect()
+}
+
+/// Where the runbook tells of an alarm. Functions have one each for what goes wrong in the same ways.
+fn section(template: &Value, alarm: &str) -> String {
+    let function =
+        |suffix: &str| alarm.strip_suffix(suffix).map(|name| &template["Resources"][format!("{name}Function")]);
+    match (function("ErrorsAlarm"), function("ThrottlesAlarm")) {
+        (Some(_), _) => "background-errors".to_owned(),
+        (_, Some(function)) if events(function, "HttpApi").is_empty() => "background-throttles".to_owned(),
+        (_, Some(_)) => "front-throttles".to_owned(),
+        (None, None) => kebab(alarm),
     }
+}
+
+/// The metrics that an alarm watches: namespace and name.
+fn watched(alarm: &Value) -> Vec<(String, String)> {
+    let parts = alarm["Metrics"].as_array().into_iter().flatten().map(|metric| &metric["MetricStat"]["Metric"]);
+    let all = parts.chain([alarm]).filter(|metric| !metric["MetricName"].is_null());
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    all.map(|metric| (text(&metric["Namespace"]), text(&metric["MetricName"]))).collect()
 }
 
 /// `SweepLagAlarm`: `sweep-lag`.
@@ -90,9 +112,8 @@ fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
 fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
     let template = template();
     let page = root().join(RUNBOOK);
-    // The API's own address is there whether or not it has a domain.
-    let base = template["Outputs"]["BaseUrl"]["Value"]["Fn::Sub"].as_str().unwrap();
-    let metrics = metrics();
+    let mut metrics = metrics();
+    metrics.extend(filtered(&template));
     let runbook = fs::read_to_string(&page).unwrap_or_else(|error| panic!("{}: {error}", page.display()));
     let sections: BTreeSet<String> = runbook
         .lines()
@@ -105,19 +126,21 @@ fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
         for actions in ["AlarmActions", "OKActions"] {
             assert_eq!(properties[actions], told, "{id}: {actions}");
         }
-        let section = section(&id);
-        let description = properties["AlarmDescription"]["Fn::Sub"].as_str().unwrap();
-        let link = format!(". Runbook: {base}/docs/guides/runbook#{section} ({RUNBOOK})");
+        let section = section(&template, &id);
+        let description = properties["AlarmDescription"].as_str().unwrap();
+        let link = format!(". Runbook: {RUNBOOK}#{section}");
         assert!(description.ends_with(&link), "{id}: {description}");
         assert!(sections.contains(&section), "{id} has no section {section} in the runbook");
-        if properties["Namespace"] == "PartnerApi" {
-            assert!(metrics.contains(properties["MetricName"].as_str().unwrap()), "{id} watches what nobody says");
+        let watched = watched(properties);
+        assert!(!watched.is_empty(), "{id} watches nothing");
+        for (_, metric) in watched.iter().filter(|(namespace, _)| namespace == "PartnerApi") {
+            assert!(metrics.contains(metric), "{id} watches what nobody says");
         }
     }
 }
 
 #[test]
-fn every_background_function_has_alarms_of_its_own_on_errors_and_throttles() {
+fn every_function_has_an_alarm_of_its_own_on_throttles_and_every_background_function_on_errors() {
     let template = template();
     for (id, function) in functions(&template) {
         let watched = ["Errors", "Throttles"].map(|metric| {
@@ -126,8 +149,26 @@ fn every_background_function_has_alarms_of_its_own_on_errors_and_throttles() {
             properties["MetricName"] == metric && properties["Dimensions"] == of
         });
         let is_background = events(&function, "HttpApi").is_empty();
-        assert_eq!(watched, [is_background; 2], "{id}");
+        assert_eq!(watched, [is_background, true], "{id}");
     }
+}
+
+#[test]
+fn refusals_concurrency_and_mails_that_come_back_have_alarms() {
+    let template = template();
+    let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
+    let watched: BTreeSet<(String, String)> = alarms.values().flat_map(|alarm| watched(&alarm["Properties"])).collect();
+    for (namespace, metric) in [
+        ("AWS/ApiGateway", "4xx"),
+        ("PartnerApi", "gateway_throttled"),
+        ("AWS/Lambda", "ClaimedAccountConcurrency"),
+        ("AWS/SES", "Reputation.BounceRate"),
+        ("AWS/SES", "Reputation.ComplaintRate"),
+    ] {
+        assert!(watched.contains(&(namespace.to_owned(), metric.to_owned())), "nobody watches {metric}");
+    }
+    let threshold = &alarms["ConcurrencyAlarm"]["Properties"]["Threshold"];
+    assert_eq!(threshold, &json!({ "Ref": "ConcurrencyAlarmThreshold" }));
 }
 
 #[test]
@@ -153,7 +194,7 @@ fn the_dashboard_shows_every_metric_alarm_table_queue_and_function() {
             assert_eq!(body.matches(&first).count() + body.matches(&other).count(), 2, "{table}, {index}");
         }
     }
-    for metric in metrics() {
+    for metric in metrics().into_iter().chain(filtered(&template)) {
         let named = body.contains(&format!("\"{metric}\"")) || body.contains(&format!("\\\"{metric}\\\""));
         assert!(named, "{metric} is not on the dashboard");
     }

@@ -1,8 +1,9 @@
 //! What template.yaml says fits together: time-outs and visibility, concurrency and mappings; and nothing that is stored or queued lacks
 //! its protection.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use edge::routes::PUBLIC;
 use local_stack::template::document;
 use serde_json::{Value, json};
 
@@ -11,19 +12,10 @@ const GATEWAY_TIMEOUT_S: u64 = 30;
 /// An account's functions run this many times at once, unless it has asked for more. A hundred cannot be reserved.
 const ACCOUNT_CONCURRENCY: u64 = 1_000;
 const UNRESERVED: u64 = 100;
+/// Source of the events that the service puts on the bus.
+const OWN_SOURCE: &str = "partner-api";
 /// Lambda takes no lower limit of a queue's mapping. In an account of ten places it leaves some for requests.
 const FEWEST_AT_ONCE: u64 = 2;
-/// What the access log may hold of a request: nothing that a caller sent.
-const LOGGED: [&str; 8] = [
-    "error.responseType",
-    "integrationLatency",
-    "integrationStatus",
-    "requestId",
-    "responseLatency",
-    "responseLength",
-    "routeKey",
-    "status",
-];
 
 pub(crate) type Resources = BTreeMap<String, Value>;
 
@@ -90,19 +82,46 @@ fn a_message_is_hidden_for_six_times_as_long_as_its_function_may_take() {
     assert_eq!(mappings, 4);
 }
 
+/// Concurrency that a function reserves where concurrency is reserved.
+pub(crate) fn reservation(id: &str, function: &Value) -> u64 {
+    let reservation = &function["Properties"]["ReservedConcurrentExecutions"];
+    let choice = reservation["Fn::If"].as_array().unwrap_or_else(|| panic!("{id} reserves nothing"));
+    assert_eq!((&choice[0], &choice[2]), (&json!("ReservesConcurrency"), &json!({"Ref": "AWS::NoValue"})), "{id}");
+    choice[1].as_u64().unwrap()
+}
+
+/// The key of a route, as API Gateway names it.
+fn route_key(event: &Value) -> String {
+    let (method, path) = (event["Method"].as_str().unwrap(), event["Path"].as_str().unwrap());
+    if path == "$default" { path.to_owned() } else { format!("{method} {path}") }
+}
+
+/// Returns true for a route that takes neither a key nor a session.
+pub(crate) fn is_anonymous(key: &str) -> bool {
+    key == "$default" || PUBLIC.iter().any(|(method, path)| key == format!("{method} {path}"))
+}
+
+/// The keys of the function's routes.
+pub(crate) fn route_keys(function: &Value) -> Vec<String> {
+    events(function, "HttpApi").into_iter().map(route_key).collect()
+}
+
 #[test]
-fn background_functions_reserve_what_their_mappings_may_take_and_leave_enough() {
+fn functions_reserve_what_their_mappings_or_anonymous_callers_may_take_and_leave_enough() {
     let template = template();
     let mut reserved = 0;
     for (id, function) in functions(&template) {
-        let reservation = &function["Properties"]["ReservedConcurrentExecutions"];
-        if !events(&function, "HttpApi").is_empty() {
-            assert!(reservation.is_null(), "{id} answers requests: they share what is not reserved");
+        let routes = route_keys(&function);
+        if routes.iter().any(|key| is_anonymous(key)) {
+            reserved += reservation(&id, &function);
             continue;
         }
-        let choice = reservation["Fn::If"].as_array().unwrap_or_else(|| panic!("{id} reserves nothing"));
-        assert_eq!((&choice[0], &choice[2]), (&json!("ReservesConcurrency"), &json!({"Ref": "AWS::NoValue"})), "{id}");
-        let has = choice[1].as_u64().unwrap();
+        if !routes.is_empty() {
+            let own = &function["Properties"]["ReservedConcurrentExecutions"];
+            assert!(own.is_null(), "{id} answers callers with a key: they share what is not reserved");
+            continue;
+        }
+        let has = reservation(&id, &function);
         let queues = events(&function, "SQS").into_iter().map(|event| {
             let most = event["ScalingConfig"]["MaximumConcurrency"]["Fn::If"].as_array();
             let most = most.unwrap_or_else(|| panic!("{id} has no limit"));
@@ -117,6 +136,14 @@ fn background_functions_reserve_what_their_mappings_may_take_and_leave_enough() 
         reserved += has;
     }
     assert!(reserved > 0 && reserved + UNRESERVED <= ACCOUNT_CONCURRENCY, "{reserved}");
+    let said = template["Parameters"]["ReserveConcurrency"]["Description"].as_str().unwrap();
+    assert!(said.contains(&format!("{reserved} together")), "{said}");
+    assert!(said.contains(&format!("below {};", reserved + UNRESERVED)), "{said}");
+    for guide in ["README.md", "functions/docs/pages/aws-limits.md"] {
+        let text = std::fs::read_to_string(format!("{}/../{guide}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+        let ways = [format!("reserve {reserved} "), format!("reserving {reserved} "), format!("{reserved} reserved")];
+        assert!(ways.iter().any(|way| text.contains(way)), "{guide} names another sum than {reserved}");
+    }
 }
 
 #[test]
@@ -240,18 +267,18 @@ fn what_a_rule_cannot_bring_to_its_queue_lies_with_dead_letters() {
 }
 
 #[test]
-fn the_api_is_throttled_and_logs_nothing_that_a_caller_sent() {
+fn the_service_puts_events_of_its_own_source_alone() {
     let template = template();
-    let api = &template["Resources"]["Api"]["Properties"];
-    let limits =
-        json!({"ThrottlingRateLimit": {"Ref": "ApiRateLimit"}, "ThrottlingBurstLimit": {"Ref": "ApiBurstLimit"}});
-    assert_eq!(api["DefaultRouteSettings"], limits);
-    let format = api["AccessLogSettings"]["Format"].as_str().unwrap();
-    let variable = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '.').collect::<String>();
-    let logged: BTreeSet<String> = format.split("$context.").skip(1).map(variable).collect();
-    assert_eq!(logged, LOGGED.map(str::to_owned).into());
-    let line = logged.iter().fold(format.to_owned(), |line, name| line.replace(&format!("$context.{name}"), "0"));
-    assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
+    let own = json!({ "StringEquals": { "events:source": OWN_SOURCE } });
+    let mut grants = 0;
+    for (id, function) in functions(&template) {
+        let statements = each(&function["Properties"]["Policies"]).iter().flat_map(|policy| each(&policy["Statement"]));
+        for statement in statements.filter(|it| each(&it["Action"]).iter().any(|action| action == "events:PutEvents")) {
+            assert_eq!(statement["Condition"], own, "{id}");
+            grants += 1;
+        }
+    }
+    assert_eq!(grants, 1);
 }
 
 #[test]
@@ -262,23 +289,5 @@ fn every_function_is_built_for_the_architecture_that_a_parameter_names() {
     assert_eq!((&parameter["Default"], &parameter["AllowedValues"]), (&json!("arm64"), &json!(["arm64", "x86_64"])));
     for (id, function) in functions(&template) {
         assert!(function["Properties"]["Architectures"].is_null(), "{id}");
-    }
-}
-
-#[test]
-fn a_domain_of_its_own_is_made_only_where_one_is_given() {
-    let template = template();
-    for name in ["DomainName", "CertificateArn", "HostedZoneId", "AlarmTopicArn"] {
-        assert_eq!(template["Parameters"][name]["Default"], "", "{name}");
-    }
-    let wanted = [
-        ("AWS::ApiGatewayV2::DomainName", "HasDomain"),
-        ("AWS::ApiGatewayV2::ApiMapping", "HasDomain"),
-        ("AWS::Route53::RecordSet", "HasDomainRecord"),
-    ];
-    for (kind, condition) in wanted {
-        for (id, resource) in of_type(&template, kind) {
-            assert_eq!(resource["Condition"], condition, "{id}");
-        }
     }
 }

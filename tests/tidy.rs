@@ -151,6 +151,23 @@ fn is_name_of_fact(text: &str) -> bool {
 }
 
 #[test]
+fn documents_of_the_tree_link_to_files_that_exist() {
+    let mut links = 0;
+    for document in ["README.md", "ARCHITECTURE.md"] {
+        let text = read(&root().join(document));
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            let path = link.split('#').next().unwrap();
+            assert!(!path.starts_with("/docs/"), "{document}: {link} depends on a stack that serves it");
+            if !path.is_empty() && !path.starts_with("https://") {
+                assert!(root().join(path).exists(), "{document}: {link}");
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 5, "{links}");
+}
+
+#[test]
 fn production_never_sends_webhooks_to_itself() {
     assert!(!TEMPLATE.contains("ALLOW_LOOPBACK_RECEIVERS"));
 }

@@ -184,6 +184,7 @@ impl IntoFuture for Call {
                 .unwrap_or_else(|error| panic!("{} {}: {error:?}", self.method, self.url));
             let (parts, body) = response.into_parts();
             let bytes = body.collect().await.unwrap().to_bytes();
+            let sent = bytes.len();
             let bytes = if parts.headers.get("content-encoding").is_some_and(|coding| coding == "gzip") {
                 let mut unpacked = Vec::new();
                 GzDecoder::new(&*bytes).read_to_end(&mut unpacked).unwrap();
@@ -197,7 +198,7 @@ impl IntoFuture for Call {
             for (name, value) in &parts.headers {
                 self.confidential.note_header(name.as_str(), value.to_str().unwrap_or_default());
             }
-            Reply { status: parts.status.as_u16(), headers: parts.headers, body, text }
+            Reply { status: parts.status.as_u16(), headers: parts.headers, body, text, bytes: sent }
         })
     }
 }
@@ -210,6 +211,8 @@ pub(crate) struct Reply {
     /// `Null` when it is no JSON.
     pub(crate) body: Value,
     pub(crate) text: String,
+    /// Bytes of the body as it was sent.
+    pub(crate) bytes: usize,
 }
 
 impl Reply {

@@ -1,4 +1,6 @@
-//! The guides: Markdown in `pages`, rendered once.
+//! The guides for integrators: Markdown in `pages`, rendered once.
+//!
+//! The guides for operators lie in the same folder and are not served.
 
 use std::collections::BTreeMap;
 
@@ -11,31 +13,16 @@ use crate::resource::Resource;
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Whom a guide is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Readers {
-    /// Those who call the API or receive its events.
-    Integrators,
-    /// Those who deploy and run the service.
-    Operators,
-}
-
 /// A guide.
 pub(crate) struct Guide {
-    pub(crate) readers: Readers,
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
     pub(crate) text: &'static str,
 }
 
 macro_rules! guide {
-    ($readers:ident, $name:literal, $title:literal) => {
-        Guide {
-            readers: Readers::$readers,
-            name: $name,
-            title: $title,
-            text: include_str!(concat!("../pages/", $name, ".md")),
-        }
+    ($name:literal, $title:literal) => {
+        Guide { name: $name, title: $title, text: include_str!(concat!("../pages/", $name, ".md")) }
     };
 }
 
@@ -47,22 +34,15 @@ const RECEIVERS: [(&str, &str); 4] = [
     ("receiver.rs", include_str!("../../../tests/receivers/receiver.rs")),
 ];
 
-/// All guides, in reading order: first those for integrators.
-pub(crate) static GUIDES: [Guide; 14] = [
-    guide!(Integrators, "getting-started", "Getting started"),
-    guide!(Integrators, "crm", "The CRM"),
-    guide!(Integrators, "idempotency", "Idempotency"),
-    guide!(Integrators, "errors", "Errors"),
-    guide!(Integrators, "limits", "Limits"),
-    guide!(Integrators, "events", "Events"),
-    guide!(Integrators, "verifying", "Verify webhooks"),
-    guide!(Operators, "feed", "The application feed"),
-    guide!(Operators, "runbook", "Runbook"),
-    guide!(Operators, "upgrading", "Upgrade and roll back"),
-    guide!(Operators, "restoring", "Restore"),
-    guide!(Operators, "secret-rotation", "Rotate the secrets"),
-    guide!(Operators, "capacity", "Capacity and cost"),
-    guide!(Operators, "aws-limits", "AWS limits"),
+/// All guides, in reading order.
+pub(crate) static GUIDES: [Guide; 7] = [
+    guide!("getting-started", "Getting started"),
+    guide!("crm", "The CRM"),
+    guide!("idempotency", "Idempotency"),
+    guide!("errors", "Errors"),
+    guide!("limits", "Limits"),
+    guide!("events", "Events"),
+    guide!("verifying", "Verify webhooks"),
 ];
 
 impl Guide {
@@ -87,7 +67,7 @@ fn shown(file: &str) -> &str {
 /// The guides as pages, by name.
 pub(crate) fn pages() -> BTreeMap<&'static str, Resource> {
     let page = |(i, guide): (usize, &'static Guide)| {
-        let next = GUIDES.get(i + 1).filter(|next| next.readers == guide.readers);
+        let next = GUIDES.get(i + 1);
         (guide.name, Resource::new(move || page(guide, next), "text/html; charset=utf-8", POLICY))
     };
     GUIDES.iter().enumerate().map(page).collect()
@@ -175,22 +155,68 @@ mod tests {
         );
     }
 
+    /// The guides for operators, by file.
+    const OPERATION: [(&str, &str); 7] = [
+        ("aws-limits", include_str!("../pages/aws-limits.md")),
+        ("capacity", include_str!("../pages/capacity.md")),
+        ("feed", include_str!("../pages/feed.md")),
+        ("restoring", include_str!("../pages/restoring.md")),
+        ("runbook", include_str!("../pages/runbook.md")),
+        ("secret-rotation", include_str!("../pages/secret-rotation.md")),
+        ("upgrading", include_str!("../pages/upgrading.md")),
+    ];
+
+    fn links(text: &str) -> impl Iterator<Item = &str> {
+        text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap())
+    }
+
+    /// The ids of a page's headings.
+    fn headings(text: &str) -> Vec<String> {
+        let html = rendered(text);
+        html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap().to_owned()).collect()
+    }
+
     #[test]
-    fn a_guide_begins_with_its_title_and_links_to_what_exists() {
+    fn a_guide_begins_with_its_title_and_links_to_what_is_served() {
         for guide in &GUIDES {
             assert!(guide.text.starts_with(&format!("# {}\n", guide.title)), "{}", guide.name);
-            for link in guide.text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
-                let path = link.split('#').next().unwrap();
-                let known = path.is_empty()
-                    || [layout::REFERENCE, "/openapi.json"].contains(&path)
-                    || GUIDES.iter().any(|other| other.path() == path);
-                assert!(known, "{}: {link}", guide.name);
+            for link in links(guide.text) {
+                let (path, section) = link.split_once('#').unwrap_or((link, ""));
+                if [layout::REFERENCE, "/openapi.json"].contains(&path) {
+                    continue;
+                }
+                let other =
+                    GUIDES.iter().find(|other| path.is_empty() && other.name == guide.name || other.path() == path);
+                let other = other.unwrap_or_else(|| panic!("{}: {link}", guide.name));
+                assert!(
+                    section.is_empty() || headings(other.text).contains(&section.to_owned()),
+                    "{}: {link}",
+                    guide.name
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_guide_for_operators_links_to_files_beside_it() {
+        let all: Vec<(&str, &str)> =
+            OPERATION.into_iter().chain(GUIDES.iter().map(|guide| (guide.name, guide.text))).collect();
+        let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pages")).unwrap();
+        assert_eq!(folder.count(), all.len(), "a guide is served, or is for operators");
+        for (name, text) in OPERATION {
+            for link in links(text).filter(|link| !link.starts_with("https://")) {
+                let (file, section) = link.split_once('#').unwrap_or((link, ""));
+                let other =
+                    all.iter().find(|(other, _)| file.is_empty() && *other == name || file == format!("{other}.md"));
+                let (_, other) = other.unwrap_or_else(|| panic!("{name}: {link}"));
+                assert!(section.is_empty() || headings(other).contains(&section.to_owned()), "{name}: {link}");
             }
         }
     }
 
     fn text_of(name: &str) -> &'static str {
-        GUIDES.iter().find(|guide| guide.name == name).unwrap().text
+        let operation = || OPERATION.iter().find(|(other, _)| *other == name).map(|(_, text)| *text);
+        GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text).or_else(operation).unwrap()
     }
 
     #[test]

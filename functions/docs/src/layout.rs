@@ -3,7 +3,7 @@
 use domain::html::escape;
 
 use crate::document::VERSION;
-use crate::guides::{GUIDES, Readers};
+use crate::guides::GUIDES;
 
 /// Where the reference is.
 pub(crate) const REFERENCE: &str = "/docs";
@@ -15,18 +15,15 @@ pub(crate) fn page(title: &str, here: &str, head: &str, main: &str) -> String {
         let current = if path == here { " aria-current=\"page\"" } else { "" };
         format!("<li><a href=\"{path}\"{current}>{name}</a></li>")
     };
-    let guides_for = |readers: Readers| -> String {
-        GUIDES.iter().filter(|guide| guide.readers == readers).map(|guide| link(&guide.path(), guide.title)).collect()
-    };
-    let links = link(REFERENCE, "Reference") + &guides_for(Readers::Integrators);
-    let operations = guides_for(Readers::Operators);
+    let guides: String = GUIDES.iter().map(|guide| link(&guide.path(), guide.title)).collect();
+    let links = link(REFERENCE, "Reference") + &guides;
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{title} · Partner API</title>\n\
          <link rel=\"icon\" href=\"data:,\">\n<link rel=\"stylesheet\" href=\"/docs/style.css\">\n{head}</head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the text</a>\n\
-         <header>\n<p><a href=\"{REFERENCE}\">Partner API</a></p>\n<nav aria-label=\"Documentation\"><ul>{links}</ul>\
-         <ul aria-label=\"Operations\"><li>Operations:</li>{operations}</ul></nav>\n</header>\n\
+         <header>\n<p><a href=\"{REFERENCE}\">Partner API</a></p>\n\
+         <nav aria-label=\"Documentation\"><ul>{links}</ul></nav>\n</header>\n\
          <main id=\"main\">\n{main}\n</main>\n\
          <footer><p>Version {VERSION}. The description itself: <a href=\"/openapi.json\">openapi.json</a></p></footer>\n\
          </body>\n</html>\n"

@@ -1,5 +1,7 @@
 //! Something that is the same for everyone until the next deployment: kept by whoever has it, and asked for again by its `ETag`. It is made
 //! when it is first asked for, and goes out packed by gzip to whoever takes that.
+//!
+//! A resource that is large without compression goes out packed or not at all, since its callers are anonymous.
 
 use std::io::Read;
 use std::sync::{LazyLock, OnceLock};
@@ -7,17 +9,23 @@ use std::sync::{LazyLock, OnceLock};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use edge::Inbound;
+use edge::{Inbound, Problem, Reply};
 use flate2::Compression;
 use flate2::bufread::{GzDecoder, GzEncoder};
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+/// Most bytes of a body that goes out as it is. Larger ones go out packed alone.
+pub(crate) const MAX_PLAIN_BYTES: usize = 700_000;
 /// How long a copy may be used without asking, in seconds.
 const MAX_AGE_S: u32 = 300;
 /// Bytes of the hash in an `ETag`.
 const ETAG_BYTES: usize = 16;
 const GZIP: &str = "gzip";
+/// Another name of gzip (RFC 9110, section 8.4.1.3).
+const X_GZIP: &str = "x-gzip";
+/// Bytes at the end of a gzip file that tell how long it is unpacked, little end first (RFC 1952).
+const GZIP_LENGTH_BYTES: usize = 4;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A resource, in memory from when it is first asked for.
@@ -47,13 +55,18 @@ impl Resource {
         Self { is_packed: true, ..Self::new(move || body, media_type, policy) }
     }
 
-    /// The resource, or 304 where the caller has it.
+    /// The resource, or 304 where the caller has it. A caller that takes no gzip gets 406 for a resource that is too
+    /// large without.
     pub(crate) fn answer(&self, inbound: &Inbound) -> Response {
         let etag = self.etag.get_or_init(|| etag(&self.given));
+        let packed = takes_gzip(inbound);
         let mut response = if is_known(inbound, etag) {
             StatusCode::NOT_MODIFIED.into_response()
+        } else if packed || self.plain_bytes() <= MAX_PLAIN_BYTES {
+            self.whole(packed)
         } else {
-            self.whole(takes_gzip(inbound))
+            let refusal = Reply::problem(&Problem::GzipOnly, inbound);
+            return refusal.header("vary", header::ACCEPT_ENCODING).into_response_for(inbound);
         };
         for (name, value) in [
             (header::ETAG, etag.as_str()),
@@ -69,6 +82,14 @@ impl Resource {
             }
         }
         response
+    }
+
+    /// Bytes of the resource as it is, without unpacking it.
+    fn plain_bytes(&self) -> usize {
+        match self.given.last_chunk::<GZIP_LENGTH_BYTES>() {
+            Some(length) if self.is_packed => u32::from_le_bytes(*length) as usize,
+            _ => self.given.len(),
+        }
     }
 
     /// The resource in the form that the caller takes.
@@ -110,7 +131,8 @@ fn is_known(inbound: &Inbound, etag: &str) -> bool {
     text(inbound, "if-none-match").split(',').map(str::trim).any(|tag| tag == "*" || opaque(tag) == opaque(etag))
 }
 
-/// Whether the caller takes what is packed, as RFC 9110 has it for `Accept-Encoding`: what it names, or everything, unless its weight is 0.
+/// Returns true if the caller takes gzip, by the rules of RFC 9110 for `Accept-Encoding`: gzip is named, or else `*`,
+/// with a weight above 0. Without the header a caller takes what is not packed.
 fn takes_gzip(inbound: &Inbound) -> bool {
     let accepted = text(inbound, "accept-encoding");
     let weight = |wanted: &str| {
@@ -121,7 +143,7 @@ fn takes_gzip(inbound: &Inbound) -> bool {
             is_it.then(|| weight.map_or(1.0, |weight| weight.parse::<f32>().unwrap_or_default()))
         })
     };
-    weight(GZIP).or_else(|| weight("*")).is_some_and(|weight| weight > 0.0)
+    weight(GZIP).or_else(|| weight(X_GZIP)).or_else(|| weight("*")).is_some_and(|weight| weight > 0.0)
 }
 
 fn text<'i>(inbound: &'i Inbound, name: &str) -> &'i str {
@@ -174,11 +196,17 @@ mod tests {
     #[case("gzip", true)]
     #[case("deflate, GZIP;q=0.5", true)]
     #[case("br;q=1.0, *;q=0.1", true)]
+    #[case("x-gzip", true)]
+    #[case("identity;q=0, gzip", true)]
+    #[case("*;q=0, gzip;q=0.001", true)]
     #[case("", false)]
     #[case("br, deflate", false)]
     #[case("gzip;q=0", false)]
     #[case("gzip; q=0.000, *", false)]
     #[case("*;q=0", false)]
+    #[case("identity", false)]
+    #[case("x-gzip;q=0, *", false)]
+    #[case("gzip;q=never", false)]
     #[tokio::test]
     async fn a_resource_is_packed_for_those_who_take_it(#[case] accepted: &str, #[case] is_packed: bool) {
         for resource in [plain(), packed()] {
@@ -188,6 +216,43 @@ mod tests {
             let body = body(answer).await;
             let text = if is_packed { read(GzDecoder::new(&*body)) } else { body };
             assert_eq!(text, TEXT);
+        }
+    }
+
+    fn large(bytes: usize, is_packed: bool) -> Resource {
+        let text = "x".repeat(bytes);
+        if is_packed {
+            let packed: &'static [u8] = read(GzEncoder::new(text.as_bytes(), Compression::fast())).to_vec().leak();
+            return Resource::packed(packed, "text/plain", "default-src 'none'");
+        }
+        Resource::new(move || text, "text/plain", "default-src 'none'")
+    }
+
+    #[tokio::test]
+    async fn a_large_resource_is_sent_packed_or_not_at_all() {
+        for is_packed in [true, false] {
+            let most = large(MAX_PLAIN_BYTES, is_packed);
+            assert_eq!(body(answer_of(&most, "accept", "*/*").await).await.len(), MAX_PLAIN_BYTES);
+            let resource = large(MAX_PLAIN_BYTES + 1, is_packed);
+            for accepted in ["", "identity", "gzip;q=0", "br", "*;q=0"] {
+                let refusal = answer_of(&resource, "accept-encoding", accepted).await;
+                assert_eq!(
+                    (refusal.status().as_u16(), refusal.headers()["vary"].as_bytes()),
+                    (406, &b"accept-encoding"[..])
+                );
+                let text = String::from_utf8(body(refusal).await.into()).unwrap();
+                assert!(text.contains("\"not_acceptable\"") && text.contains("Accept-Encoding: gzip"), "{text}");
+            }
+            assert_eq!(answer_of(&resource, "accept", "*/*").await.status(), 406, "no header");
+            for accepted in ["gzip", "*"] {
+                let answer = answer_of(&resource, "accept-encoding", accepted).await;
+                assert_eq!(
+                    (answer.status().as_u16(), answer.headers()["content-encoding"].as_bytes()),
+                    (200, &b"gzip"[..])
+                );
+            }
+            let etag = answer_of(&resource, "accept-encoding", "gzip").await.headers()["etag"].clone();
+            assert_eq!(answer_of(&resource, "if-none-match", etag.to_str().unwrap()).await.status(), 304);
         }
     }
 }

@@ -265,7 +265,7 @@ async fn control_routes_say_what_is_wrong() {
     local.0.set_ready().unwrap();
     assert_eq!(local.call(get("/_local/health")).await.1["ready"], true);
     assert_eq!(local.call(get("/v1/elsewhere")).await.0, 200);
-    let (_, calls) = local.call(get("/_local/calls?function=ping&limit=1")).await;
+    let (_, calls) = local.call(get("/_local/calls?function=docs&limit=1")).await;
     assert_eq!(calls[0]["route"], "$default");
     local.0.end().await;
 }

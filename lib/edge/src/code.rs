@@ -75,6 +75,8 @@ codes! {
         "Nothing is at this path.",
     MethodNotAllowed = "method_not_allowed" METHOD_NOT_ALLOWED
         "The path takes other methods, which `Allow` names.",
+    NotAcceptable = "not_acceptable" NOT_ACCEPTABLE
+        "The answer is large and sent compressed alone, and `Accept-Encoding` does not take gzip.",
     IdempotencyInProgress = "idempotency_in_progress" CONFLICT
         "A request with the same idempotency key is running. The one conflict to retry as it is, after `Retry-After`.",
     IdempotencyPayloadMismatch = "idempotency_payload_mismatch" CONFLICT

@@ -21,6 +21,10 @@ use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
 use crate::reply::Reply;
 
+mod known_keys;
+
+use known_keys::KnownKeys;
+
 /// The caller of a partner route.
 #[derive(Debug, Clone)]
 pub struct Partner {
@@ -83,13 +87,14 @@ pub type Admission<C, T> = Result<(Admitted<C>, T), Refused>;
 #[derive(Clone)]
 pub struct Gate {
     keys: Keys,
+    known: KnownKeys,
     clock: Arc<dyn Clock>,
 }
 
 impl Gate {
     /// A gate over the keys table.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { keys: Keys::new(env, db)?, clock: env.clock() })
+        Ok(Self { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
     }
 
     /// Checks the caller of a partner route.
@@ -97,8 +102,9 @@ impl Gate {
         self.partner_beside(inbound, std::future::ready(())).await
     }
 
-    /// Checks the caller of a partner route while `read` runs beside. What is read may belong to anybody: the work checks its owner. A
-    /// key without the right form costs no call at all.
+    /// Checks the caller of a partner route and runs `read`: beside the check for a key that this environment has
+    /// admitted before, after the check for any other. The result may belong to anybody: the work checks its owner.
+    /// A key without the right form costs no call at all, and a forged key its check alone.
     pub async fn partner_beside<T>(&self, inbound: &Inbound, read: impl Future<Output = T>) -> Admission<Partner, T> {
         self.partner_within(inbound, REQUEST, read).await
     }
@@ -112,8 +118,22 @@ impl Gate {
     ) -> Admission<Partner, T> {
         // Before anything is read, not beside it: without a key nobody reaches a table.
         let key = presented(&inbound.headers).map_err(unknown)?;
-        let (admitted, read) = futures::future::join(self.check(&key, limits, partner), read).await;
-        Ok((admitted?, read))
+        let hash = key.hash();
+        let check = self.check(&key, limits, partner);
+        let admission = if self.known.contains(&hash) {
+            let (admitted, read) = futures::future::join(check, read).await;
+            admitted.map(|admitted| (admitted, read))
+        } else {
+            match check.await {
+                Ok(admitted) => Ok((admitted, read.await)),
+                Err(refused) => Err(refused),
+            }
+        };
+        match &admission {
+            Ok(_) => self.known.insert(hash),
+            Err(_) => self.known.remove(&hash),
+        }
+        admission
     }
 
     /// Checks the caller of a CRM route, whose key needs a permission.

@@ -53,6 +53,8 @@ pub enum Problem {
     NotFound(&'static str),
     UnknownPath,
     MethodNotAllowed(Vec<&'static str>),
+    /// The answer is too large for a caller that takes no gzip.
+    GzipOnly,
     IdempotencyInProgress,
     /// The contact lives on as another.
     ContactMerged(ContactId),
@@ -154,6 +156,7 @@ impl Problem {
             Self::NotFound(_) => Code::NotFound,
             Self::UnknownPath => Code::UnknownPath,
             Self::MethodNotAllowed(_) => Code::MethodNotAllowed,
+            Self::GzipOnly => Code::NotAcceptable,
             Self::IdempotencyInProgress => Code::IdempotencyInProgress,
             Self::ContactMerged(_) => Code::ContactMerged,
             Self::StageUnknown(_) => Code::StageUnknown,
@@ -222,6 +225,9 @@ impl Problem {
             Self::NotFound(what) => return format!("There is no such {what}."),
             Self::UnknownPath => "There is nothing at this path. /docs names all paths.",
             Self::MethodNotAllowed(methods) => return format!("This path takes {}.", methods.join(", ")),
+            Self::GzipOnly => {
+                "This is large, and sent compressed alone. Send `Accept-Encoding: gzip` (curl: --compressed)."
+            }
             Self::IdempotencyInProgress => "A request with the same idempotency key is in progress. Retry as it is.",
             Self::ContactMerged(_) => "This contact was merged into another, which mergedIntoId names. Use that one.",
             Self::StageUnknown(stages) => {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::box_error::BoxError;
+use aws_smithy_runtime_api::client::connection::{CaptureSmithyConnection, ConnectionMetadata};
 use aws_smithy_runtime_api::client::http::{
     HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpConnector,
 };
@@ -16,7 +17,7 @@ use aws_smithy_runtime_api::client::runtime_components::RuntimeComponents;
 use aws_smithy_types::body::SdkBody;
 use aws_smithy_types::retry::ErrorKind;
 use hyper_rustls::HttpsConnector;
-use hyper_util::client::legacy::connect::HttpConnector as TcpConnector;
+use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector as TcpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
 use rustls::pki_types::CertificateDer;
@@ -86,12 +87,29 @@ impl HttpConnector for Http {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
         let client = self.0.clone();
         HttpConnectorFuture::new(async move {
-            let request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+            let mut request = request.try_into_http1x().map_err(|error| ConnectorError::user(error.into()))?;
+            let connection = capture_connection(&mut request);
+            if let Some(capture) = request.extensions().get::<CaptureSmithyConnection>() {
+                capture.set_connection_retriever(move || closable(&connection));
+            }
             let response = client.request(request).await.map_err(connector_error)?;
             HttpResponse::try_from(response.map(SdkBody::from_body_1_x))
                 .map_err(|error| ConnectorError::other(error.into(), None))
         })
     }
+}
+
+/// The connection of a request, for the SDK's `ConnectionPoisoningInterceptor`. After a transient error, such as a 500
+/// or a 503, the SDK poisons the connection, and the pool closes it instead of using it again.
+fn closable(connection: &CaptureConnection) -> Option<ConnectionMetadata> {
+    let proxied = connection.connection_metadata().as_ref()?.is_proxied();
+    let connection = connection.clone();
+    let poison = move || {
+        if let Some(connected) = connection.connection_metadata().as_ref() {
+            connected.poison();
+        }
+    };
+    Some(ConnectionMetadata::builder().proxied(proxied).poison_fn(poison).build())
 }
 
 /// Tells the SDK whether to try again: what is wrong with a connection may be right with the next.

@@ -26,7 +26,7 @@ pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
     groups
 }
 
-/// What the gateway in front of the service may say to whoever has a key or a session, by status.
+/// Answers of the gateway in front of the service, by status.
 pub(super) const GATEWAY: [(u16, &str); 4] = [
     (413, "The gateway's own: more than 10 MB."),
     (429, "The gateway's own: more traffic than any caller should make."),
@@ -40,7 +40,8 @@ pub(super) const GATEWAY: [(u16, &str); 4] = [
 /// Whether an answer of this status may be the gateway's, in words of its own.
 pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
     match caller {
-        Caller::Anyone => false,
+        // Throttled, or more callers without a key than the function has places.
+        Caller::Anyone => matches!(status, 429 | 503),
         Caller::Coach if status == 401 => true,
         _ => GATEWAY.iter().any(|(one, _)| *one == status),
     }

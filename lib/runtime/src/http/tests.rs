@@ -3,6 +3,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use aws_credential_types::Credentials;
+use aws_sdk_sqs::config::retry::RetryConfig;
+use aws_sdk_sqs::config::timeout::TimeoutConfig;
+use aws_sdk_sqs::config::{BehaviorVersion, Region};
+use aws_smithy_async::rt::sleep::TokioSleep;
 use http_body_util::BodyExt;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
@@ -15,6 +20,8 @@ use tokio_rustls::TlsAcceptor;
 use super::*;
 
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long the SDK waits for an answer that does not come. Loopback answers within far less.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nx-amzn-requestid: r1\r\ncontent-length: 2\r\n\r\n{}";
 const HALF_AN_ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-le";
 
@@ -27,6 +34,10 @@ enum Habit {
     AnswersOnce,
     /// Hangs up amid its answer.
     Breaks,
+    /// Answers what comes first on a connection with this status, and whatever follows with 200. Keeps the connection.
+    Refuses(u16),
+    /// Does not answer what comes first on a connection, and whatever follows with 200. Keeps the connection.
+    Ignores,
 }
 
 /// A service on loopback that counts its connections.
@@ -67,10 +78,19 @@ impl Service {
 
 async fn serve(habit: Habit, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     let mut request = [0; 4096];
+    let mut is_first = true;
     while stream.read(&mut request).await.is_ok_and(|read| read > 0) {
-        let answer = if matches!(habit, Habit::Breaks) { HALF_AN_ANSWER } else { ANSWER };
-        stream.write_all(answer).await.unwrap();
-        if !matches!(habit, Habit::Answers) {
+        let answer = match habit {
+            Habit::Breaks => HALF_AN_ANSWER.to_vec(),
+            Habit::Refuses(status) if is_first => {
+                format!("HTTP/1.1 {status} Refused\r\ncontent-length: 2\r\n\r\n{{}}").into_bytes()
+            }
+            Habit::Ignores if is_first => Vec::new(),
+            Habit::Ignores | Habit::Refuses(_) | Habit::Answers | Habit::AnswersOnce => ANSWER.to_vec(),
+        };
+        stream.write_all(&answer).await.unwrap();
+        is_first = false;
+        if matches!(habit, Habit::AnswersOnce | Habit::Breaks) {
             let _ = stream.shutdown().await;
             return;
         }
@@ -170,4 +190,33 @@ async fn what_is_wrong_with_a_connection_is_worth_another_attempt() {
     let nobody = TcpListener::bind(("127.0.0.1", 0)).await.unwrap().local_addr().unwrap().port();
     let error = call(&http(amazon_roots()), &format!("http://127.0.0.1:{nobody}/")).await.unwrap_err();
     assert!(error.is_io(), "{error:?}");
+}
+
+#[rstest::rstest]
+#[case(Habit::Refuses(500), true)]
+#[case(Habit::Refuses(502), true)]
+#[case(Habit::Refuses(503), true)]
+#[case(Habit::Refuses(504), true)]
+#[case(Habit::Ignores, true)]
+#[case(Habit::Refuses(400), false)]
+#[case(Habit::Refuses(403), false)]
+#[tokio::test]
+async fn a_connection_that_the_sdk_wants_closed_is_closed(#[case] habit: Habit, #[case] is_closed: bool) {
+    let service = Service::start(habit, None).await;
+    let config = aws_sdk_sqs::Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("us-east-1"))
+        .credentials_provider(Credentials::new("key", "secret", None, None, "test"))
+        .endpoint_url(format!("http://127.0.0.1:{}", service.port))
+        .sleep_impl(TokioSleep::new())
+        .retry_config(RetryConfig::disabled())
+        .timeout_config(TimeoutConfig::builder().operation_attempt_timeout(ATTEMPT_TIMEOUT).build())
+        .http_client(http(amazon_roots()))
+        .build();
+    let client = aws_sdk_sqs::Client::from_conf(config);
+    let send = async || client.send_message().queue_url("http://queue").message_body("{}").send().await;
+    send().await.unwrap_err();
+    assert_eq!(service.connections(), 1);
+    let _ = send().await;
+    assert_eq!(service.connections(), if is_closed { 2 } else { 1 });
 }

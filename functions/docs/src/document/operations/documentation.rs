@@ -22,7 +22,8 @@ pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
             .summary("Read a file of the reference page")
             .parameter(named("file", &viewer::FILES))
             .answers(text("The file.", "text/javascript").content("text/css", json!({ "type": "string" }), &[]))
-            .refuses(Problem::NotFound("file")),
+            .refuses(Problem::NotFound("file"))
+            .refuses(Problem::GzipOnly),
         resource("/docs/guides/{page}", "showGuide")
             .summary("Show a guide")
             .parameter(named("page", &GUIDES.each_ref().map(|guide| guide.name)))

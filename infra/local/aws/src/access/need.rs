@@ -9,6 +9,11 @@ use crate::{ACCOUNT, REGION};
 /// The bus of entries that name none.
 const DEFAULT_BUS: &str = "default";
 
+/// The condition key that names the sender of a mail.
+pub(super) const FROM_ADDRESS: &str = "ses:FromAddress";
+/// The condition key that names the source of an event.
+pub(super) const EVENT_SOURCE: &str = "events:source";
+
 /// An action on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Need {
@@ -16,13 +21,18 @@ pub(crate) struct Need {
     pub(crate) action: String,
     /// The ARN, or `*` for what is done to no resource in particular.
     pub(crate) resource: String,
-    /// The sender of a mail: the one condition key that policies may ask for.
-    pub(crate) from_address: Option<String>,
+    /// The condition key that the request has, and its value.
+    pub(crate) condition: Option<(&'static str, String)>,
 }
 
 impl Need {
     pub(crate) fn new(service: &str, operation: &str, resource: impl Into<String>) -> Self {
-        Self { action: format!("{service}:{operation}"), resource: resource.into(), from_address: None }
+        Self { action: format!("{service}:{operation}"), resource: resource.into(), condition: None }
+    }
+
+    /// The same need of a request with this condition key.
+    pub(super) fn with(self, key: &'static str, value: impl Into<String>) -> Self {
+        Self { condition: Some((key, value.into())), ..self }
     }
 }
 
@@ -45,11 +55,15 @@ pub(crate) fn of_request(service: &str, operation: &str, body: &[u8]) -> Vec<Nee
             vec![Need::new("sqs", operation.strip_suffix("Batch").unwrap_or(operation), resource)]
         }
         "AWSEvents" => {
-            let entries = read::<PutEvents>(body).entries;
-            let buses = entries.into_iter().map(|entry| entry.event_bus_name.unwrap_or(DEFAULT_BUS.to_owned()));
-            let resources =
-                buses.map(|bus| if bus.contains(':') { bus } else { arn("events", &format!("event-bus/{bus}")) });
-            each("events", operation, resources.collect())
+            // Each entry is authorized by itself.
+            let need = |Entry { event_bus_name, source }: Entry| {
+                let bus = event_bus_name.unwrap_or(DEFAULT_BUS.to_owned());
+                let bus = if bus.contains(':') { bus } else { arn("events", &format!("event-bus/{bus}")) };
+                Need::new("events", operation, bus).with(EVENT_SOURCE, source.unwrap_or_default())
+            };
+            once(read::<PutEvents>(body).entries.into_iter().map(need).collect(), || {
+                Need::new("events", operation, "*")
+            })
         }
         "ses" => {
             let from = read::<SendEmail>(body).from_email_address.unwrap_or_default();
@@ -61,7 +75,7 @@ pub(crate) fn of_request(service: &str, operation: &str, body: &[u8]) -> Vec<Nee
             // An identity may have a configuration set of its own, which goes with every mail. This one has.
             let resources = [identity.as_str(), "configuration-set/default"];
             let need = |resource| Need::new("ses", operation, arn("ses", resource));
-            resources.map(|resource| Need { from_address: Some(address.to_owned()), ..need(resource) }).into()
+            resources.map(|resource| need(resource).with(FROM_ADDRESS, address)).into()
         }
         "secretsmanager" => {
             let resource = read::<OnSecret>(body).secret_id.map_or_else(|| "*".to_owned(), |id| Secrets::arn(&id));
@@ -72,13 +86,19 @@ pub(crate) fn of_request(service: &str, operation: &str, body: &[u8]) -> Vec<Nee
 }
 
 /// One need for each of the resources, each once; of none of them, on everything.
-pub(crate) fn each(service: &str, operation: &str, mut resources: Vec<String>) -> Vec<Need> {
-    if resources.is_empty() {
-        resources.push("*".to_owned());
+pub(crate) fn each(service: &str, operation: &str, resources: Vec<String>) -> Vec<Need> {
+    let needs = resources.into_iter().map(|resource| Need::new(service, operation, resource));
+    once(needs.collect(), || Need::new(service, operation, "*"))
+}
+
+/// Each need once, or the other where there is none.
+fn once(mut needs: Vec<Need>, otherwise: impl FnOnce() -> Need) -> Vec<Need> {
+    if needs.is_empty() {
+        needs.push(otherwise());
     }
-    resources.sort_unstable();
-    resources.dedup();
-    resources.into_iter().map(|resource| Need::new(service, operation, resource)).collect()
+    needs.sort_unstable();
+    needs.dedup();
+    needs
 }
 
 #[derive(Default, Deserialize)]
@@ -98,6 +118,7 @@ struct PutEvents {
 #[serde(rename_all = "PascalCase")]
 struct Entry {
     event_bus_name: Option<String>,
+    source: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -170,5 +191,14 @@ mod tests {
             let expected: Vec<_> = expected.iter().map(|(action, resource)| (*action, resource.as_str())).collect();
             assert_eq!(needs, expected, "{operation} {body}");
         }
+    }
+
+    #[test]
+    fn each_entry_needs_its_bus_with_its_source() {
+        let body = r#"{"Entries": [{"EventBusName": "b", "Source": "x"}, {"EventBusName": "b", "Source": "y"},
+            {"EventBusName": "b", "Source": "x", "Detail": "{}"}, {"EventBusName": "b"}]}"#;
+        let needs = of_request("AWSEvents", "PutEvents", body.as_bytes());
+        let sources: Vec<_> = needs.into_iter().map(|need| need.condition.unwrap()).collect();
+        assert_eq!(sources, ["", "x", "y"].map(|source| (EVENT_SOURCE, source.to_owned())));
     }
 }

@@ -3,12 +3,14 @@
 
 use serde_json::{Map, Value};
 
-use super::need::Need;
+use super::need::{EVENT_SOURCE, FROM_ADDRESS, Need};
 use super::pattern::{action_matches, resource_matches};
 use crate::error::SetupError;
 
-/// The one condition that is supported: the sender of a mail.
-const CONDITION: (&str, &str) = ("StringEquals", "ses:FromAddress");
+/// The operator of the conditions that are supported.
+const OPERATOR: &str = "StringEquals";
+/// Their keys.
+const CONDITION_KEYS: [&str; 2] = [FROM_ADDRESS, EVENT_SOURCE];
 
 /// What a function may do.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +30,14 @@ struct Denial {
 struct Statement {
     actions: Vec<String>,
     resources: Vec<String>,
-    /// Who mails may come from. `None`: anybody.
-    from_addresses: Option<Vec<String>>,
+    condition: Option<Condition>,
+}
+
+/// What a statement asks of a request besides: that the key has one of these values.
+#[derive(Debug, Clone)]
+struct Condition {
+    key: &'static str,
+    values: Vec<String>,
 }
 
 /// One action on one resource that a policy allows, both as the policy writes them.
@@ -54,7 +62,7 @@ impl Policy {
     ///
     /// # Errors
     /// Managed policies, policy templates, `Deny` but for all except what `NotResource` names, `NotAction`, policy variables, and
-    /// conditions other than the sender of a mail.
+    /// conditions other than the sender of a mail or the source of an event.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
         let mut policy = Self::default();
         for document in one_or_many(policies) {
@@ -108,18 +116,29 @@ impl Statement {
         if members.get("Effect").and_then(Value::as_str) != Some("Allow") {
             return Err(unsupported(&format!("Effect {}; it has Allow and Deny", statement["Effect"])));
         }
-        let from_addresses = members.get("Condition").map(from_addresses).transpose()?;
-        Ok(Self { actions: texts(members, "Action")?, resources: resources(members, "Resource")?, from_addresses })
+        let condition = members.get("Condition").map(Condition::parse).transpose()?;
+        Ok(Self { actions: texts(members, "Action")?, resources: resources(members, "Resource")?, condition })
     }
 
     fn allows(&self, need: &Need) -> bool {
-        let holds = match &self.from_addresses {
-            Some(allowed) => need.from_address.as_ref().is_some_and(|from| allowed.contains(from)),
-            None => true,
-        };
-        holds
+        self.condition.as_ref().is_none_or(|condition| condition.holds(need))
             && self.actions.iter().any(|action| action_matches(action, &need.action))
             && self.resources.iter().any(|resource| resource_matches(resource, &need.resource))
+    }
+}
+
+impl Condition {
+    fn parse(condition: &Value) -> Result<Self, SetupError> {
+        let supported = CONDITION_KEYS.join(" or ");
+        let refused = || unsupported(&format!("the condition {condition}; it has {OPERATOR} of {supported} alone"));
+        let only = |value: &Value| value.as_object().filter(|members| members.len() == 1).cloned();
+        let keys = only(condition).and_then(|operators| only(operators.get(OPERATOR)?)).ok_or_else(refused)?;
+        let key = CONDITION_KEYS.into_iter().find(|key| keys.contains_key(*key)).ok_or_else(refused)?;
+        Ok(Self { key, values: texts(&keys, key)? })
+    }
+
+    fn holds(&self, need: &Need) -> bool {
+        need.condition.as_ref().is_some_and(|(key, value)| *key == self.key && self.values.contains(value))
     }
 }
 
@@ -133,14 +152,6 @@ fn resources(members: &Map<String, Value>, name: &str) -> Result<Vec<String>, Se
         Some(variable) => Err(unsupported(&format!("policy variables, as in {variable}"))),
         None => Ok(resources),
     }
-}
-
-fn from_addresses(condition: &Value) -> Result<Vec<String>, SetupError> {
-    let (operator, key) = CONDITION;
-    let refused = || unsupported(&format!("the condition {condition}; it has {operator} of {key} alone"));
-    let operators = condition.as_object().filter(|operators| operators.len() == 1).ok_or_else(refused)?;
-    let keys = operators.get(operator).and_then(Value::as_object).filter(|keys| keys.len() == 1).ok_or_else(refused)?;
-    if keys.contains_key(key) { texts(keys, key) } else { Err(refused()) }
 }
 
 fn one_or_many(value: &Value) -> &[Value] {
@@ -214,12 +225,25 @@ mod tests {
         let statement =
             json!({ "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "*", "Condition": condition });
         let policy = policy(statement).unwrap();
-        let from = |address: &str| Need {
-            from_address: Some(address.to_owned()),
-            ..Need::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x")
-        };
-        assert!(policy.allows(&from("coach@example.com")));
-        assert!(!policy.allows(&from("boss@example.com")));
+        let send = Need::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x");
+        assert!(policy.allows(&send.clone().with(FROM_ADDRESS, "coach@example.com")));
+        assert!(!policy.allows(&send.clone().with(FROM_ADDRESS, "boss@example.com")));
+        assert!(!policy.allows(&send.with(EVENT_SOURCE, "coach@example.com")));
+    }
+
+    #[test]
+    fn events_may_be_allowed_of_some_sources_alone() {
+        let condition = json!({ "StringEquals": { "events:source": ["partner-api", "other"] } });
+        let statement =
+            json!({ "Effect": "Allow", "Action": "events:PutEvents", "Resource": "*", "Condition": condition });
+        let policy = policy(statement).unwrap();
+        let put = Need::new("events", "PutEvents", "arn:aws:events:us-east-1:000000000000:event-bus/b");
+        for (source, is_allowed) in
+            [("partner-api", true), ("other", true), ("coaching.application", false), ("", false)]
+        {
+            assert_eq!(policy.allows(&put.clone().with(EVENT_SOURCE, source)), is_allowed, "{source}");
+        }
+        assert!(!policy.allows(&put), "an event without a source");
     }
 
     #[test]
@@ -234,6 +258,8 @@ mod tests {
             with("Effect", json!("Deny")),
             with("Condition", condition),
             with("Condition", json!({ "StringLike": { "ses:FromAddress": "*" } })),
+            with("Condition", json!({ "StringEquals": { "ses:FromAddress": "a", "events:source": "b" } })),
+            with("Condition", json!({ "StringEquals": { "events:source": [] } })),
             with("NotResource", json!(TABLE)),
             with("Resource", json!("arn:aws:dynamodb:::table/${aws:username}")),
             with("Action", json!([])),

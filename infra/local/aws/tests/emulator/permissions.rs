@@ -168,17 +168,29 @@ async fn events_mails_and_secrets_are_refused_as_their_services_do_it() {
         "f-1",
         json!([
             allowing(json!("events:PutEvents"), json!("arn:aws:events:us-east-1:000000000000:event-bus/other")),
+            { "Effect": "Allow", "Action": "events:PutEvents",
+              "Resource": "arn:aws:events:us-east-1:000000000000:event-bus/partner",
+              "Condition": { "StringEquals": { "events:source": "ours" } } },
             allowing(json!("secretsmanager:GetSecretValue"), json!("arn:aws:secretsmanager:us-east-1:000000000000:secret:Other-local1")),
             { "Effect": "Allow", "Action": "ses:SendEmail",
               "Resource": ["arn:aws:ses:us-east-1:000000000000:identity/*", "arn:aws:ses:us-east-1:000000000000:configuration-set/*"],
               "Condition": { "StringEquals": { "ses:FromAddress": "coach@example.com" } } },
         ]),
     );
-    let entry = PutEventsRequestEntry::builder().event_bus_name("partner").source("s").detail_type("d").detail("{}");
-    let put = aws_sdk_eventbridge::Client::new(&sdk).put_events().entries(entry.build()).send().await;
+    let entry = |source: &str| {
+        let entry = PutEventsRequestEntry::builder().event_bus_name("partner").source(source);
+        entry.detail_type("d").detail("{}").build()
+    };
+    let events = aws_sdk_eventbridge::Client::new(&sdk);
     let bus = "arn:aws:events:us-east-1:000000000000:event-bus/partner";
-    assert_eq!(refusal(put), denied(400, "events:PutEvents", bus));
+    for sources in [&["theirs"][..], &["ours", "theirs"]] {
+        let entries = sources.iter().map(|source| entry(source)).collect();
+        let put = events.put_events().set_entries(Some(entries)).send().await;
+        assert_eq!(refusal(put), denied(400, "events:PutEvents", bus));
+    }
     assert!(world.aws.bus().events(None, 10).await.unwrap().is_empty());
+    events.put_events().entries(entry("ours")).send().await.unwrap();
+    assert_eq!(world.aws.bus().events(None, 10).await.unwrap().len(), 1);
 
     let read = aws_sdk_secretsmanager::Client::new(&sdk).get_secret_value().secret_id(&secret).send().await;
     assert_eq!(refusal(read), denied(400, "secretsmanager:GetSecretValue", &secret));
