@@ -18,7 +18,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Ask, Item, StoreError, failed, from_item, n, putting, s, to_item};
-use crate::fact_order::AS_FOUND;
+use crate::fact_order::{AS_FOUND, SavedAt};
 use crate::workspace::{Workspaces, key_of, partition};
 
 const ENTITY: &str = "automation";
@@ -54,7 +54,8 @@ struct Revision {
     trigger: Trigger,
     steps: Vec<Step>,
     /// When it was said, in ms.
-    saved_at: FactTime,
+    #[serde(flatten)]
+    saved_at: SavedAt,
     /// When it was stored: then, those who matched it already were no news. No two revisions of an automation have the same.
     stored_at: Timestamp,
 }
@@ -62,7 +63,8 @@ struct Revision {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Tombstone {
     deleted: bool,
-    saved_at: FactTime,
+    #[serde(flatten)]
+    saved_at: SavedAt,
 }
 
 impl StoredAutomation {
@@ -76,8 +78,8 @@ impl StoredAutomation {
     /// When it was said.
     pub(crate) fn said_at(&self) -> FactTime {
         match self {
-            Self::Present(record) => record.present.saved_at,
-            Self::Deleted(tombstone) => tombstone.saved_at,
+            Self::Present(record) => record.present.saved_at.into(),
+            Self::Deleted(tombstone) => tombstone.saved_at.into(),
         }
     }
 
@@ -106,12 +108,12 @@ impl StoredAutomation {
         (said_at, now): (FactTime, Timestamp),
         passed_at: Option<Timestamp>,
     ) -> Self {
-        let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at }) };
+        let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at.into() }) };
         let mut former = Vec::new();
         let mut stored_at = now;
         if let Some(Self::Present(mut record)) = found {
             if record.present.is_of(to) {
-                record.present.saved_at = said_at;
+                record.present.saved_at = said_at.into();
                 return Self::Present(record);
             }
             // It tells one revision from the next, whatever the clocks of two functions say.
@@ -135,7 +137,7 @@ impl Revision {
             active: automation.active,
             trigger: automation.trigger.clone(),
             steps: automation.steps.clone(),
-            saved_at: said_at,
+            saved_at: said_at.into(),
             stored_at,
         }
     }
@@ -212,8 +214,8 @@ impl Workspaces {
             None => put.condition_expression("attribute_not_exists(pk)"),
             Some(at) => put
                 .condition_expression(AS_FOUND)
-                .expression_attribute_values(":found", s(at.to_string()))
-                .expression_attribute_values(":found_ms", n(at.ms())),
+                .expression_attribute_values(":found", n(at.ms()))
+                .expression_attribute_values(":found_ns", n(at.ns_of_ms())),
         })
     }
 

@@ -23,7 +23,6 @@ use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
 use domain::calendar::Buffers;
-use domain::fact_time::FactTime;
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
@@ -33,6 +32,7 @@ use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, StoreError, from_item, n, putting, s, to_item};
+use crate::fact_order::ToldAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -72,7 +72,8 @@ struct Record {
     buffers: Option<Buffers>,
     created_at: i64,
     updated_at: i64,
-    told_at: FactTime,
+    #[serde(flatten)]
+    told_at: ToldAt,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_at: Option<i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,7 +161,7 @@ impl StoredEvent {
             buffers: record.buffers,
             created_at: at(record.created_at),
             updated_at: at(record.updated_at),
-            told_at: record.told_at,
+            told_at: record.told_at.into(),
             moved_at: record.moved_at.map(at),
             cancelled_at: record.cancelled_at.map(at),
         };
@@ -185,7 +186,7 @@ impl StoredEvent {
             buffers: event.buffers,
             created_at: event.created_at.ms(),
             updated_at: event.updated_at.ms(),
-            told_at: event.told_at,
+            told_at: event.told_at.into(),
             moved_at: event.moved_at.map(Timestamp::ms),
             cancelled_at: event.cancelled_at.map(Timestamp::ms),
             changed_by: self.changed_by.clone(),

@@ -15,7 +15,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Ask, Db, Item, StoreError, Written, checking, failed, from_item, n, s, to_attribute, write};
-use crate::fact_order::NOT_NEWER;
+use crate::fact_order::{NOT_NEWER, SET_SAVED};
 use crate::page::{Listed, PageRequest};
 use crate::workspace::{key_of, partition};
 
@@ -106,11 +106,11 @@ impl Calendars {
             let update = self.db.client().update_item().table_name(&self.table);
             update
                 .set_key(Some(key(coach, calendar.id)))
-                .update_expression("SET calendar = :calendar, saved_at = :at ADD version :one")
+                .update_expression(format!("SET calendar = :calendar, {SET_SAVED} ADD version :one"))
                 .condition_expression(NOT_NEWER)
                 .expression_attribute_values(":calendar", to_attribute(calendar))
-                .expression_attribute_values(":at", s(said_at.to_string()))
-                .expression_attribute_values(":at_ms", n(said_at.ms()))
+                .expression_attribute_values(":at", n(said_at.ms()))
+                .expression_attribute_values(":at_ns", n(said_at.ns_of_ms()))
                 .expression_attribute_values(":one", n(1))
                 .ask()
         });

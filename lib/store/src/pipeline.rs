@@ -15,7 +15,7 @@ use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
 use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, query_all, s, to_attribute, write};
-use crate::fact_order::NOT_NEWER;
+use crate::fact_order::{NOT_NEWER, SET_SAVED};
 use crate::workspace::{key_of, partition};
 
 /// What the sort keys of pipelines begin with.
@@ -64,17 +64,17 @@ impl Pipelines {
             let update = update.set_key(Some(key(coach, &pipeline.pipeline_id)));
             // There is no empty set.
             let update = if won.is_empty() {
-                update.update_expression("SET pipeline = :pipeline, saved_at = :at")
+                update.update_expression(format!("SET pipeline = :pipeline, {SET_SAVED}"))
             } else {
                 update
-                    .update_expression("SET pipeline = :pipeline, saved_at = :at ADD won_once :won")
+                    .update_expression(format!("SET pipeline = :pipeline, {SET_SAVED} ADD won_once :won"))
                     .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
             };
             update
                 .condition_expression(NOT_NEWER)
                 .expression_attribute_values(":pipeline", to_attribute(pipeline))
-                .expression_attribute_values(":at", s(said_at.to_string()))
-                .expression_attribute_values(":at_ms", n(said_at.ms()))
+                .expression_attribute_values(":at", n(said_at.ms()))
+                .expression_attribute_values(":at_ns", n(said_at.ns_of_ms()))
                 .ask()
         });
         match written.await? {

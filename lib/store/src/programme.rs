@@ -9,8 +9,8 @@ use domain::id::{CoachId, ProgrammeId};
 use domain::programme::ProgrammePhase;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, n, putting, s, to_item};
-use crate::fact_order::AS_FOUND;
+use crate::db::{Item, StoreError, from_item, n, putting, to_item};
+use crate::fact_order::{AS_FOUND, SavedAt};
 use crate::watch::Before;
 use crate::workspace::{Workspaces, key_of};
 
@@ -18,11 +18,18 @@ use crate::workspace::{Workspaces, key_of};
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StoredProgramme {
     pub(crate) phases: Vec<ProgrammePhase>,
-    /// The time of the fact that set it.
-    pub(crate) saved_at: FactTime,
+    #[serde(flatten)]
+    pub(crate) saved_at: SavedAt,
     /// What the phases were before, while somebody watched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) before: Option<Before<Vec<ProgrammePhase>>>,
+}
+
+impl StoredProgramme {
+    /// The time of the fact that set it.
+    pub(crate) fn said_at(&self) -> FactTime {
+        self.saved_at.into()
+    }
 }
 
 impl Workspaces {
@@ -50,8 +57,8 @@ impl Workspaces {
             None => put.condition_expression("attribute_not_exists(pk)"),
             Some(found) => put
                 .condition_expression(AS_FOUND)
-                .expression_attribute_values(":found", s(found.saved_at.to_string()))
-                .expression_attribute_values(":found_ms", n(found.saved_at.ms())),
+                .expression_attribute_values(":found", n(found.said_at().ms()))
+                .expression_attribute_values(":found_ns", n(found.said_at().ns_of_ms())),
         })
     }
 }

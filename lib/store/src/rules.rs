@@ -117,11 +117,11 @@ impl Rules {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let (found, mut watch) = try_join(self.workspaces.programme(coach, id), self.watches.coach(coach)).await?;
-            if found.as_ref().is_some_and(|found| found.saved_at > said_at) {
+            if found.as_ref().is_some_and(|found| found.said_at() > said_at) {
                 return Ok(());
             }
             let StoredProgramme { phases: was, before, .. } = found.clone().unwrap_or_default();
-            let mut next = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at, before: None };
+            let mut next = StoredProgramme { phases: programme.phases.clone(), saved_at: said_at.into(), before: None };
             let mut writes = Vec::new();
             if was == next.phases {
                 next.before = before;

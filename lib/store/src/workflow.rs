@@ -9,8 +9,8 @@ use domain::workflow::Workflow;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Ask, Db, StoreError, Written, from_item, n, s, to_attribute, write};
-use crate::fact_order::NOT_NEWER;
+use crate::db::{Ask, Db, StoreError, Written, from_item, n, to_attribute, write};
+use crate::fact_order::{NOT_NEWER, SET_SAVED};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::key_of;
 
@@ -48,11 +48,11 @@ impl Workflows {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
             update
-                .update_expression("SET workflow = :workflow, saved_at = :at")
+                .update_expression(format!("SET workflow = :workflow, {SET_SAVED}"))
                 .condition_expression(NOT_NEWER)
                 .expression_attribute_values(":workflow", to_attribute(workflow))
-                .expression_attribute_values(":at", s(said_at.to_string()))
-                .expression_attribute_values(":at_ms", n(said_at.ms()))
+                .expression_attribute_values(":at", n(said_at.ms()))
+                .expression_attribute_values(":at_ns", n(said_at.ns_of_ms()))
                 .ask()
         });
         match written.await? {

@@ -23,7 +23,7 @@ use crate::db::{
     Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
-use crate::fact_order::NOT_NEWER;
+use crate::fact_order::{NOT_NEWER, SET_SAVED, SavedAt};
 
 /// Counts begin with the record, so that conditions can rely on them.
 const COUNTS_FROM_ZERO: [&str; 2] =
@@ -73,7 +73,8 @@ struct Record {
     client_cap: Option<u32>,
     entitlements: Entitlements,
     crm: Option<CrmConfiguration>,
-    saved_at: FactTime,
+    #[serde(flatten)]
+    saved_at: SavedAt,
     version: u64,
     client_count: u32,
     active_count: u32,
@@ -154,7 +155,8 @@ impl Workspaces {
             ("client_cap", workspace.client_cap.map(n)),
             ("entitlements", Some(to_attribute(&workspace.entitlements))),
             ("crm", workspace.crm.as_ref().map(to_attribute)),
-            ("saved_at", Some(to_attribute(&at))),
+            ("saved_at", Some(n(at.ms()))),
+            ("saved_ns", Some(n(at.ns_of_ms()))),
         ];
         for (name, value) in fields {
             update = update.expression_attribute_names(format!("#{name}"), name);
@@ -196,20 +198,16 @@ impl Workspaces {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(team_key(&team.team_id)));
             let update = update
                 .condition_expression(NOT_NEWER)
-                .expression_attribute_values(":at", s(occurred_at.to_string()))
-                .expression_attribute_values(":at_ms", n(occurred_at.ms()))
+                .expression_attribute_values(":at", n(occurred_at.ms()))
+                .expression_attribute_values(":at_ns", n(occurred_at.ns_of_ms()))
                 .expression_attribute_values(":zero", n(0));
             match team.client_cap {
                 Some(cap) => update
-                    .update_expression(
-                        "SET saved_at = :at, client_count = if_not_exists(client_count, :zero), client_cap = :cap",
-                    )
+                    .update_expression(format!("SET {SET_SAVED}, {}, client_cap = :cap", COUNTS_FROM_ZERO[0]))
                     .expression_attribute_values(":cap", n(cap))
                     .ask(),
                 None => update
-                    .update_expression(
-                        "SET saved_at = :at, client_count = if_not_exists(client_count, :zero) REMOVE client_cap",
-                    )
+                    .update_expression(format!("SET {SET_SAVED}, {} REMOVE client_cap", COUNTS_FROM_ZERO[0]))
                     .ask(),
             }
         });
@@ -341,7 +339,7 @@ fn stored(item: Item) -> Result<StoredWorkspace, StoreError> {
         version: record.version,
         client_count: record.client_count,
         active_count: record.active_count,
-        saved_at: record.saved_at,
+        saved_at: record.saved_at.into(),
     })
 }
 

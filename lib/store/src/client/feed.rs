@@ -68,7 +68,7 @@ impl Clients {
                 Standing::Unknown => None,
                 Standing::Known(found) => Some(found),
             };
-            if found.as_ref().is_some_and(|found| found.saved_at > at) {
+            if found.as_ref().is_some_and(|found| found.saved_at() > at) {
                 return Ok(FeedOutcome::Stale);
             }
             let is_told = found.is_none() && !backfill;
@@ -188,12 +188,12 @@ fn ends_login_links(found: &Record, client: &Client) -> bool {
 /// The record as the fact has it, but for what the application does not know, for a flag that the API has set since, and for a phase
 /// that was told since.
 fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
-    let told_since = found.filter(|found| found.phase_set_at > Some(at));
+    let told_since = found.filter(|found| found.phase_set_at() > Some(at));
     let phase = match told_since {
         Some(found) => Phase { programme_id: saved.phase.programme_id.clone(), ..found.phase() },
         None => saved.phase.clone(),
     };
-    let flag_is_newer = found.and_then(|found| found.activation_set_at) > Some(at);
+    let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);
     Client {
         id: saved.client_id.clone(),
         coach_id: saved.coach_id.clone(),

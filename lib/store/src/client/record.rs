@@ -13,6 +13,7 @@ use super::standing::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
+use crate::fact_order::{PhaseSetAt, SavedAt};
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Record {
@@ -48,14 +49,13 @@ pub(super) struct Record {
     pub(super) origin: Origin,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) latest_check_in_at: Option<Timestamp>,
-    /// The time of the fact, or of the creation, that set the whole record.
-    pub(super) saved_at: FactTime,
-    /// When the API last set the active flag.
+    #[serde(flatten)]
+    saved_at: SavedAt,
+    /// When the API last set the active flag. Milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) activation_set_at: Option<FactTime>,
-    /// The time of the last fact about a step to another phase.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) phase_set_at: Option<FactTime>,
+    pub(super) activation_set_at: Option<i64>,
+    #[serde(flatten)]
+    phase_set_at: Option<PhaseSetAt>,
     /// What the creation through the API left elsewhere: the contact that the client was, and the claim that holds the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) traces: Option<Traces>,
@@ -76,8 +76,8 @@ pub(super) struct Traces {
 /// What the application's whole record does not hold, and what therefore outlives it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kept {
-    pub(super) activation_set_at: Option<FactTime>,
-    pub(super) phase_set_at: Option<FactTime>,
+    pub(super) activation_set_at: Option<i64>,
+    pub(super) phase_set_at: Option<PhaseSetAt>,
     pub(super) traces: Option<Traces>,
 }
 
@@ -116,13 +116,28 @@ impl Record {
             created_at: client.created_at,
             origin: client.origin,
             latest_check_in_at: client.latest_check_in_at,
-            saved_at,
+            saved_at: saved_at.into(),
             activation_set_at: kept.activation_set_at,
             phase_set_at: kept.phase_set_at,
             traces: kept.traces,
             login_epoch: versions.login_epoch,
             version: versions.version,
         }
+    }
+
+    /// The time of the fact, or of the creation, that set the whole record.
+    pub(super) fn saved_at(&self) -> FactTime {
+        self.saved_at.into()
+    }
+
+    /// When the API last set the active flag.
+    pub(super) fn activation_set_at(&self) -> Option<FactTime> {
+        self.activation_set_at.map(FactTime::from_ms)
+    }
+
+    /// The time of the last fact about a step to another phase.
+    pub(super) fn phase_set_at(&self) -> Option<FactTime> {
+        self.phase_set_at.map(FactTime::from)
     }
 
     pub(super) fn kept(&self) -> Kept {

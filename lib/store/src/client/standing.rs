@@ -34,12 +34,12 @@ pub struct StoredClient {
 
 impl StoredClient {
     pub(super) fn new(record: Record) -> Self {
-        let made_here = record.origin == Origin::PartnerApi && record.saved_at == record.created_at.into();
+        let made_here = record.origin == Origin::PartnerApi && record.saved_at() == record.created_at.into();
         Self {
-            flag_is_ours: made_here || record.activation_set_at > Some(record.saved_at),
-            flag_said_at: record.activation_set_at.map_or(record.saved_at, |set_at| set_at.max(record.saved_at)),
+            flag_is_ours: made_here || record.activation_set_at() > Some(record.saved_at()),
+            flag_said_at: record.activation_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
             login_epoch: record.login_epoch,
-            phase_said_at: record.phase_set_at.map_or(record.saved_at, |set_at| set_at.max(record.saved_at)),
+            phase_said_at: record.phase_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
             version: record.version,
             client: record.into_client(),
         }
@@ -131,14 +131,15 @@ impl Clients {
         }
         let mut client = found.client.clone();
         (client.phase.current, client.phase.started_on) = (Some(phase.to_owned()), Some(started_on));
-        let set =
-            "SET current_phase = :phase, phase_started_on = :started_on, phase_set_at = :said_at ADD version :one";
+        let set = "SET current_phase = :phase, phase_started_on = :started_on, phase_set_at = :said_at, phase_set_ns = :said_ns \
+            ADD version :one";
         let update = self
             .update_of(found)
             .update_expression(set)
             .expression_attribute_values(":phase", s(phase))
             .expression_attribute_values(":started_on", s(started_on.to_string()))
-            .expression_attribute_values(":said_at", s(said_at.to_string()));
+            .expression_attribute_values(":said_at", n(said_at.ms()))
+            .expression_attribute_values(":said_ns", n(said_at.ns_of_ms()));
         (updating(update), client)
     }
 

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
 use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, putting_over, s, stand_back, to_item};
+use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
@@ -33,13 +34,12 @@ struct Record {
     /// What was said first, where that was corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first_submitted_at: Option<Timestamp>,
-    /// When the submission was said, in ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    submission_said_at: Option<FactTime>,
+    #[serde(flatten)]
+    submission_said_at: Option<SubmissionSaidAt>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reviewed_at: Option<Timestamp>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    review_said_at: Option<FactTime>,
+    #[serde(flatten)]
+    review_said_at: Option<ReviewSaidAt>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -131,7 +131,7 @@ impl Records {
             };
             let stored = ready.stored.clone();
             let client = &stored.client;
-            if record.deleted || record.submission_said_at.is_some_and(|at| at > said_at) {
+            if record.deleted || record.submission_said_at.map(FactTime::from) > Some(said_at) {
                 return Ok(Recorded::Done);
             }
             let first = record.submitted_at.is_none();
@@ -146,7 +146,7 @@ impl Records {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
                 first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_said_at: Some(said_at),
+                submission_said_at: Some(said_at.into()),
                 ..record
             })];
             writes.push(self.clients.set_latest_check_in(&stored, latest));
@@ -180,10 +180,10 @@ impl Records {
             if let Err(outcome) = known(standing) {
                 return Ok(outcome);
             }
-            if record.deleted || record.review_said_at.is_some_and(|at| at > said_at) {
+            if record.deleted || record.review_said_at.map(FactTime::from) > Some(said_at) {
                 return Ok(Recorded::Done);
             }
-            let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at), ..record };
+            let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at.into()), ..record };
             let writes = [self.put_check_in(reviewed), self.clients.still_there(client_id)];
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Recorded::Done);

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
 use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, s, stand_back, to_item};
+use crate::fact_order::{SaidAt, SavedAt};
 
 /// What the sort keys of doses begin with: months, then the schedule.
 pub(crate) const DOSES_PREFIX: &str = "DOSES#";
@@ -46,9 +47,8 @@ struct Log {
     dose: Option<DoseId>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     date: Option<NaiveDate>,
-    /// The time of the fact that set it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    said_at: Option<FactTime>,
+    #[serde(flatten)]
+    said_at: Option<SaidAt>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -60,8 +60,8 @@ struct Schedule {
     pk: String,
     sk: String,
     doses: DoseSchedule,
-    /// The time of the fact that set it.
-    saved_at: FactTime,
+    #[serde(flatten)]
+    saved_at: SavedAt,
     version: u64,
 }
 
@@ -131,7 +131,7 @@ impl Records {
             let mut items = self.db.read(&self.table, vec![key(client, SCHEDULE)]).await?;
             let found = take(&mut items, SCHEDULE).map(|item| from_item::<Schedule>("dose schedule", item));
             let found = found.transpose()?;
-            if found.as_ref().is_some_and(|found| found.saved_at > said.at) {
+            if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > said.at) {
                 return Ok(Recorded::Done);
             }
             let version = found.map_or(0, |found| found.version);
@@ -139,7 +139,7 @@ impl Records {
                 pk: partition(client),
                 sk: SCHEDULE.to_owned(),
                 doses: schedule.clone(),
-                saved_at: said.at,
+                saved_at: said.at.into(),
                 version: version + 1,
             };
             let watch = ready.change_doses([(SCHEDULE.to_owned(), next.version)].into());
@@ -160,10 +160,10 @@ impl Records {
         said: Telling,
     ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
-            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(said.at));
+            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(said.at.into()));
             let changed = Log { dose, date, said_at, ..found.clone() };
             // Said again it counts from then on: what was said between the two is not the last word.
-            let is_last_word = !found.deleted && found.said_at <= said_at;
+            let is_last_word = !found.deleted && found.said_at.map(FactTime::from) <= Some(said.at);
             (is_last_word && changed != *found).then_some(changed)
         };
         self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), said, change).await

@@ -1,7 +1,6 @@
 //! What is told of a client whose coach changed the programme or the time zone twice since it was judged.
 
 use domain::automation::Automation;
-use domain::fact_time::FactTime;
 use domain::id::AutomationId;
 use domain::programme::ProgrammePhase;
 use serde_json::json;
@@ -63,7 +62,7 @@ fn each_programme_of_a_burst_of_changes_is_judged_by_in_its_time() {
         ([(30, "00:03:10"), (5, "00:03:50")], 30, None),
     ] {
         let former = former.map(|(min_days, until)| (phases(min_days), until));
-        let programme = StoredProgramme { phases: phases(now), saved_at: FactTime::default(), before: before(&former) };
+        let programme = StoredProgramme { phases: phases(now), saved_at: Default::default(), before: before(&former) };
         let told = told(Trigger::PhaseEligible, "UTC".parse().unwrap(), None, &programme);
         assert_eq!(told, Vec::from_iter(expected.map(at)), "{programme:?}");
     }
@@ -85,8 +84,7 @@ fn what_a_client_comes_to_match_by_a_backfill_alone_is_not_told() {
     ] {
         let former: Vec<_> =
             former.into_iter().map(|(days, until, backfill)| (phases(days), until, backfill)).collect();
-        let programme =
-            StoredProgramme { phases: phases(now), saved_at: FactTime::default(), before: changed(&former) };
+        let programme = StoredProgramme { phases: phases(now), saved_at: Default::default(), before: changed(&former) };
         let told = told(Trigger::PhaseEligible, "UTC".parse().unwrap(), None, &programme);
         assert_eq!(told, Vec::from_iter(expected.map(at)), "{programme:?}");
     }
