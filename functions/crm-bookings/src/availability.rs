@@ -1,8 +1,8 @@
 //! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it takes no
 //! idempotency key.
 //!
-//! An answer is bounded by what it computes: a request for all calendars is refused before anything is computed, if they have too many
-//! starts of slots between them. A single calendar never has.
+//! An answer is bounded by what it computes. A request for all calendars is refused before anything is computed if they have too many slot
+//! starts together. A single calendar never has too many.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -24,7 +24,7 @@ use store::calendar::StoredCalendar;
 use crate::App;
 use crate::told::refused;
 
-/// Days that are computed in one go: some 5,000 starts of slots at most.
+/// Days that are computed before the task yields: some 5,000 slot starts at most.
 const DAYS_AT_ONCE: usize = 16;
 
 pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
@@ -61,7 +61,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
     app.gate.answer(&inbound, admission, work).await
 }
 
-/// The slots of every day of the horizon. Others have their turn between some days and the next, the request's deadline among them.
+/// The slots of every day of the horizon. The task yields now and then, so that the deadline of the request is kept.
 async fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
     let offer = Offer::new(calendar, busy, now);
     let mut days = Vec::new();

@@ -27,7 +27,7 @@ pub(crate) async fn cancel(State(app): State<App>, PathParameter(id): PathParame
 
 const LEAD: &str = "leadId";
 
-/// The body, which holds the query's contact where it names none. The two may not contradict each other.
+/// The body, with the contact of the query if the body names none. The two must not contradict each other.
 fn asked(inbound: &Inbound) -> Result<Value, Problem> {
     let mut body = if inbound.is_bodiless() { json!({}) } else { crm::body(inbound)? };
     let Some(lead) = inbound.query(LEAD).filter(|lead| !lead.is_empty()) else { return Ok(body) };
@@ -48,7 +48,7 @@ impl Write for Cancel<'_> {
     type Request = (CalendarEventId, CancelDraft);
     type Found = ChangeRead;
 
-    /// The same in either form. What contradicts itself is like nothing else.
+    /// The payload is the same in either form. A contradiction has a payload of its own.
     fn payload(&self, inbound: &Inbound) -> Value {
         let sent = inbound.payload();
         match (asked(inbound), inbound.query(LEAD)) {

@@ -6,7 +6,7 @@
 //! 3. Today in the calendar's zone is the first of the horizon's days. A slot starts no sooner than the notice allows.
 //! 4. It keeps off every event of the coach, by the longer of the two buffers that face each other.
 //!
-//! A booking that is moved starts where a slot may start and lasts as long as it did: where a slot of today would not fit, it may.
+//! A booking that is moved starts where the grid has a slot and keeps its length. It may fit where a slot of today does not.
 
 use chrono::{Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Weekday};
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::wall_clock::{date_at, local_start, reached_at, show_time};
 /// Most slots of an answer that covers all calendars.
 pub const MAX_SLOTS: usize = 20_000;
 
-/// Most starts of slots that are looked at for one answer. A single calendar has fewer: at most 308 a day, for 400 days.
+/// Most slot starts that one answer looks at. A single calendar has fewer: at most 308 a day, for 400 days.
 pub const MAX_CANDIDATES: usize = 150_000;
 
 /// A time that can be booked.
@@ -95,17 +95,12 @@ impl Availability {
     }
 }
 
-/// The slots of a date in the calendar's zone, in order. `busy` holds every confirmed event of the coach that could be in the way.
-pub fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
-    Offer::new(calendar, busy, now).slots_on(date)
-}
-
-/// The slot of that date and time, if there is one.
+/// The slot of that date and time, if there is one. `busy` holds every confirmed event of the coach that could be in the way.
 pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[Busy], now: Timestamp) -> Option<Slot> {
     Offer::new(calendar, busy, now).find(date, time)
 }
 
-/// The time that a booking of that length takes from that date and time on, if it can be moved there.
+/// The slot of a booking of that length at that date and time, if the booking can be moved there.
 pub fn find_move(
     calendar: &Calendar,
     (date, time): (NaiveDate, NaiveTime),
@@ -116,7 +111,7 @@ pub fn find_move(
     Offer { length, ..Offer::new(calendar, others, now) }.find(date, time)
 }
 
-/// How many starts of slots the days of the horizon have, free or not. Counted, not walked through.
+/// The number of slot starts on the days of the horizon, free or not. Counted by arithmetic, not by enumeration.
 pub fn candidates(calendar: &Calendar, now: Timestamp) -> usize {
     let interval_min = interval_of(calendar);
     let count = |hours: &[OpeningHours]| {
@@ -191,6 +186,7 @@ impl<'a> Offer<'a> {
         self.slots_on(date).into_iter().find(|slot| slot.time == time)
     }
 
+    /// The slots of a date in the calendar's zone, in order.
     fn slots_on(&self, date: NaiveDate) -> Vec<Slot> {
         if date < self.first || date > self.last {
             return Vec::new();

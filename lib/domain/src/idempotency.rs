@@ -97,12 +97,12 @@ impl IdempotencyKey {
     }
 }
 
-/// Tells whether a repeat asks for the same. Two requests do when their method, their path and their body are the same as they are read:
-/// neither the order of members nor the case of a UUID matters.
+/// The fingerprint of a request. Two requests have the same when their method, path and body are the same as they are parsed: neither the
+/// order of members nor the case of a UUID matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     read: [u8; 32],
-    /// The fingerprint that releases before ids were parsed have recorded. Records live for 24 hours.
+    /// The fingerprint over the request as it was sent. Earlier releases recorded it, and records live for 24 hours.
     as_sent: [u8; 32],
 }
 
@@ -114,7 +114,7 @@ pub struct Payload<'a> {
 }
 
 impl Fingerprint {
-    /// The fingerprint of a request as it is read, which was sent like that.
+    /// The fingerprint of a request, from its payload as it is parsed and as it was sent.
     pub fn new(method: &str, read: Payload<'_>, as_sent: Payload<'_>) -> Self {
         Self {
             read: digest(method, read.path, &with_parsed_ids(read.body)),
@@ -127,7 +127,7 @@ impl Fingerprint {
         &self.read
     }
 
-    /// Whether a recorded fingerprint is of the same request.
+    /// Returns true if a recorded fingerprint is of the same request.
     pub fn is(&self, recorded: &[u8]) -> bool {
         recorded == self.read || recorded == self.as_sent
     }

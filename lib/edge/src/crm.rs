@@ -34,7 +34,7 @@ pub trait Write: Sync {
     /// What the write is decided by.
     type Found: Send;
 
-    /// What the request asks for, for telling repeats apart.
+    /// The payload of the request's fingerprint.
     fn payload(&self, inbound: &Inbound) -> Value {
         inbound.payload()
     }

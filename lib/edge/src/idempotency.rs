@@ -32,12 +32,12 @@ pub struct Ticket<S> {
     pub stage: Option<S>,
 }
 
-/// What makes one request the repeat of another.
+/// The idempotency of a request: its key, and the payload that a repeat has to have.
 pub struct Repeat {
-    /// `None`: nothing is a repeat of it.
+    /// `None`: the request has no repeats.
     pub key: Option<IdempotencyKey>,
     pub mismatch: Mismatch,
-    /// What the request asks for.
+    /// The payload of the fingerprint.
     pub payload: Value,
 }
 

@@ -114,7 +114,7 @@ impl Inbound {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
-    /// Where a list goes on: the `cursor`. An empty one is the first page, as none is.
+    /// The `cursor` of a list. `None`, also for an empty one: the first page.
     pub fn cursor(&self) -> Option<String> {
         self.query("cursor").filter(|cursor| !cursor.is_empty())
     }
@@ -178,7 +178,7 @@ impl Inbound {
         self.json_if_any().unwrap_or_else(|| Value::from(String::from_utf8_lossy(self.text())))
     }
 
-    /// The payload as it was before byte order marks were skipped.
+    /// The payload as earlier releases took it, which did not skip a byte order mark.
     pub(crate) fn payload_with_mark(&self) -> Value {
         let json = serde_json::from_slice(&self.body);
         json.unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&self.body)))

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{Datelike, Weekday};
 use proptest::prelude::*;
 
-use super::tests::{closed, date, days};
+use super::tests::{closed, date, days, slots_on};
 use super::*;
 use crate::busy::{Bucket, held_in, reach_of};
 use crate::tz::Tz;

@@ -78,6 +78,11 @@ fn open(zone: Tz, daily: &str) -> Calendar {
     Calendar { weekly, ..closed(zone) }
 }
 
+/// The slots of a date.
+pub(super) fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
+    Offer::new(calendar, busy, now).slots_on(date)
+}
+
 /// The slots of every day of the horizon.
 pub(super) fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
     let offer = Offer::new(calendar, busy, now);

@@ -52,7 +52,7 @@ impl StoredContact {
         &self.known.contact
     }
 
-    /// Whether it has that address.
+    /// Returns true if the contact has that address.
     pub(super) fn has_email(&self, email: &EmailKey) -> bool {
         self.email_key.as_deref() == Some(email.as_str())
     }
@@ -63,7 +63,7 @@ impl StoredContact {
     }
 }
 
-/// What is left of a contact that was merged away: ids and dates, and the address by which the contact that it lives on as is found.
+/// The signpost of a contact that was merged away: ids, dates, and the address that leads to the contact it was merged into.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct MergedContact {
     pk: String,
@@ -76,10 +76,10 @@ pub(super) struct MergedContact {
     /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
-    /// The address that it had, as [`merged_email_key`] has it.
+    /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     email_key: Option<String>,
-    /// When the address was said, or that there is none.
+    /// When the application or the API set the address, or removed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     email_said_at: Option<Timestamp>,
     pub(super) version: u64,
@@ -103,7 +103,7 @@ impl MergedContact {
         }
     }
 
-    /// The same, with the address that what was found has or had.
+    /// The same, with the address of the stored contact.
     pub(super) fn with_email_of(mut self, found: Option<&Stored>) -> Self {
         (self.email_key, self.email_said_at) = match found {
             Some(Stored::Live(live)) => {
@@ -116,8 +116,8 @@ impl MergedContact {
         self
     }
 
-    /// The same, after a record of the application that came late, with that address. The last address counts that was said before the
-    /// merge, or else the first that was said after it. `None`: this one does not count, or changes nothing.
+    /// The same, after a late record of the application with that address. The last address said before the merge counts, or else the
+    /// first one after it. `None`: this address does not count, or changes nothing.
     pub(super) fn told(&self, email: Option<&Email>, said_at: Timestamp) -> Option<Self> {
         let email_key = email.map(|email| merged_email_key(email.key().as_str()));
         let counts = match self.email_said_at {
@@ -130,7 +130,7 @@ impl MergedContact {
         (counts && is_news).then_some(told)
     }
 
-    /// Whether it had that address.
+    /// Returns true if the contact had that address.
     pub(super) fn had_email(&self, email: &EmailKey) -> bool {
         self.email_key.as_deref() == Some(merged_email_key(email.as_str()).as_str())
     }
