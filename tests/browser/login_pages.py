@@ -194,29 +194,29 @@ def centre(button):
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def double_click(page, button):
-    page.mouse.dblclick(*centre(button))
+def double_click(page, at):
+    page.mouse.dblclick(*at)
 
 
-def click_twice(page, button):
+def click_twice(page, at):
     for _ in range(2):
-        page.mouse.click(*centre(button))
+        page.mouse.click(*at)
 
 
-def click_while_waiting(page, button):
-    page.mouse.click(*centre(button))
+def click_while_waiting(page, at):
+    page.mouse.click(*at)
     time.sleep(SLOW_S / 3)
-    page.mouse.click(*centre(button))
+    page.mouse.click(*at)
 
 
-def press_twice(page, button):
+def press_twice(page, at):
     page.keyboard.press("Tab")
     for _ in range(2):
         page.keyboard.press("Enter")
 
 
-def click_and_press(page, button):
-    page.mouse.click(*centre(button))
+def click_and_press(page, at):
+    page.mouse.click(*at)
     page.keyboard.press("Enter")
 
 
@@ -231,7 +231,7 @@ def press_impatiently(page, coach, slow, press):
     link = coach.link().replace(coach.base_url, address)
     expect_page(page, link, 200)
     before = len(statuses)
-    press(page, page.get_by_role("button"))
+    press(page, centre(page.get_by_role("button")))
     page.wait_for_url(f"{coach.canonical_host}/session#token=*")
     assert statuses[before:] == [303], (press.__name__, statuses[before:])
     policy = [text for text in blocked if "Content Security Policy" in text]
