@@ -34,7 +34,21 @@ async fn a_key_opens_in_either_header_and_the_same_in_both() {
     }
     let other = ada.new_key(json!({ "name": "Other", "scope": "partner" })).await;
     with_both(&world, key, other.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
-    with_both(&world, key, "").get("/v1/ping").await.refused(401, "unauthorized");
+    // A header that holds nothing is no header.
+    for caller in [
+        with_both(&world, key, ""),
+        world.anonymous().with("authorization", "").with("x-api-key", key),
+        world.anonymous().with("authorization", "Bearer ").with("x-api-key", key),
+    ] {
+        caller.get("/v1/ping").await.expect(200);
+    }
+    for bearer in ["", "Bearer", "Bearer "] {
+        let nothing = world.anonymous().with("authorization", bearer).with("x-api-key", "");
+        nothing.get("/v1/ping").await.refused(401, "unauthorized");
+        world.anonymous().with("authorization", bearer).get("/v1/ping").await.refused(401, "unauthorized");
+    }
+    let basic = world.anonymous().with("authorization", "Basic").with("x-api-key", key);
+    basic.get("/v1/ping").await.refused(401, "unauthorized");
 }
 
 #[tokio::test]

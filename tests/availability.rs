@@ -205,6 +205,67 @@ async fn bookings_and_private_entries_on_any_calendar_take_time_on_all_of_them()
     assert_eq!(slots(&desk, CALENDAR).await[&date].len(), 3);
 }
 
+/// A calendar with as many hours a day as there may be, each of which overlaps the next.
+fn crowded(calendar: u64, interval: u32) -> Fact {
+    let hours: Vec<_> = (0..24).map(|n| [format!("{n:02}:{n:02}"), format!("{:02}:59", (n + 1).min(23))]).collect();
+    let weekly = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map(|day| (day.to_owned(), json!(hours)));
+    let fact = Fact::calendar("ada", &uuid(calendar)).with("weekly", Value::Object(weekly.into_iter().collect()));
+    fact.with("slot_minutes", 5).with("slot_interval_minutes", interval).with("horizon_days", 400)
+}
+
+/// The gateway gives up later than this.
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(22);
+
+#[tokio::test]
+async fn an_answer_is_bounded_by_what_it_computes() {
+    let world = World::start().await;
+    let desk = desk(&world, crowded(CALENDAR, 5)).await;
+    world.facts((100..160).map(|number| crowded(number, 5))).await;
+    // The coach is away: no slot is free, and so none counts by being listed.
+    let away = event("ada", &uuid(60), None, world.midnight_in(-1).await, 402 * 1_440);
+    world.facts([away]).await;
+    let began = std::time::Instant::now();
+    let refused = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.refused_for("calendarId");
+    assert!(began.elapsed() < DEADLINE / 4, "it took {:?}", began.elapsed());
+    assert!(refused.error().contains("150000"), "{}", refused.text);
+    for calendar in (100..160).chain([CALENDAR]) {
+        let began = std::time::Instant::now();
+        let listed = slots(&desk, calendar).await;
+        assert!(began.elapsed() < DEADLINE, "it took {:?}", began.elapsed());
+        assert_eq!((listed.len(), listed.values().map(Vec::len).sum::<usize>()), (400, 0));
+    }
+    // Two that have few enough between them are answered together.
+    world.facts((100..160).map(|number| crowded(number, 5).with("active", false))).await;
+    world.facts([crowded(100, 30)]).await;
+    let both = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.expect(200);
+    assert_eq!(both.body["calendars"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn hours_that_overlap_are_one_opening_and_hours_that_touch_are_two() {
+    let world = World::start().await;
+    let desk = desk(&world, mornings(CALENDAR)).await;
+    let date = world.midnight_in(1).await.date_naive();
+    for (hours, expected) in [
+        (json!([["11:15", "14:00"], ["09:00", "11:30"]]), &["09:00", "10:00", "11:00", "12:00", "13:00"][..]),
+        (json!([["09:00", "11:00"], ["11:00", "13:30"]]), &["09:00", "10:00", "11:00", "12:00"]),
+        (json!([["09:00", "10:30"], ["10:30", "12:30"]]), &["09:00", "10:30", "11:30"]),
+        (json!([["09:00", "12:00"], ["09:30", "10:30"]]), &["09:00", "10:00", "11:00"]),
+    ] {
+        world.facts([mornings(CALENDAR).with("overrides", json!({ (date.to_string()): hours }))]).await;
+        assert_eq!(slots(&desk, CALENDAR).await[&date], expected);
+        for quarter in 36..56 {
+            let time = format!("{:02}:{:02}", quarter / 4, quarter % 4 * 15);
+            let reply = desk.book(slot(date, &time)).await;
+            assert_eq!(reply.status == 201, expected.contains(&time.as_str()), "{time}: {}", reply.text);
+            if reply.status == 201 {
+                desk.cancel(reply.body["booking"]["id"].as_str().unwrap(), LEAD).await.expect(200);
+            }
+        }
+        world.advance_to_next_minute().await;
+    }
+}
+
 #[tokio::test]
 async fn an_answer_of_over_20_000_slots_asks_for_a_calendar() {
     let world = World::start().await;

@@ -9,7 +9,7 @@ use futures::future::{join, join_all, join3};
 use serde_json::json;
 
 use crate::booking_ledger::{Told, holds, lists_hold, read_told};
-use crate::bookings::{LEAD, event, path};
+use crate::bookings::{CALENDAR, Desk, LEAD, event, path, slot, to};
 use crate::world::{Call, Caller, Fact, Reply, World, uuid};
 
 /// Coaches whose rounds go on side by side, rounds of each, callers in a round.
@@ -277,6 +277,44 @@ async fn no_two_bookings_ever_overlap_and_none_is_made_over_what_is_stored() {
     assert!(world.set_aside().await.is_empty());
     let booked: usize = owners.iter().map(|owner| owner.booked.len()).sum();
     assert!(booked > OWNERS * ROUNDS, "{booked}");
+}
+
+#[tokio::test]
+async fn of_moves_of_bookings_that_are_longer_or_shorter_than_a_slot_of_now_one_gets_the_time() {
+    let world = World::start().await;
+    let desk = Desk { world: &world, key: world.booking_coach("ada").await };
+    let with = |minutes: u32| {
+        Fact::calendar("ada", &uuid(CALENDAR)).with("slot_minutes", minutes).with("slot_interval_minutes", 30)
+    };
+    // Lengths of two bookings, the calendar's slots by the time that they move, and where they want to go: each overlaps the others.
+    for (round, (lengths, slots_of_now, [one, other, third])) in [
+        ([120, 120], 30, ["12:00", "13:30", "13:30"]),
+        ([30, 90], 120, ["12:00", "11:00", "11:00"]),
+        ([60, 30], 45, ["12:00", "12:30", "12:30"]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let date = world.midnight_in(2 + round as i64).await.date_naive();
+        let mut bookings = Vec::new();
+        for (length, time) in lengths.into_iter().zip(["01:00", "05:00"]) {
+            world.facts([with(length)]).await;
+            bookings.push(desk.booked(slot(date, time)).await);
+        }
+        world.facts([with(slots_of_now)]).await;
+        let once = || format!("race-{}", world.number());
+        let mut calls: Vec<Call> = bookings
+            .iter()
+            .zip([one, other])
+            .map(|(booking, time)| desk.key.patch(&path(booking), to(date, time)).once(&once()))
+            .collect();
+        calls.push(desk.key.post("/v1/crm/bookings", slot(date, third)).once(&once()));
+        let replies = at_once(calls).await;
+        each_is(&replies, &[(200, ""), (201, ""), TAKEN]);
+        let done = replies.iter().filter(|reply| reply.status < 300).count();
+        let texts: Vec<&String> = replies.iter().map(|reply| &reply.text).collect();
+        assert_eq!(done, 1, "{texts:?}");
+    }
 }
 
 #[tokio::test]

@@ -53,9 +53,9 @@ async fn the_link_waits_for_a_contact_that_has_not_been_seen() {
     world.facts([merged(1, 2), merged(3, 4), merged(5, 6)]).await;
     // What is known is stored at once.
     assert!(listed(&key).await.is_empty());
-    assert!(
-        world.at_rest().await.places_of(&format!("{MARK}.1@")).iter().all(|place| place.starts_with("table clients"))
-    );
+    // Of the contact, its address alone, which leads to the living one.
+    world.at_rest().await.holds_only_in([format!("{MARK}.1@").as_str()], &["table clients", "table crm"]);
+    world.at_rest().await.holds_none_of([format!("{MARK} 1").as_str()]);
     world.advance_s(300).await;
     world.facts([contact(2), merged(4, 7), contact(7)]).await;
     world.advance_s(120).await;

@@ -43,7 +43,10 @@ async fn pages_follow_one_another_in_the_order_of_uuids() {
     ] {
         assert_eq!(ids(&key.get(&format!("{CONTACTS}?cursor={cursor}")).await.expect(200).body), rest, "{cursor}");
     }
-    for bad in ["", "1", "abcdefab000070008000000000000001", "next"] {
+    for first in ["?cursor=", "?limit=&cursor=", "?cursor=&cursor=x"] {
+        assert_eq!(ids(&key.get(&format!("{CONTACTS}{first}")).await.expect(200).body), all, "{first}");
+    }
+    for bad in ["%20", "1", "abcdefab000070008000000000000001", "next"] {
         let reply = key.get(&format!("{CONTACTS}?cursor={bad}")).await.refused_for("cursor");
         assert_eq!(reply.body["field"], "cursor");
     }

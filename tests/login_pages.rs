@@ -3,11 +3,12 @@
 use std::future::IntoFuture;
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use futures::future::join_all;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use crate::login_links::{client, mint};
 use crate::world::{Caller, Fact, Reply, World, bytes_of, list, members};
@@ -59,7 +60,14 @@ fn expect_private(reply: &Reply) {
     for directive in ["default-src 'none'; ", "; base-uri 'none'", "; frame-ancestors 'none'"] {
         assert!(policy.contains(directive), "{policy}");
     }
-    assert!(!policy.contains("unsafe") && !policy.contains('*') && !policy.contains("script"), "{policy}");
+    assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
+    // One script, by its hash, where there is a form; none elsewhere.
+    let scripts: Vec<&str> = policy.split("; ").filter_map(|directive| directive.strip_prefix("script-src ")).collect();
+    if policy.contains("form-action 'self'") {
+        assert!(scripts.len() == 1 && scripts[0].starts_with("'sha256-") && !scripts[0].contains(' '), "{policy}");
+    } else {
+        assert!(!policy.contains("script") && !reply.text.contains("<script"), "{policy}");
+    }
     assert!(reply.header("x-request-id").is_some_and(|id| !id.is_empty()));
 }
 
@@ -130,6 +138,10 @@ async fn opening_a_link_changes_nothing_however_often() {
         }
         assert!(page.text.contains("Ada &lt;b&gt;&amp; Sons&lt;/b&gt;"), "{}", page.text);
         assert!(page.text.contains("<form method=\"post\">") && page.text.matches("<button").count() == 1);
+        let script = page.text.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
+        let hash = STANDARD.encode(Sha256::digest(script));
+        assert_eq!(page.text.matches("<script").count(), 1);
+        assert!(page.header("content-security-policy").unwrap().contains(&format!("'sha256-{hash}'")));
         for personal in ["Gwen", "Testperson", "c1@clients.example"] {
             assert!(!page.text.contains(personal), "{}", page.text);
         }

@@ -41,7 +41,8 @@ async fn a_test_looks_like_a_real_event_and_says_that_it_is_none() {
         assert_eq!(hook.header("x-service-event"), expected);
         let body = hook.json();
         assert_eq!((&body["type"], &body["data"]["test"]), (&json!(expected), &json!(true)));
-        assert_eq!(body["data"]["client"]["email"], "client@example.com");
+        let client = &body["data"]["client"];
+        assert_eq!([&client["email"], &client["phone"]], ["client@example.com", "+1 415 555 0132"]);
         let delivery = &ada.deliveries(&endpoint).await[0];
         assert_eq!((&delivery["id"], &delivery["status"]), (&accepted.body["delivery_id"], &json!("delivered")));
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, time};
+use crate::world::{Call, Reply, World, time};
 
 #[tokio::test]
 async fn an_unknown_path_is_not_found_with_or_without_a_key() {
@@ -145,7 +145,16 @@ async fn a_body_has_to_be_a_json_object_of_bounded_depth() {
     for path in ["/v1/clients", "/v1/clients/c1"] {
         let method = if path == "/v1/clients" { "POST" } else { "PATCH" };
         let send = |body: &str| key.call(method, path).header("content-type", "application/json").body(body.to_owned());
-        for body in ["", "{", "nonsense", "{\"email\": \"a@example.com\",}", "\u{feff}{}", "{} {}"] {
+        for body in [
+            "",
+            "{",
+            "nonsense",
+            "{\"email\": \"a@example.com\",}",
+            "\u{feff}",
+            "\u{feff}\u{feff}{}",
+            " \u{feff}{}",
+            "{} {}",
+        ] {
             send(body).await.refused(400, "invalid_json");
         }
         for body in ["[]", "[{}]", "null", "5", "true", "\"text\""] {
@@ -159,6 +168,37 @@ async fn a_body_has_to_be_a_json_object_of_bounded_depth() {
     }
     // Another address: what was refused is recorded under the one above.
     key.call("POST", "/v1/clients").body(nested(31).replace("a@", "b@")).await.expect(201);
+}
+
+#[tokio::test]
+async fn a_byte_order_mark_before_a_body_does_not_count() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (partner, crm, settings) = (ada.partner_key().await, ada.crm_key().await, ada.settings().await);
+    let marked = |body: &Value| format!("\u{feff}{body}");
+    let is_replay = |reply: Reply| {
+        assert!(reply.is_replay() && reply.header("idempotency-payload-mismatch").is_none(), "{}", reply.text);
+    };
+    for (number, content_type) in
+        [Some("application/json"), Some("application/vnd.api+json"), None].into_iter().enumerate()
+    {
+        let send = |call: Call, body: String| {
+            let call = call.without("content-type").body(body);
+            content_type.map_or(call.clone(), |kind| call.header("content-type", kind))
+        };
+        let client = json!({ "email": format!("c{number}@example.com"), "send_welcome": false });
+        let made = send(partner.call("POST", "/v1/clients"), marked(&client)).await.expect(201);
+        is_replay(send(partner.call("POST", "/v1/clients"), client.to_string()).await.expect(201));
+        let path = format!("/v1/clients/{}", made.str("client_id"));
+        let off = send(partner.call("PATCH", &path), marked(&json!({ "is_active": false }))).await.expect(200);
+        assert_eq!(off.body["is_active"], false);
+        let contact = json!({ "name": "Lee", "email": format!("c{number}@example.com") });
+        let post = || crm.call("POST", "/v1/crm/contacts").once(&format!("key-{number}"));
+        send(post(), contact.to_string()).await.expect(201);
+        is_replay(send(post(), marked(&contact)).await.expect(201));
+        let key = json!({ "name": "Marked", "scope": "partner" });
+        send(settings.call("POST", "/settings/keys"), marked(&key)).await.expect(201);
+    }
 }
 
 #[tokio::test]

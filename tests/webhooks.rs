@@ -252,6 +252,7 @@ async fn the_log_is_paged_newest_first_and_filtered_by_status() {
     };
     let all = page("").await.expect(200);
     assert_eq!(all.members(), ["data", "next_cursor"]);
+    assert_eq!(page("cursor=").await.expect(200).body, all.body);
     let all = list(all.body["data"].clone());
     let at = |delivery: &Value| time(&delivery["attempts"][0]["at"]);
     assert_eq!(all.len(), 5);

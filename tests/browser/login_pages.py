@@ -1,5 +1,5 @@
 """The login pages in a real browser: they fit a phone, work without scripts and by keyboard, send their form where the policy of the page
-lets them, and pass axe in both colour schemes.
+lets them, once however often it is pressed, and pass axe in both colour schemes.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs Chromium, and `playwright` and `axe-playwright-python` from PyPI.
 """
@@ -10,6 +10,8 @@ import shutil
 import sys
 import threading
 import time
+import urllib.error
+import urllib.request
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -41,6 +43,59 @@ def application():
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+# Longer than anybody needs for a second click.
+SLOW_S = 1.5
+
+
+class KeepRedirects(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+@contextmanager
+def slowed(base_url):
+    """The stack behind a slow line: its address, and the statuses that its POSTs were answered with."""
+    opener, statuses = urllib.request.build_opener(KeepRedirects), []
+
+    class Slow(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.forward()
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            time.sleep(SLOW_S)
+            statuses.append(self.forward(b""))
+
+        def forward(self, body=None):
+            request = urllib.request.Request(base_url + self.path, data=body, method=self.command)
+            try:
+                answer = opener.open(request)
+            except urllib.error.HTTPError as error:
+                answer = error
+            content = answer.read()
+            try:
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    if name.lower() not in ("transfer-encoding", "content-length", "connection", "date", "server"):
+                        self.send_header(name, value)
+                self.send_header("content-length", str(len(content)))
+                self.end_headers()
+                self.wfile.write(content)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # The browser has given this request up.
+            return answer.status
+
+        def log_message(self, *_):
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Slow)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", statuses
     finally:
         server.shutdown()
 
@@ -134,6 +189,71 @@ def sign_in(page, coach, by_keyboard):
     return link
 
 
+def centre(button):
+    box = button.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def double_click(page, at):
+    page.mouse.dblclick(*at)
+
+
+def click_twice(page, at):
+    for _ in range(2):
+        page.mouse.click(*at)
+
+
+def click_while_waiting(page, at):
+    page.mouse.click(*at)
+    time.sleep(SLOW_S / 3)
+    page.mouse.click(*at)
+
+
+def press_twice(page, at):
+    page.keyboard.press("Tab")
+    for _ in range(2):
+        page.keyboard.press("Enter")
+
+
+def click_and_press(page, at):
+    page.mouse.click(*at)
+    page.keyboard.press("Enter")
+
+
+IMPATIENCE = [double_click, click_twice, click_while_waiting, press_twice, click_and_press]
+
+
+def press_impatiently(page, coach, slow, press):
+    """Presses a link's button twice on a slow line, which signs in once."""
+    address, statuses = slow
+    blocked = []
+    page.on("console", lambda message: blocked.append(message.text))
+    link = coach.link().replace(coach.base_url, address)
+    expect_page(page, link, 200)
+    before = len(statuses)
+    press(page, centre(page.get_by_role("button")))
+    page.wait_for_url(f"{coach.canonical_host}/session#token=*")
+    assert statuses[before:] == [303], (press.__name__, statuses[before:])
+    policy = [text for text in blocked if "Content Security Policy" in text]
+    assert not policy, policy
+    expect_page(page, link, 410)
+
+
+def send_again(page, coach):
+    """A page that the browser has kept, with its script as it was, sends its form again; one that was only loaded does not."""
+    expect_page(page, coach.link(), 200)
+    page.evaluate(
+        "window.held = []; addEventListener('submit', (event) => { held.push(event.defaultPrevented); event.preventDefault(); })"
+    )
+    button = page.get_by_role("button")
+    for persisted in (None, False, True, None):
+        if persisted is not None:
+            page.evaluate(f"dispatchEvent(new PageTransitionEvent('pageshow', {{ persisted: {json.dumps(persisted)} }}))")
+        button.click()
+    held = page.evaluate("held")
+    assert held == [False, True, False, True], held
+
+
 def audit(page, url, scheme):
     """Has axe look at a page."""
     page.goto(url)
@@ -152,6 +272,13 @@ def main(binary):
         coaches = [Coach(base_url, aws_url, "own", base_url), Coach(base_url, aws_url, "other", host)]
         context = browser.new_context(viewport=PHONE, java_script_enabled=False)
         used = [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
+        # A link is shown by the stack's own host, and by a slow line to it.
+        context = browser.new_context(viewport=PHONE)
+        with slowed(base_url) as slow:
+            for press in IMPATIENCE:
+                press_impatiently(context.new_page(), coaches[1], slow, press)
+        send_again(context.new_page(), coaches[0])
+        used += [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
         audits = 0
         for scheme in ("light", "dark"):
             context = browser.new_context(viewport=PHONE, color_scheme=scheme, bypass_csp=True)
@@ -160,7 +287,7 @@ def main(binary):
                 audits += 1
         browser.close()
     seconds = time.monotonic() - began
-    print(f"login pages: {len(used)} links signed in and died, {audits} audits by axe without violations, {seconds:.0f} s")
+    print(f"login pages: {len(used)} links signed in and died, {len(IMPATIENCE)} pressed twice, {audits} audits by axe without violations, {seconds:.0f} s")
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ class CrmRequests:
             if case.meta.phase.name.value != "stateful":
                 self.name_records(case)
             self.choose(case)
+            self.agree(case)
 
     def name_records(self, case):
         """Has a request name records that there are."""
@@ -63,6 +64,16 @@ class CrmRequests:
             self.put(case, dict(zip(["date", "time"], next(self.slots))))
         elif isinstance(case.body, dict) and case.body.keys() & {"stage", "lostReason"}:
             case.body = self.to_stage(case.body)
+
+    def agree(self, case):
+        """Has a query that names a contact name the one that the body does, or the one of the booking where there is no body."""
+        if case.operation.path == "/v1/crm/bookings/{id}" and case.method == "DELETE":
+            query = dict(case.query or {})
+            if isinstance(case.body, dict):
+                case.query = {name: case.body.get(name, value) for name, value in query.items()}
+            else:
+                case.path_parameters["id"], query["leadId"] = next(self.bookings)
+                case.query = query
 
     def put(self, case, values):
         """Puts values in the place of those that a body has."""

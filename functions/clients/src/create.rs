@@ -15,7 +15,7 @@ use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::idempotency::Mismatch;
 use domain::intake::{IntakeState, IntakeToken};
 use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
-use edge::idempotency::{Ticket, key_of, once};
+use edge::idempotency::{Repeat, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
 use runtime::random_bytes;
 use serde_json::Value;
@@ -52,7 +52,8 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
             let ticket = ticket.ok_or_else(|| Problem::internal("create a client", "there is no claim"))?;
             settle(&app, &partner, &draft, ticket, read?).await
         };
-        once(&app.claims, &inbound, (key, Mismatch::Replayed), partner.now, read, work).await
+        let repeat = Repeat { key, mismatch: Mismatch::Replayed, payload: inbound.payload() };
+        once(&app.claims, &inbound, repeat, partner.now, read, work).await
     };
     app.gate.answer(&inbound, admission, work).await
 }

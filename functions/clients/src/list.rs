@@ -27,7 +27,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     };
     let admission = app.gate.partner_beside(&inbound, read).await;
     let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| {
-        let after = inbound.query("cursor").map(|cursor| read_cursor(&cursor)).transpose()?;
+        let after = inbound.cursor().map(|cursor| read_cursor(&cursor)).transpose()?;
         match &email {
             Some(email) => with_email(&inbound, &partner, (email, after.as_deref()), found?),
             None => page(&app, &inbound, &partner, after).await,

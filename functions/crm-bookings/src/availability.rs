@@ -1,12 +1,18 @@
 //! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it takes no
 //! idempotency key.
+//!
+//! An answer is bounded by what it computes. A request for all calendars is refused before anything is computed if they have too many slot
+//! starts together. A single calendar never has too many.
 
 use axum::extract::State;
 use axum::response::Response;
 use chrono::NaiveDate;
 use domain::api_key::Permission;
-use domain::availability::{Availability, CalendarAvailability, MAX_SLOTS, days, window};
+use domain::availability::{
+    Availability, CalendarAvailability, DaySlots, MAX_CANDIDATES, MAX_SLOTS, Offer, candidates, window,
+};
 use domain::booking::{AvailabilityRequest, Refusal};
+use domain::busy::Busy;
 use domain::calendar::Calendar;
 use domain::fields::Invalid;
 use domain::time::Timestamp;
@@ -17,6 +23,9 @@ use store::calendar::StoredCalendar;
 
 use crate::App;
 use crate::told::refused;
+
+/// Days that are computed before the task yields: some 5,000 slot starts at most.
+const DAYS_AT_ONCE: usize = 16;
 
 pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
     let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
@@ -31,21 +40,38 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
         if request.calendar_id.is_some() && calendars.is_empty() {
             return Err(refused(Refusal::UnknownCalendar));
         }
+        let computed: usize = calendars.iter().map(|calendar| candidates(calendar, caller.now)).sum();
+        if request.calendar_id.is_none() && computed > MAX_CANDIDATES {
+            return Err(one_at_a_time(format!("over {MAX_CANDIDATES} times to look at")));
+        }
         let busy = match window_of(&calendars, caller.now) {
             Some(window) => app.bookings.busy_between(&caller.coach, window).await?.all(),
             None => Vec::new(),
         };
         let mut available = Availability::new(Vec::new());
         for calendar in calendars {
-            let days = days(calendar, &busy, caller.now);
+            let days = days(calendar, &busy, caller.now).await;
             available.calendars.push(CalendarAvailability::new(calendar, days));
             if request.calendar_id.is_none() && available.is_too_long() {
-                return Err(too_long());
+                return Err(one_at_a_time(format!("over {MAX_SLOTS} slots")));
             }
         }
         Reply::ok(&available)
     };
     app.gate.answer(&inbound, admission, work).await
+}
+
+/// The slots of every day of the horizon. The task yields now and then, so that the deadline of the request is kept.
+async fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
+    let offer = Offer::new(calendar, busy, now);
+    let mut days = Vec::new();
+    for (number, date) in offer.dates().enumerate() {
+        if number % DAYS_AT_ONCE == 0 {
+            tokio::task::yield_now().await;
+        }
+        days.push(offer.day(date));
+    }
+    days
 }
 
 /// The calendar that is named, or all of them.
@@ -66,7 +92,7 @@ fn window_of(calendars: &[&Calendar], now: Timestamp) -> Option<(NaiveDate, Naiv
     windows.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
 }
 
-fn too_long() -> Problem {
-    let rule = format!("is required here: all calendars together have over {MAX_SLOTS} slots; ask for one at a time");
+fn one_at_a_time(have: String) -> Problem {
+    let rule = format!("is required here: all calendars together have {have}; ask for one at a time");
     Invalid::field("calendarId", rule).into()
 }

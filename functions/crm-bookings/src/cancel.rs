@@ -1,14 +1,17 @@
-//! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged.
+//! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged. The contact is named in the body, or in the query
+//! by clients that send no body with DELETE.
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
 use domain::booking::{self, BookingOutcome, CancelDraft, Refusal};
+use domain::fields::Invalid;
 use domain::id::CalendarEventId;
 use domain::outgoing::OutgoingFact;
 use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
+use serde_json::{Value, json};
 use store::StoreError;
 use store::booking::ChangeRead;
 use store::crm_write::Committed;
@@ -22,6 +25,20 @@ pub(crate) async fn cancel(State(app): State<App>, PathParameter(id): PathParame
     app.gate.answer(&inbound, admission, work).await
 }
 
+const LEAD: &str = "leadId";
+
+/// The body, with the contact of the query if the body names none. The two must not contradict each other.
+fn asked(inbound: &Inbound) -> Result<Value, Problem> {
+    let mut body = if inbound.is_bodiless() { json!({}) } else { crm::body(inbound)? };
+    let Some(lead) = inbound.query(LEAD).filter(|lead| !lead.is_empty()) else { return Ok(body) };
+    match body.get(LEAD) {
+        None => body[LEAD] = json!(lead),
+        Some(named) if named.as_str().is_some_and(|named| named.eq_ignore_ascii_case(&lead)) => {}
+        Some(_) => return Err(Invalid::field(LEAD, "must be the same in the body and in the query").into()),
+    }
+    Ok(body)
+}
+
 struct Cancel<'a> {
     app: &'a App,
     id: &'a str,
@@ -31,8 +48,18 @@ impl Write for Cancel<'_> {
     type Request = (CalendarEventId, CancelDraft);
     type Found = ChangeRead;
 
+    /// The payload is the same in either form. A contradiction has a payload of its own.
+    fn payload(&self, inbound: &Inbound) -> Value {
+        let sent = inbound.payload();
+        match (asked(inbound), inbound.query(LEAD)) {
+            (Ok(body), _) => body,
+            (Err(_), None) => sent,
+            (Err(_), Some(query)) => json!([sent, query]),
+        }
+    }
+
     fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
-        Ok((crm::path_id(self.id, CalendarEventId::parse)?, CancelDraft::parse(&crm::body(inbound)?)?))
+        Ok((crm::path_id(self.id, CalendarEventId::parse)?, CancelDraft::parse(&asked(inbound)?)?))
     }
 
     async fn read(&self, caller: &CrmCaller, (id, draft): &Self::Request) -> Result<ChangeRead, StoreError> {

@@ -116,7 +116,7 @@ fn slug(after: &[Event<'_>]) -> String {
 mod tests {
     use domain::api_key::Permission;
     use domain::assertion::ASSERTION_LIFE;
-    use domain::availability::MAX_SLOTS;
+    use domain::availability::{MAX_CANDIDATES, MAX_SLOTS};
     use domain::client::{
         MAX_CLIENT_EMAIL_CHARS, MAX_EXTERNAL_ID_CHARS, MAX_GOALS_CHARS, MAX_HEALTH_NOTES_CHARS, MAX_HEIGHT_IN,
         MAX_NAME_CHARS, MAX_PHONE_CHARS, MAX_WEIGHT_LBS,
@@ -262,6 +262,7 @@ mod tests {
             format!("| `name` of an opportunity | {MAX_OPPORTUNITY_NAME_CHARS} characters |"),
             format!("| `valueCents` | 0 to {MAX_VALUE_CENTS}, whole |"),
             format!("at most {} free times", with_comma(MAX_SLOTS)),
+            format!("no more than {} times, free or not", with_comma(MAX_CANDIDATES)),
             format!("release {TZ_DATABASE} of the IANA time zone database"),
             format!("{} in a calendar minute |", Limit::Requests.per_minute()),
             format!("{} in a calendar minute besides |", Limit::LoginLinks.per_minute()),

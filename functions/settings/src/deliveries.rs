@@ -18,7 +18,7 @@ pub(crate) async fn list(State(app): State<App>, PathParameter(id): PathParamete
         let limit = DELIVERY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
         let status = inbound.query("status").map(|status| DeliveryStatus::parse(&status));
         let status = status.transpose().map_err(|rule| Invalid::field("status", rule))?;
-        let cursor = inbound.query("cursor").map(|cursor| DeliveryId::parse_whole(&cursor));
+        let cursor = inbound.cursor().map(|cursor| DeliveryId::parse_whole(&cursor));
         let cursor =
             cursor.transpose().map_err(|_| Invalid::field("cursor", "must be the next_cursor of an earlier answer"))?;
         let endpoint = find(&app, &session, &id).await?;

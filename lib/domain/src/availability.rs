@@ -1,24 +1,27 @@
 //! Which slots of a calendar can be booked. What is listed can be booked, and what is not listed cannot: both come from one walk.
 //!
 //! 1. Slots start on a grid of wall-clock times, from each opening on. One that falls into a gap is left out, not moved; one in an
-//!    overlap is the first of the two.
+//!    overlap is the first of the two. Hours that share time are one opening with one grid, hours that touch are two.
 //! 2. A slot lasts its minutes of real time and ends at the closing instant at the latest.
 //! 3. Today in the calendar's zone is the first of the horizon's days. A slot starts no sooner than the notice allows.
 //! 4. It keeps off every event of the coach, by the longer of the two buffers that face each other.
+//!
+//! A booking that is moved starts where the grid has a slot and keeps its length. It may fit where a slot of today does not.
 
-use std::collections::BTreeMap;
-
-use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
+use chrono::{Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Weekday};
 use serde::Serialize;
 
 use crate::busy::{Busy, Span, utc_day};
-use crate::calendar::{Buffers, Calendar, MAX_BUFFER_MINUTES, OpeningHours, time_of};
+use crate::calendar::{Buffers, Calendar, MAX_BUFFER_MINUTES, OpeningHours, merged, time_of};
 use crate::id::CalendarId;
 use crate::time::Timestamp;
 use crate::wall_clock::{date_at, local_start, reached_at, show_time};
 
 /// Most slots of an answer that covers all calendars.
 pub const MAX_SLOTS: usize = 20_000;
+
+/// Most slot starts that one answer looks at. A single calendar has fewer: at most 308 a day, for 400 days.
+pub const MAX_CANDIDATES: usize = 150_000;
 
 /// A time that can be booked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,29 +95,38 @@ impl Availability {
     }
 }
 
-/// The slots of a date in the calendar's zone, in order. `busy` holds every confirmed event of the coach that could be in the way.
-pub fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
-    Offer::new(calendar, busy, now).slots_on(date)
-}
-
-/// The slot of that date and time, if there is one.
+/// The slot of that date and time, if there is one. `busy` holds every confirmed event of the coach that could be in the way.
 pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[Busy], now: Timestamp) -> Option<Slot> {
-    slots_on(calendar, date, busy, now).into_iter().find(|slot| slot.time == time)
+    Offer::new(calendar, busy, now).find(date, time)
 }
 
-/// The slots of every day of the horizon.
-pub fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
-    let offer = Offer::new(calendar, busy, now);
-    let dates = offer.first.iter_days().take_while(|date| *date <= offer.last);
-    dates
-        .map(|date| DaySlots {
-            date,
-            slots: offer.slots_on(date).into_iter().map(|slot| show_time(slot.time)).collect(),
-        })
-        .collect()
+/// The slot of a booking of that length at that date and time, if the booking can be moved there.
+pub fn find_move(
+    calendar: &Calendar,
+    (date, time): (NaiveDate, NaiveTime),
+    length: TimeDelta,
+    others: &[Busy],
+    now: Timestamp,
+) -> Option<Slot> {
+    Offer { length, ..Offer::new(calendar, others, now) }.find(date, time)
 }
 
-/// The first and the last UTC day whose buckets (beside the one of long events) [`days`] needs.
+/// The number of slot starts on the days of the horizon, free or not. Counted by arithmetic, not by enumeration.
+pub fn candidates(calendar: &Calendar, now: Timestamp) -> usize {
+    let interval_min = interval_of(calendar);
+    let count = |hours: &[OpeningHours]| {
+        let lengths = merged(hours).into_iter().map(|hours| usize::from(hours.closes_min() - hours.opens_min()));
+        lengths.map(|minutes| minutes.div_ceil(interval_min)).sum::<usize>()
+    };
+    let weekly = WEEKDAYS.map(|day| count(calendar.weekly.on(day)));
+    let of_date = |date: NaiveDate| match calendar.overrides.get(&date) {
+        Some(hours) => count(hours),
+        None => weekly[date.weekday().num_days_from_monday() as usize],
+    };
+    Offer::new(calendar, &[], now).dates().map(of_date).sum()
+}
+
+/// The first and the last UTC day whose buckets (beside the one of long events) the days of the horizon need.
 pub fn window(calendar: &Calendar, now: Timestamp) -> (NaiveDate, NaiveDate) {
     let offer = Offer::new(calendar, &[], now);
     let buffer = TimeDelta::minutes(i64::from(MAX_BUFFER_MINUTES));
@@ -124,10 +136,20 @@ pub fn window(calendar: &Calendar, now: Timestamp) -> (NaiveDate, NaiveDate) {
     (utc_day(offer.earliest + -buffer).min(last), last)
 }
 
+const WEEKDAYS: [Weekday; 7] =
+    [Weekday::Mon, Weekday::Tue, Weekday::Wed, Weekday::Thu, Weekday::Fri, Weekday::Sat, Weekday::Sun];
+
+/// How far apart slots start, in minutes.
+fn interval_of(calendar: &Calendar) -> usize {
+    calendar.slot_interval_minutes.max(1) as usize
+}
+
 /// A calendar at a moment.
-struct Offer<'a> {
+pub struct Offer<'a> {
     calendar: &'a Calendar,
     blocked: Blocked,
+    /// How long what is booked lasts.
+    length: TimeDelta,
     /// The first instant at which a booking may start.
     earliest: Timestamp,
     first: NaiveDate,
@@ -135,39 +157,52 @@ struct Offer<'a> {
 }
 
 impl<'a> Offer<'a> {
-    fn new(calendar: &'a Calendar, busy: &[Busy], now: Timestamp) -> Self {
+    /// The offer of a calendar. `busy` holds every confirmed event of the coach that could be in the way.
+    pub fn new(calendar: &'a Calendar, busy: &[Busy], now: Timestamp) -> Self {
         let first = date_at(calendar.time_zone, now);
         let more = Days::new(u64::from(calendar.horizon_days.saturating_sub(1)));
         Self {
             calendar,
             blocked: Blocked::new(busy, calendar.buffers),
+            length: TimeDelta::minutes(i64::from(calendar.slot_minutes)),
             earliest: now + TimeDelta::minutes(i64::from(calendar.min_notice_minutes)),
             first,
             last: first.checked_add_days(more).unwrap_or(NaiveDate::MAX),
         }
     }
 
+    /// The days of the horizon.
+    pub fn dates(&self) -> impl Iterator<Item = NaiveDate> + use<> {
+        let last = self.last;
+        self.first.iter_days().take_while(move |date| *date <= last)
+    }
+
+    /// The slots of a day as an answer shows them.
+    pub fn day(&self, date: NaiveDate) -> DaySlots {
+        DaySlots { date, slots: self.slots_on(date).into_iter().map(|slot| show_time(slot.time)).collect() }
+    }
+
+    fn find(&self, date: NaiveDate, time: NaiveTime) -> Option<Slot> {
+        self.slots_on(date).into_iter().find(|slot| slot.time == time)
+    }
+
+    /// The slots of a date in the calendar's zone, in order.
     fn slots_on(&self, date: NaiveDate) -> Vec<Slot> {
         if date < self.first || date > self.last {
             return Vec::new();
         }
-        // Hours may overlap: a slot that stands in two of them is one.
-        let mut slots = BTreeMap::new();
-        for hours in self.calendar.hours_on(date) {
-            slots.extend(self.slots_in(date, *hours).map(|slot| (slot.time, slot)));
-        }
-        slots.into_values().collect()
+        let openings = merged(self.calendar.hours_on(date));
+        openings.into_iter().flat_map(|hours| self.slots_in(date, hours)).collect()
     }
 
     fn slots_in(&self, date: NaiveDate, hours: OpeningHours) -> impl Iterator<Item = Slot> {
         let zone = self.calendar.time_zone;
-        let duration = TimeDelta::minutes(i64::from(self.calendar.slot_minutes));
-        let grid = (hours.opens_min()..hours.closes_min()).step_by(self.calendar.slot_interval_minutes.max(1) as usize);
+        let grid = (hours.opens_min()..hours.closes_min()).step_by(interval_of(self.calendar));
         let closing = reached_at(zone, wall_clock(date, hours.closes_min()));
         grid.filter_map(move |minute| {
             let time = time_of(minute)?;
             let starts_at = local_start(zone, date, time)?;
-            let span = Span { starts_at, ends_at: starts_at + duration };
+            let span = Span { starts_at, ends_at: starts_at + self.length };
             let offered = starts_at >= self.earliest && span.ends_at <= closing? && self.blocked.leaves(span);
             offered.then_some(Slot { time, span })
         })

@@ -137,6 +137,21 @@ impl From<OpeningHours> for (String, String) {
     }
 }
 
+/// The openings of a day's hours, in order. Hours that share time are one opening, from the earliest opening time to the latest closing
+/// time, with one grid of slots. Hours that only touch stay two openings, each with a grid of its own.
+pub fn merged(hours: &[OpeningHours]) -> Vec<OpeningHours> {
+    let mut hours = hours.to_vec();
+    hours.sort_unstable_by_key(|hours| hours.opens_min);
+    let mut openings: Vec<OpeningHours> = Vec::with_capacity(hours.len());
+    for next in hours {
+        match openings.last_mut().filter(|last| next.opens_min < last.closes_min) {
+            Some(last) => last.closes_min = last.closes_min.max(next.closes_min),
+            None => openings.push(next),
+        }
+    }
+    openings
+}
+
 fn minute_of(time: NaiveTime) -> u16 {
     (time.hour() * 60 + time.minute()) as u16
 }
@@ -190,9 +205,52 @@ pub struct CalendarView {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::availability::tests::{closed, date, hours};
     use crate::tz::tests::zone;
+
+    #[rstest::rstest]
+    #[case::none("", "")]
+    #[case::apart("13:00-14:00 09:00-10:00", "09:00-10:00 13:00-14:00")]
+    #[case::touching("09:00-12:00 12:00-15:00", "09:00-12:00 12:00-15:00")]
+    #[case::overlapping("09:00-12:00 11:59-15:00", "09:00-15:00")]
+    #[case::the_same_twice("09:00-12:00 09:00-12:00", "09:00-12:00")]
+    #[case::one_in_another("10:00-11:00 09:00-12:00", "09:00-12:00")]
+    #[case::opening_together("09:00-10:00 09:00-12:00", "09:00-12:00")]
+    #[case::closing_together("11:00-12:00 09:00-12:00", "09:00-12:00")]
+    #[case::touching_with_one_across("09:00-12:00 12:00-15:00 11:00-13:00", "09:00-15:00")]
+    #[case::a_row("09:00-11:00 10:00-12:00 11:30-13:00 13:00-14:00", "09:00-13:00 13:00-14:00")]
+    #[case::until_midnight("20:00-24:00 22:00-23:00", "20:00-24:00")]
+    fn hours_that_share_time_are_one_opening(#[case] given: &str, #[case] expected: &str) {
+        assert_eq!(merged(&hours(given)), hours(expected));
+    }
+
+    proptest! {
+        #[test]
+        fn openings_hold_the_minutes_of_their_hours_and_part_where_no_hours_go_on(
+            bounds in prop::collection::vec((0..1_440_u16, 1..600_u16), 0..12),
+        ) {
+            let hours = bounds.iter().map(|(opens, length)| OpeningHours {
+                opens_min: *opens,
+                closes_min: (opens + length).min(MINUTES_A_DAY),
+            });
+            let hours: Vec<OpeningHours> = hours.collect();
+            let openings = merged(&hours);
+            prop_assert_eq!(merged(&openings), openings.clone());
+            prop_assert!(openings.windows(2).all(|pair| pair[0].closes_min <= pair[1].opens_min));
+            let holds = |hours: &[OpeningHours], minutes: std::ops::RangeInclusive<u16>| {
+                let holds = |one: &OpeningHours| one.opens_min <= *minutes.start() && *minutes.end() < one.closes_min;
+                hours.iter().any(holds)
+            };
+            for minute in 0..MINUTES_A_DAY {
+                prop_assert_eq!(holds(&openings, minute..=minute), holds(&hours, minute..=minute), "{}", minute);
+                let next = minute..=minute + 1;
+                prop_assert_eq!(holds(&openings, next.clone()), holds(&hours, next), "{} goes on", minute);
+            }
+        }
+    }
 
     #[test]
     fn a_calendar_is_shown_with_its_zones_name_and_how_long_a_booking_lasts() {

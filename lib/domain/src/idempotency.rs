@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::api_key::Scope;
 use crate::email::compared;
-use crate::id::CoachId;
+use crate::id::{CoachId, parse_uuid};
 
 /// Most characters of the header.
 pub const MAX_KEY_CHARS: usize = 255;
@@ -97,8 +97,54 @@ impl IdempotencyKey {
     }
 }
 
-/// Tells whether a repeat has the same payload: SHA-256 over the canonical JSON, in which the order of members does not matter.
-pub fn fingerprint(method: &str, path: &str, body: &Value) -> [u8; 32] {
+/// The fingerprint of a request. Two requests have the same when their method, path and body are the same as they are parsed: neither the
+/// order of members nor the case of a UUID matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint {
+    read: [u8; 32],
+    /// The fingerprint over the request as it was sent. Earlier releases recorded it, and records live for 24 hours.
+    as_sent: [u8; 32],
+}
+
+/// A request, for its fingerprint.
+#[derive(Clone, Copy)]
+pub struct Payload<'a> {
+    pub path: &'a str,
+    pub body: &'a Value,
+}
+
+impl Fingerprint {
+    /// The fingerprint of a request, from its payload as it is parsed and as it was sent.
+    pub fn new(method: &str, read: Payload<'_>, as_sent: Payload<'_>) -> Self {
+        Self {
+            read: digest(method, read.path, &with_parsed_ids(read.body)),
+            as_sent: digest(method, as_sent.path, as_sent.body),
+        }
+    }
+
+    /// The fingerprint as it is recorded.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.read
+    }
+
+    /// Returns true if a recorded fingerprint is of the same request.
+    pub fn is(&self, recorded: &[u8]) -> bool {
+        recorded == self.read || recorded == self.as_sent
+    }
+}
+
+/// A body with its UUIDs as they are parsed: they are its members that are named `..Id`.
+fn with_parsed_ids(body: &Value) -> Value {
+    let Value::Object(members) = body else { return body.clone() };
+    let parsed = members.iter().map(|(name, value)| {
+        let id = value.as_str().filter(|_| name.ends_with("Id")).and_then(|text| parse_uuid(text).ok());
+        (name.clone(), id.map_or_else(|| value.clone(), |id| Value::from(id.to_string())))
+    });
+    Value::Object(parsed.collect())
+}
+
+/// SHA-256 over the canonical JSON.
+fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [method, path, &canonical(body)] {
         hash.update((part.len() as u64).to_be_bytes());
@@ -177,6 +223,38 @@ mod tests {
         assert_eq!(derived.retention(201, true), Some(TimeDelta::hours(1)));
         assert_eq!(derived.retention(201, false), Some(RETENTION));
         assert_eq!(explicit.retention(500, false), None);
+    }
+
+    /// The fingerprint of a request that is sent as it is read.
+    fn fingerprint(method: &str, path: &str, body: &Value) -> Fingerprint {
+        let payload = Payload { path, body };
+        Fingerprint::new(method, payload, payload)
+    }
+
+    #[test]
+    fn a_uuid_is_the_same_in_either_case_and_what_is_no_id_is_not() {
+        const ID: &str = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
+        let capitals = ID.to_uppercase();
+        let print = |body: Value| fingerprint("POST", "/x", &body);
+        for name in ["leadId", "contactId", "calendarId"] {
+            let (small, other) = (print(json!({ (name): ID })), print(json!({ (name): capitals })));
+            assert!(small.is(other.as_bytes()) && other.is(small.as_bytes()), "{name}");
+        }
+        for text in [json!({ "name": ID }), json!({ "valid": ID }), json!([ID]), json!({ "leadId": { "x": ID } })] {
+            let shouted: Value = serde_json::from_str(&text.to_string().replace(ID, &capitals)).unwrap();
+            assert!(!print(text).is(print(shouted).as_bytes()));
+        }
+        assert!(!print(json!({ "leadId": "ab" })).is(print(json!({ "leadId": "AB" })).as_bytes()));
+    }
+
+    #[test]
+    fn what_was_recorded_before_ids_were_parsed_is_recognized() {
+        let body = json!({ "leadId": "0197A6A0-5C3B-7000-8000-2F1D3C4B5A69" });
+        let sent = Payload { path: "/x/AB", body: &body };
+        let print = Fingerprint::new("PATCH", Payload { path: "/x/ab", ..sent }, sent);
+        assert!(print.is(&digest("PATCH", "/x/AB", &body)) && print.is(print.as_bytes()));
+        assert_ne!(print.as_bytes(), digest("PATCH", "/x/AB", &body));
+        assert!(!print.is(&digest("PATCH", "/x/ab", &body)) && !print.is(&digest("POST", "/x/AB", &body)));
     }
 
     #[test]

@@ -19,6 +19,9 @@ use crate::time::Timestamp;
 /// The id of the client that examples are about. There is none.
 pub const CLIENT: &str = "client_example";
 
+/// The phone number of that client: one of those that are kept for fiction.
+const PHONE: &str = "+1 415 555 0132";
+
 /// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. Where it names none, the first event that the endpoint
 /// is subscribed to.
 pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName, Invalid> {
@@ -48,7 +51,7 @@ pub fn body(event: EventName, mode: PayloadMode, at: Timestamp) -> Vec<u8> {
     if mode == PayloadMode::ContactDetails {
         client["name"] = json!("Example Client");
         client["email"] = json!("client@example.com");
-        client["phone"] = Value::Null;
+        client["phone"] = json!(PHONE);
     }
     let own = match event {
         EventName::Emitted(event) => emitted(event, at),
@@ -136,7 +139,11 @@ mod tests {
             let bare = read(PayloadMode::Identifiers);
             assert_eq!((&bare["type"], &bare["data"]["test"]), (&json!(event.as_str()), &json!(true)));
             assert_eq!(bare["data"]["client"], json!({ "id": "client_example" }));
-            assert_eq!(read(PayloadMode::ContactDetails)["data"]["client"]["email"], "client@example.com");
+            let client = json!({
+                "id": "client_example", "name": "Example Client", "email": "client@example.com",
+                "phone": "+1 415 555 0132",
+            });
+            assert_eq!(read(PayloadMode::ContactDetails)["data"]["client"], client);
         }
     }
 

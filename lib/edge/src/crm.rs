@@ -22,7 +22,7 @@ use store::{Db, MAX_ROUNDS, StoreError, stand_back};
 use uuid::Uuid;
 
 use crate::gate::CrmCaller;
-use crate::idempotency::{Ticket, once, required_key_of};
+use crate::idempotency::{Repeat, Ticket, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
@@ -33,6 +33,11 @@ pub trait Write: Sync {
     type Request: Send + Sync;
     /// What the write is decided by.
     type Found: Send;
+
+    /// The payload of the request's fingerprint.
+    fn payload(&self, inbound: &Inbound) -> Value {
+        inbound.payload()
+    }
 
     /// Reads the request.
     fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem>;
@@ -106,7 +111,8 @@ impl Writer {
             let attempt = Attempt { caller, writer: self, claim: &ticket.claim };
             rounds(write, &attempt, read).await.map_err(unconfirmed)
         };
-        let done = once(&self.claims, inbound, (Some(key), Mismatch::Refused), caller.now, read, work).await;
+        let repeat = Repeat { key: Some(key), mismatch: Mismatch::Refused, payload: write.payload(inbound) };
+        let done = once(&self.claims, inbound, repeat, caller.now, read, work).await;
         done.map_err(unconfirmed)
     }
 }
@@ -165,7 +171,7 @@ pub fn live(standing: Standing) -> Result<StoredContact, Problem> {
 
 /// Which page a request asks for.
 pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
-    let cursor = inbound.query("cursor");
+    let cursor = inbound.cursor();
     let after = cursor.as_deref().map(domain::id::parse_uuid).transpose();
     let after = after.map_err(|rule| Invalid::field("cursor", rule))?;
     Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })

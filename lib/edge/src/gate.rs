@@ -252,17 +252,20 @@ const UNKNOWN: &str = "This API key is unknown, revoked or expired.";
 const DIFFERENT: &str = "Authorization and X-Api-Key hold different keys. Send one of them.";
 const NOT_BEARER: &str = "Authorization must be `Bearer <key>`.";
 
-/// The key that the headers present, in its form at least.
+/// The key that the headers present, in its form at least. An empty header is no header. `Bearer` without a key is empty, too: templates
+/// make it of a variable that is not set.
 fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
     let refused = |why| Err(Problem::Unauthenticated(why));
-    let bearer = match headers.get(http::header::AUTHORIZATION) {
+    let sent = |name| headers.get(name).map(http::HeaderValue::as_bytes).filter(|value| !value.trim_ascii().is_empty());
+    let is_bare = |value: &&[u8]| value.trim_ascii().eq_ignore_ascii_case(b"bearer");
+    let bearer = match sent("authorization").filter(|value| !is_bare(value)) {
         None => None,
-        Some(value) => match value.as_bytes().split_at_checked(7) {
+        Some(value) => match value.split_at_checked(7) {
             Some((scheme, key)) if scheme.eq_ignore_ascii_case(b"bearer ") => Some(key),
             _ => return refused(NOT_BEARER),
         },
     };
-    let key = match (bearer, headers.get("x-api-key").map(http::HeaderValue::as_bytes)) {
+    let key = match (bearer, sent("x-api-key")) {
         (None, None) => return refused(MISSING),
         (Some(one), Some(other)) if one != other => return refused(DIFFERENT),
         (Some(key), _) | (None, Some(key)) => key,
@@ -294,12 +297,22 @@ mod tests {
             headers(&[("authorization", &bearer.replace("Bearer", "bearer"))]),
             headers(&[("x-api-key", text)]),
             headers(&[("authorization", &bearer), ("x-api-key", text)]),
+            headers(&[("authorization", &bearer), ("x-api-key", "")]),
+            headers(&[("authorization", &bearer), ("x-api-key", " ")]),
+            headers(&[("authorization", ""), ("x-api-key", text)]),
+            headers(&[("authorization", "Bearer "), ("x-api-key", text)]),
+            headers(&[("authorization", "bearer"), ("x-api-key", text)]),
         ] {
             assert_eq!(presented(&good).unwrap().id(), key.id());
         }
         let other = ApiKey::generate(Scope::Partner, &[6; 128]);
         for (bad, why) in [
             (headers(&[]), MISSING),
+            (headers(&[("authorization", ""), ("x-api-key", "")]), MISSING),
+            (headers(&[("authorization", "Bearer ")]), MISSING),
+            (headers(&[("authorization", "Bearer "), ("x-api-key", "")]), MISSING),
+            (headers(&[("authorization", "Basic"), ("x-api-key", text)]), NOT_BEARER),
+            (headers(&[("authorization", "Bearers"), ("x-api-key", text)]), NOT_BEARER),
             (headers(&[("authorization", text)]), NOT_BEARER),
             (headers(&[("authorization", "Basic abc"), ("x-api-key", text)]), NOT_BEARER),
             (headers(&[("authorization", &format!("Bearer  {text}"))]), MALFORMED),

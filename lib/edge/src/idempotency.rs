@@ -5,8 +5,8 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::api_key::Scope;
-use domain::id::CoachId;
-use domain::idempotency::{IdempotencyKey, Mismatch, fingerprint};
+use domain::id::{CoachId, parse_uuid};
+use domain::idempotency::{Fingerprint, IdempotencyKey, Mismatch, Payload};
 use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
+use crate::routes::{Routed, route};
 
 /// What is not done by then after a request began to be worked on is given up, which leaves time to end its claim before the request is
 /// answered for it.
@@ -29,6 +30,15 @@ pub struct Ticket<S> {
     pub claim: Claim,
     pub key: IdempotencyKey,
     pub stage: Option<S>,
+}
+
+/// The idempotency of a request: its key, and the payload that a repeat has to have.
+pub struct Repeat {
+    /// `None`: the request has no repeats.
+    pub key: Option<IdempotencyKey>,
+    pub mismatch: Mismatch,
+    /// The payload of the fingerprint.
+    pub payload: Value,
 }
 
 /// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
@@ -68,7 +78,7 @@ fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
 pub async fn once<S, T, F, Fut>(
     claims: &Claims,
     inbound: &Inbound,
-    (key, mismatch): (Option<IdempotencyKey>, Mismatch),
+    Repeat { key, mismatch, payload }: Repeat,
     now: Timestamp,
     read: impl Future<Output = T>,
     work: F,
@@ -80,7 +90,7 @@ where
 {
     let Some(key) = key else { return work(None, read.await).await };
     let until = Instant::now() + WORK_WITHIN;
-    let print = fingerprint(inbound.method.as_str(), &inbound.path, &inbound.payload());
+    let print = fingerprint(inbound, &payload);
     let (begun, read) = futures::future::join(claims.begin(&key, (print, mismatch), now), read).await;
     let (claim, stage, same_payload) = match begun? {
         Begun::Fresh(claim) => (claim, None, true),
@@ -130,6 +140,25 @@ where
             Ok(reply)
         }
     }
+}
+
+/// The fingerprint of a request with this payload.
+fn fingerprint(inbound: &Inbound, payload: &Value) -> Fingerprint {
+    let (path, sent) = (parsed_path(inbound), inbound.payload_with_mark());
+    let as_sent = Payload { path: &inbound.path, body: &sent };
+    Fingerprint::new(inbound.method.as_str(), Payload { path: &path, body: payload }, as_sent)
+}
+
+/// The request's path with its UUIDs as they are parsed.
+fn parsed_path(inbound: &Inbound) -> String {
+    let Routed::Known(template) = route(&inbound.method, &inbound.path) else { return inbound.path.clone() };
+    let mut parameters = inbound.parameters.iter();
+    let segments = template.split('/').zip(inbound.path.split('/')).map(|(wanted, given)| {
+        let parameter = if wanted.starts_with('{') { parameters.next() } else { None };
+        let id = parameter.and_then(|text| parse_uuid(text).ok());
+        id.map_or_else(|| given.to_owned(), |id| id.to_string())
+    });
+    segments.collect::<Vec<_>>().join("/")
 }
 
 /// An answer to what an earlier request asked for says so, where this one asks for something else.

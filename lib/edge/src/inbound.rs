@@ -18,6 +18,8 @@ use crate::problem::Problem;
 pub const MAX_BODY_BYTES: usize = 256 * 1024;
 /// Deepest nesting of a JSON body.
 pub const MAX_JSON_DEPTH: usize = 32;
+/// UTF-8's byte order mark, which some clients put before a body.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A request with its body.
 #[derive(Clone)]
@@ -28,6 +30,8 @@ pub struct Inbound {
     pub headers: HeaderMap,
     /// Names the request in answers and logs.
     pub request_id: String,
+    /// The path's parameters, decoded. What does not decode leaves none.
+    pub(crate) parameters: Vec<String>,
     query: String,
     body: Bytes,
     claims: Option<serde_json::Map<String, Value>>,
@@ -37,8 +41,9 @@ domain::discreet! { Inbound }
 impl<S: Send + Sync> FromRequest<S> for Inbound {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
+    async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
+        let (mut parts, body) = request.into_parts();
+        let Ok(PathParameters(parameters)) = PathParameters::from_request_parts(&mut parts, state).await;
         let collected = body.collect().await.map_err(|error| Problem::internal("read the body", error))?;
         let claims = parts.request_context_ref().and_then(jwt_claims);
         Ok(Self {
@@ -47,6 +52,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers,
             request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.clone()),
+            parameters,
             body: collected.to_bytes(),
             claims,
         })
@@ -108,6 +114,11 @@ impl Inbound {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
     }
 
+    /// The `cursor` of a list. `None`, also for an empty one: the first page.
+    pub fn cursor(&self) -> Option<String> {
+        self.query("cursor").filter(|cursor| !cursor.is_empty())
+    }
+
     /// A header's value, as sent.
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.headers.get(name).map(http::HeaderValue::as_bytes)
@@ -134,10 +145,10 @@ impl Inbound {
     /// The body, which has to be a JSON object and to say so if it says anything.
     pub fn json(&self) -> Result<Value, Problem> {
         self.check_media_type()?;
-        if self.body.is_empty() {
+        if self.is_bodiless() {
             return Err(Problem::InvalidJson("the body is empty".to_owned()));
         }
-        let value: Value = serde_json::from_slice(&self.body).map_err(|error| {
+        let value: Value = serde_json::from_slice(self.text()).map_err(|error| {
             let too_deep = error.to_string().starts_with("recursion limit exceeded");
             if too_deep { Problem::TooDeep } else { Problem::InvalidJson(error.to_string()) }
         })?;
@@ -154,17 +165,33 @@ impl Inbound {
 
     /// The body of a request that needs none.
     pub fn json_if_sent(&self) -> Result<Option<Value>, Problem> {
-        if self.body.is_empty() { Ok(None) } else { self.json().map(Some) }
+        if self.is_bodiless() { Ok(None) } else { self.json().map(Some) }
     }
 
     /// The body, if it is JSON at all, whatever else is wrong with the request.
     pub fn json_if_any(&self) -> Option<Value> {
-        serde_json::from_slice(&self.body).ok()
+        serde_json::from_slice(self.text()).ok()
     }
 
-    /// What was sent, for telling repeats apart: the body's JSON, or its text where it is none.
+    /// The payload that tells repeats apart: the body's JSON, or its text where it is none.
     pub fn payload(&self) -> Value {
-        self.json_if_any().unwrap_or_else(|| Value::from(String::from_utf8_lossy(&self.body)))
+        self.json_if_any().unwrap_or_else(|| Value::from(String::from_utf8_lossy(self.text())))
+    }
+
+    /// The payload as earlier releases took it, which did not skip a byte order mark.
+    pub(crate) fn payload_with_mark(&self) -> Value {
+        let json = serde_json::from_slice(&self.body);
+        json.unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The body without a byte order mark before it.
+    fn text(&self) -> &[u8] {
+        self.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&self.body)
+    }
+
+    /// Returns true if there is no body.
+    pub fn is_bodiless(&self) -> bool {
+        self.text().is_empty()
     }
 
     /// Whether the caller wants errors by RFC 9457.

@@ -238,6 +238,24 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_byte_order_mark_before_json_is_skipped_in_text_and_in_base64() {
+        for (body, is_base64) in [("\u{feff}{\"a\":1}", false), ("77u/eyJhIjoxfQ==", true), ("{\"a\":1}", false)] {
+            let read = |inbound: Inbound| async move {
+                assert!(!inbound.is_bodiless());
+                let read = [inbound.json().ok(), inbound.json_if_sent().ok().flatten(), inbound.json_if_any()];
+                json!([read, inbound.payload()]).to_string()
+            };
+            let router = Router::new().route("/v1/clients", any(read));
+            let mut event: Value = serde_json::from_str(&event("POST", "/v1/clients", "", "h")).unwrap();
+            (event["body"], event["isBase64Encoded"]) = (json!(body), json!(is_base64));
+            let answer =
+                invoke(&router, &environment().observer(), &event.to_string(), Context::default()).await.unwrap();
+            let one = json!({ "a": 1 });
+            assert_eq!(answer["body"], json!([[one, one, one], one]).to_string(), "{body}");
+        }
+    }
+
+    #[tokio::test]
     async fn a_body_comes_as_it_is_where_it_is_text_and_in_base64_where_it_is_not() {
         for (body, is_base64, sent) in [
             ("grüße\"🙂".as_bytes(), false, json!("grüße\"🙂")),

@@ -1,5 +1,5 @@
-//! Answers for people: whole HTML pages, plain and without scripts, with headers that keep them out of caches, frames, search engines
-//! and `Referer`.
+//! Answers for people: whole HTML pages, plain, with headers that keep them out of caches, frames, search engines and `Referer`. A page with
+//! a form has a script, which it works without.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -14,6 +14,8 @@ use crate::problem::Problem;
 use crate::reply::log_fault;
 
 const STYLE: &str = include_str!("page.css");
+/// Sends a page's form once.
+const SCRIPT: &str = include_str!("page.js");
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const ROBOTS_TAG: HeaderName = HeaderName::from_static("x-robots-tag");
 
@@ -59,10 +61,11 @@ impl Page {
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
         let Self { status, title, main, forms_go_to } = self;
         let title = escape(&title);
+        let script = forms_go_to.as_ref().map_or_else(String::new, |_| format!("<script>{SCRIPT}</script>\n"));
         let html = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n<style>{STYLE}</style>\n</head>\n\
+             <meta name=\"robots\" content=\"noindex\">\n<title>{title}</title>\n<style>{STYLE}</style>\n{script}</head>\n\
              <body>\n<main>\n{main}\n</main>\n</body>\n</html>\n"
         );
         let mut response = (status, Body::from(html)).into_response();
@@ -98,11 +101,17 @@ fn keep_private(headers: &mut HeaderMap, policy: &str, inbound: &Inbound) {
     }
 }
 
-/// Nothing but the page's own style, which its hash names.
+/// Nothing but the page's own style and script, which their hashes name.
 fn policy(forms_go_to: Option<&str>) -> String {
-    let style = format!("'sha256-{}'", STANDARD.encode(Sha256::digest(STYLE)));
-    let forms = forms_go_to.map_or("'none'".to_owned(), |origin| format!("'self' {origin}"));
-    format!("default-src 'none'; style-src {style}; form-action {forms}; base-uri 'none'; frame-ancestors 'none'")
+    let hash = |text: &str| format!("'sha256-{}'", STANDARD.encode(Sha256::digest(text)));
+    let style = hash(STYLE);
+    let (script, forms) = match forms_go_to {
+        None => (String::new(), "'none'".to_owned()),
+        Some(origin) => (format!("script-src {}; ", hash(SCRIPT)), format!("'self' {origin}")),
+    };
+    format!(
+        "default-src 'none'; style-src {style}; {script}form-action {forms}; base-uri 'none'; frame-ancestors 'none'"
+    )
 }
 
 #[cfg(test)]
@@ -130,10 +139,15 @@ mod tests {
             "default-src 'none'; style-src 'sha256-{digest}'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
         );
         assert_eq!(headers[header::CONTENT_SECURITY_POLICY], expected);
+        assert!(!html.contains("<script"), "{html}");
 
-        let (headers, _) = rendered(page.with_forms_to("https://coach.example.com")).await;
+        let (headers, html) = rendered(page.with_forms_to("https://coach.example.com")).await;
         let policy = headers[header::CONTENT_SECURITY_POLICY].to_str().unwrap();
         assert!(policy.contains("; form-action 'self' https://coach.example.com; "), "{policy}");
+        let script = html.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
+        let digest = STANDARD.encode(Sha256::digest(script));
+        assert!(policy.contains(&format!("; script-src 'sha256-{digest}'; ")), "{policy}");
+        assert!(!script.is_empty() && !script.contains("</"), "{script}");
     }
 
     #[tokio::test]

@@ -22,7 +22,7 @@ use aws_sdk_dynamodb::types::{
 };
 use chrono::TimeDelta;
 use domain::id::ClientId;
-use domain::idempotency::{IdempotencyKey, LEASE, Mismatch, RETENTION};
+use domain::idempotency::{Fingerprint, IdempotencyKey, LEASE, Mismatch, RETENTION};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::de::DeserializeOwned;
@@ -149,14 +149,14 @@ impl Claims {
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
-        (fingerprint, mismatch): ([u8; 32], Mismatch),
+        (fingerprint, mismatch): (Fingerprint, Mismatch),
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let record = Record {
             pk: format!("CLAIM#{}", key.as_str()),
             owner: hex::encode(random_bytes::<16>()),
             lease_until: (now + LEASE).ms(),
-            fingerprint: fingerprint.to_vec(),
+            fingerprint: fingerprint.as_bytes().to_vec(),
             stage: None,
             status: None,
             body: None,
@@ -198,11 +198,11 @@ impl Claims {
         &self,
         claim: Claim,
         old: Item,
-        (fingerprint, mismatch): ([u8; 32], Mismatch),
+        (fingerprint, mismatch): (Fingerprint, Mismatch),
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let old: Record = from_item("claim", old)?;
-        let same_payload = old.fingerprint == fingerprint;
+        let same_payload = fingerprint.is(&old.fingerprint);
         if let (Some(status), Some(body)) = (old.status, &old.body) {
             let body = self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?;
             let answer = Answer { status, body };
@@ -219,12 +219,12 @@ impl Claims {
         &self,
         claim: Claim,
         lapsed: &Record,
-        fingerprint: [u8; 32],
+        fingerprint: Fingerprint,
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
-        let same_payload = lapsed.fingerprint == fingerprint;
+        let same_payload = fingerprint.is(&lapsed.fingerprint);
         // What was committed under the old payload stays what it is; a claim without a stage is as good as new.
-        let fingerprint = if lapsed.stage.is_some() { lapsed.fingerprint.clone() } else { fingerprint.to_vec() };
+        let recorded = if lapsed.stage.is_some() { &lapsed.fingerprint[..] } else { fingerprint.as_bytes() };
         // An update whose answer was lost is repeated by the SDK and finds its own token.
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
@@ -240,7 +240,7 @@ impl Claims {
                 .expression_attribute_names("#status", "status")
                 .expression_attribute_values(":owner", s(&claim.owner))
                 .expression_attribute_values(":until", n((now + LEASE).ms()))
-                .expression_attribute_values(":print", b(fingerprint.clone()))
+                .expression_attribute_values(":print", b(recorded.to_vec()))
                 .expression_attribute_values(":expires", n(ends_s(now + RETENTION)))
                 .expression_attribute_values(":lapsed_owner", s(&lapsed.owner))
                 .expression_attribute_values(":lapsed_until", n(lapsed.lease_until))

@@ -1,14 +1,16 @@
 //! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was merged away or
 //! erased. sk `EMAIL#<compared form>` and `PHONE#<last digits>`: the live contacts with that address (module `held_by`).
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared. GSI `by_contact`: what is
-//! about a contact, those merged into it included.
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared, each address followed
+//! by the contacts that had it when they were merged away. GSI `by_contact`: what is about a contact, those merged into it included.
 //!
 //! 1. `page`       Query `listed`, consistent.
-//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address.
+//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address. If nobody has, reads along the chains of merges
+//!    of those who had.
 //! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
 //! 4. `create`     Transaction: record, the address, which one alone can take, what the write leaves (module `crm_write`).
 //! 5. `change`     Transaction on the version read: record, what the write leaves.
-//! 6. `save`       Read, then a transaction on the version read: the record and its addresses. The first time Query `by_contact`, too: who
+//! 6. `save`       Read, then a transaction on the version read: the record and its addresses, or the address that one that was merged away
+//!    had. The first time Query `by_contact`, too: who
 //!    was merged into it before it was seen.
 //! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends; of an erased contact, an
 //!    UpdateItem of its tombstone.
@@ -48,6 +50,9 @@ use record::Stored;
 /// Contacts of one address that are looked at.
 const MAX_NAMESAKES: usize = 100;
 
+/// Contacts that had an address when they were merged away, of which it is looked up whom they live on as.
+const MAX_MERGED: usize = 10;
+
 /// The contacts in the CRM table.
 #[derive(Clone)]
 pub struct Contacts {
@@ -68,17 +73,32 @@ impl Contacts {
     }
 
     /// The live contact with that address. Of several that the application has told of it is the one that was known first, and of those
-    /// that came at the same instant the one with the least id. An address that everybody has is looked at for so many alone.
+    /// that came at the same instant the one with the least id. If nobody has it, it is the contact that one who had it lives on as. An address
+    /// that everybody has is looked at for so many alone.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name("by_email").consistent_read(true);
         let query = query
-            .key_condition_expression("pk = :pk AND email_key = :email")
+            .key_condition_expression("pk = :pk AND email_key BETWEEN :email AND :merged")
             .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":email", s(email.as_str()));
+            .expression_attribute_values(":email", s(email.as_str()))
+            .expression_attribute_values(":merged", s(merged_email_key(email.as_str())));
         let query = query.limit(MAX_NAMESAKES as i32);
         let found = query.ask().await.map_err(|error| failed("Query", error))?.items.unwrap_or_default();
-        let found = found.into_iter().map(live).collect::<Result<Vec<_>, _>>()?;
-        Ok(found.into_iter().min_by_key(known_first))
+        let (mut live, mut merged) = (Vec::new(), Vec::new());
+        for item in found {
+            match Stored::from_item(item)? {
+                Stored::Live(contact) if contact.has_email(email) => live.push(*contact),
+                Stored::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
+                // It only sorts between the two.
+                Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
+            }
+        }
+        if live.is_empty() {
+            for into in merged.into_iter().take(MAX_MERGED) {
+                live.extend(self.living(coach, into).await?);
+            }
+        }
+        Ok(live.into_iter().min_by_key(known_first))
     }
 
     /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
@@ -199,6 +219,12 @@ fn known_first(stored: &StoredContact) -> (Timestamp, ContactId) {
 
 fn contact_sk(contact: ContactId) -> String {
     format!("{PREFIX}{contact}")
+}
+
+/// The `email_key` of contacts that had an address when they were merged away. It sorts right after the address, so that one query finds
+/// those who have it, and then those who had it.
+fn merged_email_key(email: &str) -> String {
+    format!("{email}\u{1}")
 }
 
 fn email_sk(email: &str) -> String {

@@ -88,9 +88,9 @@ fn crm_list(operation: Operation, permission: Permission, answer: Answer) -> Ope
         .in_query("limit", size(CRM_PAGE), size_rule("Records in the answer", CRM_PAGE))
         .in_query(
             "cursor",
-            uuid(),
-            "`next_cursor` of the page before: records with greater ids. It may be gone meanwhile. Pages are read as things are then, \
-             not as they were at the first page.",
+            json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$" }),
+            "`next_cursor` of the page before, a UUID: records with greater ids. It may be gone meanwhile. Pages are read as things are \
+             then, not as they were at the first page. Empty: the first page.",
         )
         .answers(answer)
         .refuses(Problem::Invalid(Invalid::field("cursor", InvalidUuid)))

@@ -122,7 +122,9 @@ fn bodies_of_the_crm_take_no_other_members_and_no_null() {
             let Some(body) = operation.get("requestBody") else { continue };
             let name = body["content"]["application/json"]["schema"]["$ref"].as_str().unwrap();
             let schema = document.pointer(name.strip_prefix('#').unwrap()).unwrap();
-            assert_eq!((&body["required"], &schema["additionalProperties"]), (&json!(true), &json!(false)), "{name}");
+            // A query may name the contact of a cancellation in the place of its body.
+            let required = json!(operation["operationId"] != "cancelBooking");
+            assert_eq!((&body["required"], &schema["additionalProperties"]), (&required, &json!(false)), "{name}");
             for (member, field) in schema["properties"].as_object().unwrap() {
                 assert!(field["type"].is_string(), "{name} {member}");
             }

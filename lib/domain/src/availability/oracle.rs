@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use chrono::{Datelike, Weekday};
 use proptest::prelude::*;
 
-use super::tests::{closed, date};
+use super::tests::{closed, date, days, slots_on};
 use super::*;
 use crate::busy::{Bucket, held_in, reach_of};
 use crate::tz::Tz;
@@ -59,6 +59,22 @@ fn allowed(calendar: &Calendar, day: NaiveDate, busy: &[Busy], now: Timestamp) -
     times.filter_map(|time| judge(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
 }
 
+/// The opening that a minute of the day lies in: from that minute, it goes as far either way as some hours go on from one minute to the
+/// next.
+fn opening_around(hours: &[OpeningHours], minute: i64) -> Option<(i64, i64)> {
+    let open = |from: i64, to: i64| {
+        hours.iter().any(|hours| i64::from(hours.opens_min()) <= from && to < i64::from(hours.closes_min()))
+    };
+    let (mut first, mut last) = (minute, minute);
+    while open(first - 1, first) {
+        first -= 1;
+    }
+    while open(last, last + 1) {
+        last += 1;
+    }
+    open(minute, minute).then_some((first, last + 1))
+}
+
 fn judge(
     clock: &Clock,
     calendar: &Calendar,
@@ -76,11 +92,12 @@ fn judge(
         Weekday::Sun => &calendar.weekly.sun,
         _ => &calendar.weekly.mon,
     };
-    let in_hours = calendar.overrides.get(&day).unwrap_or(weekday).iter().any(|hours| {
-        let since = (time - NaiveTime::MIN).num_minutes() - i64::from(hours.opens_min());
-        let on_grid = since >= 0 && since % i64::from(calendar.slot_interval_minutes) == 0;
-        let closing = day.and_time(NaiveTime::MIN) + TimeDelta::minutes(i64::from(hours.closes_min()));
-        on_grid && end <= clock.closing(closing)
+    let opening =
+        opening_around(calendar.overrides.get(&day).unwrap_or(weekday), (time - NaiveTime::MIN).num_minutes());
+    let in_hours = opening.is_some_and(|(opens, closes)| {
+        let since = (time - NaiveTime::MIN).num_minutes() - opens;
+        let closing = day.and_time(NaiveTime::MIN) + TimeDelta::minutes(closes);
+        since % i64::from(calendar.slot_interval_minutes) == 0 && end <= clock.closing(closing)
     });
     let clear = busy.iter().all(|event| {
         let since = minutes(event.buffers.after_min.max(calendar.buffers.before_min));
@@ -259,6 +276,14 @@ proptest! {
         let known = first.iter_days().take_while(|day| *day <= last).map(Bucket::Day).chain([Bucket::Long]).collect();
         let days = days(calendar, &standing_in(events, &known), *now);
         prop_assert_eq!(days.len(), calendar.horizon_days as usize);
+        let most = days.iter().map(|day| {
+            let starts = (0..1_440).filter(|minute| {
+                let opening = opening_around(calendar.hours_on(day.date), *minute);
+                opening.is_some_and(|(opens, _)| (minute - opens) % i64::from(calendar.slot_interval_minutes) == 0)
+            });
+            starts.count()
+        });
+        prop_assert_eq!(candidates(calendar, *now), most.sum::<usize>());
         for shown in days {
             let slots = slots_on(calendar, shown.date, events, *now);
             prop_assert_eq!(shown.slots, slots.iter().map(|slot| show_time(slot.time)).collect::<Vec<_>>());

@@ -1,6 +1,6 @@
 //! What the tests of availability are written in, and the rules that are not about clocks that change.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
 
@@ -76,6 +76,17 @@ fn open(zone: Tz, daily: &str) -> Calendar {
         sun: daily,
     };
     Calendar { weekly, ..closed(zone) }
+}
+
+/// The slots of a date.
+pub(super) fn slots_on(calendar: &Calendar, date: NaiveDate, busy: &[Busy], now: Timestamp) -> Vec<Slot> {
+    Offer::new(calendar, busy, now).slots_on(date)
+}
+
+/// The slots of every day of the horizon.
+pub(super) fn days(calendar: &Calendar, busy: &[Busy], now: Timestamp) -> Vec<DaySlots> {
+    let offer = Offer::new(calendar, busy, now);
+    offer.dates().map(|date| offer.day(date)).collect()
 }
 
 fn times(slots: &[Slot]) -> Vec<String> {
@@ -214,6 +225,39 @@ fn an_answer_shows_what_a_calendar_costs_and_where_it_is_booked() {
             "days": [{"date": "2026-07-01", "slots": ["09:00"]}]
         }]})
     );
+}
+
+/// The openings that have most starts of slots: they touch, and each ends a minute after its last slot may start.
+fn dense() -> Calendar {
+    let bounds: Vec<u32> = (0..24).map(|n| 56 * n + n / 8).chain([1_440]).collect();
+    let text = |minute: &u32| format!("{:02}:{:02}", minute / 60, minute % 60);
+    let daily: Vec<String> = bounds.windows(2).map(|pair| format!("{}-{}", text(&pair[0]), text(&pair[1]))).collect();
+    let daily = daily.join(" ");
+    Calendar { slot_minutes: 5, slot_interval_minutes: 5, ..open(zone("Europe/Berlin"), &daily) }
+}
+
+#[test]
+fn a_single_calendar_never_has_too_many_candidates() {
+    // 1,440 minutes in 24 openings: each may have one start more than its whole intervals.
+    let most = (1_440 + 24 * 4) / 5 + 1;
+    assert!(most * 400 < MAX_CANDIDATES);
+    let counted = candidates(&dense(), at("2026-07-01T00:00Z"));
+    assert!(counted > 115_200 && counted <= most * 400, "{counted}");
+}
+
+#[test]
+fn candidates_are_counted_by_the_hours_of_each_date_of_the_horizon() {
+    let mut calendar = Calendar { slot_interval_minutes: 45, ..closed(zone("Europe/Berlin")) };
+    calendar.weekly.wed = hours("09:00-12:00 11:00-13:00 13:00-13:01");
+    calendar.horizon_days = 8;
+    // From a Wednesday to the next: 4 hours by 45 minutes are 6 starts, and a minute is one.
+    assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 14);
+    calendar.horizon_days = 7;
+    assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 7);
+    calendar.overrides.insert(date("2026-07-01"), Vec::new());
+    calendar.overrides.insert(date("2026-07-02"), hours("00:00-24:00 00:00-24:00"));
+    calendar.overrides.insert(date("2026-07-09"), hours("00:00-24:00"));
+    assert_eq!(candidates(&calendar, at("2026-07-01T10:00Z")), 32);
 }
 
 /// Sixty days of quarter-hour slots with 500 events in the way: what an answer should take a few milliseconds for.

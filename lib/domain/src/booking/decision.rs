@@ -1,7 +1,7 @@
 //! Whether a booking is made, moved or cancelled. What stands in the way is told in one order: the contact, the booking, its calendar, its
 //! price, its time.
 
-use crate::availability::find_slot;
+use crate::availability::{find_move, find_slot};
 use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
 use crate::busy::Busy;
 use crate::calendar::Calendar;
@@ -74,7 +74,8 @@ pub enum Move {
 
 /// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that it is shown in,
 /// `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was paid has been paid. The booking
-/// keeps the buffers that it was made with: the time has to be one that the calendar offers, and leave them room.
+/// keeps the length and the buffers that it was made with. It has to start where the calendar's slots start, to end by its closing, and to
+/// leave room by its own buffers and by the calendar's.
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
@@ -94,7 +95,8 @@ pub fn reschedule(
         return Ok(Move::Nowhere);
     }
     let calendar = active(calendar)?;
-    let slot = find_slot(calendar, draft.date, draft.time, others, now).ok_or(Refusal::SlotUnavailable)?;
+    let length = event.span.ends_at.utc() - event.span.starts_at.utc();
+    let slot = find_move(calendar, (draft.date, draft.time), length, others, now).ok_or(Refusal::SlotUnavailable)?;
     let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
     if others.iter().any(|other| other.conflicts_with(&moved)) {
         return Err(Refusal::SlotUnavailable);

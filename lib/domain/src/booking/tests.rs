@@ -14,6 +14,8 @@ use crate::id::CoachId;
 use crate::outgoing::OutgoingFact;
 use crate::tz::tests::zone;
 
+mod moves;
+
 const LEAD: ContactId = ContactId(Uuid::from_u128(1));
 const CALENDAR: CalendarId = CalendarId(Uuid::from_u128(2));
 const EVENT: CalendarEventId = CalendarEventId(Uuid::from_u128(3));
@@ -106,17 +108,17 @@ fn moved(
 }
 
 #[test]
-fn a_move_takes_the_duration_of_now_keeps_the_buffers_it_was_made_with_and_a_price_does_not_stop_it() {
+fn a_move_keeps_the_length_and_the_buffers_it_was_made_with_and_a_price_does_not_stop_it() {
     let changed =
         Calendar { slot_minutes: 90, buffers: Buffers { before_min: 0, after_min: 30 }, price_cents: 5, ..calendar() };
     let target = to("2026-12-02", "10:30");
     let made_with = event().buffers.unwrap();
     assert_ne!(made_with, changed.buffers);
     let to = moved(&target, Some(&event()), Some(&changed), now()).unwrap();
-    assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T11:00"), buffers: made_with }));
+    assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T10:30"), buffers: made_with }));
     let unknown = CalendarEvent { buffers: None, ..event() };
     let to = moved(&target, Some(&unknown), Some(&changed), now()).unwrap();
-    assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T11:00"), buffers: changed.buffers }));
+    assert_eq!(to, Move::To(Busy { span: span("02T09:30", "02T10:30"), buffers: changed.buffers }));
 }
 
 #[test]

@@ -43,13 +43,21 @@ enum End {
 }
 
 impl Contacts {
-    /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more.
+    /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more. Of one that was merged away, the
+    /// address is kept that it had then.
     pub async fn save(&self, saved: &ContactSaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let phone_key = saved.phone.as_ref().and_then(Phone::ending).map(|ending| ending.as_str().to_owned());
             let found = match self.find(&saved.coach_id, saved.contact_id).await? {
-                Some(Stored::Merged(_) | Stored::Erased(_)) => return Ok(()),
+                Some(Stored::Erased(_)) => return Ok(()),
+                Some(Stored::Merged(merged)) => {
+                    let Some(told) = merged.told(saved.email.as_ref(), said_at) else { return Ok(()) };
+                    match self.db.transact(&[self.put(&told, Some(merged.version))]).await? {
+                        Transacted::Done => return Ok(()),
+                        Transacted::Refused(_) => continue,
+                    }
+                }
                 Some(Stored::Live(found)) => Some(found),
                 None => None,
             };
@@ -163,7 +171,8 @@ impl Contacts {
         };
         let client = found.as_ref().and_then(Stored::client_id).cloned();
         let mut writes = self.move_addresses(coach, merge.contact_id, (addresses, Default::default())).await?;
-        let mut merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
+        let merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
+        let mut merged = merged.with_email_of(found.as_ref());
         merged.client_id = client;
         let is_known = matches!(&found, Some(Stored::Merged(before)) if before.says_the_same(&merged));
         let (standing, outcome) = match (end, &merged.client_id) {

@@ -1,12 +1,12 @@
 //! What stands under a contact's key: a live contact, one that was merged away, or one that was erased.
 
 use domain::contact::{Contact, KnownContact};
-use domain::email::Email;
+use domain::email::{Email, EmailKey};
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use serde::{Deserialize, Serialize};
 
-use super::{contact_sk, email_sk, phone_sk};
+use super::{contact_sk, email_sk, merged_email_key, phone_sk};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item};
 use crate::workspace::partition;
@@ -53,14 +53,19 @@ impl StoredContact {
         &self.known.contact
     }
 
+    /// Returns true if the contact has that address.
+    pub(super) fn has_email(&self, email: &EmailKey) -> bool {
+        self.email_key.as_deref() == Some(email.as_str())
+    }
+
     /// Sort keys of its e-mail's and its phone's items.
     pub(super) fn addresses(&self) -> [Option<String>; 2] {
         [self.email_key.as_deref().map(email_sk), self.phone_key.as_deref().map(phone_sk)]
     }
 }
 
-/// What is left of a contact that was merged away: ids and dates.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// The signpost of a contact that was merged away: ids, dates, and the address that leads to the contact it was merged into.
+#[derive(Clone, Serialize, Deserialize)]
 pub(super) struct MergedContact {
     pk: String,
     sk: String,
@@ -72,14 +77,63 @@ pub(super) struct MergedContact {
     /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
+    /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    email_key: Option<String>,
+    /// When the application or the API set the address, or removed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    email_said_at: Option<FactTime>,
     pub(super) version: u64,
 }
+domain::discreet! { MergedContact }
 
 impl MergedContact {
     pub(super) fn new(own: &ContactRef, merged_into: ContactId, merged_at: FactTime, version: u64) -> Self {
         let contact_ref = ContactRef::new(&own.coach_id, merged_into).to_string();
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
-        Self { pk, sk, merged_into, merged_at, contact_ref, client_id: None, version }
+        Self {
+            pk,
+            sk,
+            merged_into,
+            merged_at,
+            contact_ref,
+            client_id: None,
+            email_key: None,
+            email_said_at: None,
+            version,
+        }
+    }
+
+    /// The same, with the address of the stored contact.
+    pub(super) fn with_email_of(mut self, found: Option<&Stored>) -> Self {
+        (self.email_key, self.email_said_at) = match found {
+            Some(Stored::Live(live)) => {
+                let email_key = live.email_key.as_deref().map(merged_email_key);
+                (email_key, live.known.said.saved_at.max(live.known.said.email_set_at.map(FactTime::from)))
+            }
+            Some(Stored::Merged(before)) => (before.email_key.clone(), before.email_said_at),
+            Some(Stored::Erased(_)) | None => (None, None),
+        };
+        self
+    }
+
+    /// The same, after a late record of the application with that address. The last address said before the merge counts, or else the
+    /// first one after it. `None`: this address does not count, or changes nothing.
+    pub(super) fn told(&self, email: Option<&Email>, said_at: FactTime) -> Option<Self> {
+        let email_key = email.map(|email| merged_email_key(email.key().as_str()));
+        let counts = match self.email_said_at {
+            None => true,
+            Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&said_at),
+            Some(known) => said_at < known,
+        };
+        let is_news = (&self.email_key, self.email_said_at) != (&email_key, Some(said_at));
+        let told = Self { email_key, email_said_at: Some(said_at), version: self.version + 1, ..self.clone() };
+        (counts && is_news).then_some(told)
+    }
+
+    /// Returns true if the contact had that address.
+    pub(super) fn had_email(&self, email: &EmailKey) -> bool {
+        self.email_key.as_deref() == Some(merged_email_key(email.as_str()).as_str())
     }
 
     /// The same, of nobody who was a client.

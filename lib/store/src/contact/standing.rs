@@ -98,6 +98,20 @@ impl Contacts {
         })
     }
 
+    /// The live contact that a contact lives on as, or is. `None`: it is erased, or has not been seen.
+    pub(super) async fn living(
+        &self,
+        coach: &CoachId,
+        contact: ContactId,
+    ) -> Result<Option<StoredContact>, StoreError> {
+        let mut chain = self.chain(coach, contact).await?;
+        let is_erased = chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_))));
+        Ok(match chain.pop() {
+            Some((_, Some(Stored::Live(live)))) if !is_erased => Some(*live),
+            _ => None,
+        })
+    }
+
     /// A contact and those that it lives on as, one after the other, with what stands under their keys. Nobody is in it twice: no merge
     /// closes a circle but of contacts that are erased, whose merges are noted as they come.
     pub(super) async fn chain(

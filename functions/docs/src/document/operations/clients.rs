@@ -40,7 +40,7 @@ fn list(schemas: &mut Schemas) -> Operation {
             "The client with this e-mail address, compared without regard to case. Looked up directly: a client made a moment ago is \
              found, whatever `limit` is. What is no e-mail address matches nobody. A `+` is written `%2B`.",
         )
-        .in_query("cursor", json!({ "type": "string", "minLength": 1, "format": "cursor" }), "`next_cursor` of the page before.")
+        .in_query("cursor", json!({ "type": "string", "format": "cursor" }), "`next_cursor` of the page before. Empty: the first page.")
         .answers(answer)
         .refuses(Problem::Invalid(Invalid::field("email", too_long)))
         .refuses(Problem::Invalid(Invalid::field("cursor", "must be the next_cursor of an earlier answer")))

@@ -1,7 +1,7 @@
 //! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it.
 
 use domain::api_key::Permission;
-use domain::availability::{Availability, MAX_SLOTS};
+use domain::availability::{Availability, MAX_CANDIDATES, MAX_SLOTS};
 use domain::booking::{AvailabilityRequest, Booking, BookingDraft, BookingOutcome, CancelDraft, RescheduleDraft};
 use domain::calendar::CalendarView;
 use domain::fields::Invalid;
@@ -9,7 +9,7 @@ use domain::id::InvalidUuid;
 use edge::Problem;
 use serde_json::{Value, json};
 
-use super::{CRM_BOOKINGS, Operation, Schemas, crm_list, of_record};
+use super::{CRM_BOOKINGS, Operation, Schemas, crm_list, of_record, uuid};
 use crate::document::crm_examples::{
     BOOKING_ID, BOOKING_URL, CALENDAR_ID, CONTACT_ID, availability, booked, booking, calendar, cancelled, merged_into,
     moved, page,
@@ -54,7 +54,10 @@ fn find_times(schemas: &mut Schemas) -> Operation {
         "leadId": "$request.body#/leadId", "calendarId": "$response.body#/calendars/0/id",
         "date": "$response.body#/calendars/0/days/0/date", "time": "$response.body#/calendars/0/days/0/slots/0",
     });
-    let needed = format!("is required here: all calendars together have over {MAX_SLOTS} slots; ask for one at a time");
+    let needed = |have: String| {
+        let rule = format!("is required here: all calendars together have {have}; ask for one at a time");
+        Problem::Invalid(Invalid::field("calendarId", rule))
+    };
     Operation::new("POST", "/v1/crm/bookings/availability", "findTimes")
         .tag(CRM_BOOKINGS)
         .crm(Permission::BookingsRead)
@@ -71,7 +74,8 @@ fn find_times(schemas: &mut Schemas) -> Operation {
             ],
         )
         .answers(answer.link_with_body("createBooking", json!({}), slot))
-        .refuses(Problem::Invalid(Invalid::field("calendarId", needed)))
+        .refuses(needed(format!("over {MAX_SLOTS} slots")))
+        .refuses(needed(format!("over {MAX_CANDIDATES} times to look at")))
         .refuses(Problem::NotFound("contact"))
         .refuses(Problem::NotFound("calendar"))
         .refuses(Problem::ContactMerged(merged_into()))
@@ -121,7 +125,10 @@ fn reschedule(schemas: &mut Schemas) -> Operation {
     let answer = outcome(schemas, 200, "It is moved.", &[("moved", to_json(&moved()))]);
     of_booking(Operation::new("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking"))
         .summary("Move a booking")
-        .about("To another time of its calendar. The time that it has now changes nothing. Nothing is charged or refunded.")
+        .about(
+            "To another time of its calendar. It keeps the length and the pauses that it was made with, and has to fit with them. The time \
+             that it has now changes nothing. Nothing is charged or refunded.",
+        )
         .body(body, &[("booking", json!({ "leadId": CONTACT_ID, "date": "2026-11-23", "time": "11:00" }))])
         .answers(answer)
         .refuses(Problem::NotFound("calendar"))
@@ -133,9 +140,14 @@ fn cancel(schemas: &mut Schemas) -> Operation {
     let answer = outcome(schemas, 200, "It is cancelled.", &[("cancelled", to_json(&cancelled()))]);
     of_booking(Operation::new("DELETE", "/v1/crm/bookings/{id}", "cancelBooking"))
         .summary("Cancel a booking")
-        .about("Nothing is charged or refunded. Cancelling again changes nothing.")
-        .body(body, &[("booking", json!({ "leadId": CONTACT_ID }))])
+        .about(
+            "Nothing is charged or refunded. Cancelling again changes nothing. The contact is named in the body, or in the query by clients \
+             that send no body with DELETE. Either form is the same request to an idempotency key.",
+        )
+        .optional_body(body, &[("booking", json!({ "leadId": CONTACT_ID }))])
+        .in_query("leadId", uuid(), "The contact that the booking is with, where there is no body. With one, it has to be the same.")
         .answers(answer)
+        .refuses(Problem::Invalid(Invalid::field("leadId", "must be the same in the body and in the query")))
 }
 
 /// A write about a contact.

@@ -206,8 +206,8 @@ fn deliveries(schemas: &mut Schemas) -> Operation {
         .in_query("status", statuses(), "Deliveries of this status alone.")
         .in_query(
             "cursor",
-            json!({ "type": "string", "pattern": "^dlv_[0-9A-Fa-f]{32}$" }),
-            "`next_cursor` of the page before.",
+            json!({ "type": "string", "pattern": "^(dlv_[0-9A-Fa-f]{32})?$" }),
+            "`next_cursor` of the page before. Empty: the first page.",
         )
         .answers(answer)
         .refuses(Problem::Invalid(Invalid::field("cursor", "must be the next_cursor of an earlier answer")))
