@@ -1,4 +1,4 @@
-//! Facts of one batch: each fails, is slow or takes long alone. A fact whose work grows with what is stored is stored
+//! Facts of one batch: none holds up the others. A fact whose work grows with what is stored is stored
 //! in parts.
 
 use std::time::{Duration, Instant};
@@ -53,23 +53,7 @@ async fn a_fact_that_is_slow_holds_up_no_other_of_its_batch() {
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
 }
 
-#[tokio::test]
-async fn a_fact_that_fails_comes_again_alone() {
-    let world = World::start().await;
-    let key = world.coach("ada").await.partner_key().await;
-    send_together(&world, clients()).await;
-    // The first fact begins with two calls at once, each of which is tried three times: one of them fails.
-    world.faults(json!({ "function": "ingest", "spared_calls": 1, "store_failures": 5 })).await;
-    world.advance_s(u64::from(TOGETHER_IN_S)).await;
-    let count = async || key.get("/v1/clients").await.expect(200).body["count"].clone();
-    assert_eq!(count().await, 5, "without a redelivery");
-    world.faults(json!({ "function": "", "spared_calls": 0, "store_failures": 0 })).await;
-    world.advance_s(200).await;
-    assert_eq!(count().await, 6);
-    assert_eq!(world.set_aside().await, [] as [Value; 0]);
-}
-
-/// Most calls that an invocation of the feed's function made since its latest ones were these.
+/// Most calls of any invocation of the feed's function.
 async fn most_calls(world: &World) -> usize {
     world.calls("ingest").await.iter().map(|invocation| Bill::of(invocation).calls).max().unwrap()
 }
