@@ -60,7 +60,7 @@ async fn keys_are_listed_newest_first_with_the_revoked_ones() {
 #[tokio::test]
 async fn a_key_that_expires_while_it_is_revoked_frees_its_place_once() {
     /// The next one is the transaction.
-    const CALLS_BEFORE: usize = 3;
+    const CALLS_BEFORE: usize = 1;
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;

@@ -106,6 +106,16 @@ pub(crate) fn route_keys(function: &Value) -> Vec<String> {
     events(function, "HttpApi").into_iter().map(route_key).collect()
 }
 
+/// The look-up of a batch of facts takes 10 s at most, each slow fact holds up the next for half a second, and the last
+/// one takes 15 s (functions/ingest/src/batch.rs).
+#[test]
+fn the_facts_of_a_batch_have_their_deadlines_within_the_functions_time_out() {
+    let template = template();
+    let ingest = &functions(&template)["IngestFunction"];
+    let batch_size = events(ingest, "SQS")[0]["BatchSize"].as_u64().unwrap();
+    assert!(2 * timeout_s(&template, ingest) > 2 * (10 + 15) + (batch_size - 1));
+}
+
 #[test]
 fn functions_reserve_what_their_mappings_or_anonymous_callers_may_take_and_leave_enough() {
     let template = template();

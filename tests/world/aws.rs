@@ -158,6 +158,16 @@ impl World {
         futures::stream::iter(items.chunks(BATCH_ITEMS).map(put)).buffer_unordered(8).collect::<Vec<()>>().await;
     }
 
+    /// Puts messages into a queue, at most ten, to come at the same instant after that delay.
+    pub(crate) async fn send_together(&self, queue: &str, bodies: &[String], delay_s: u32) {
+        let entry =
+            |(number, body)| json!({ "Id": format!("m{number}"), "MessageBody": body, "DelaySeconds": delay_s });
+        let entries: Vec<Value> = bodies.iter().enumerate().map(entry).collect();
+        let send = json!({ "QueueUrl": self.queue_url(queue).await, "Entries": entries });
+        let answer = self.local.aws("AmazonSQS.SendMessageBatch", &send).await;
+        assert_eq!(list(answer["Successful"].clone()).len(), bodies.len(), "{answer}");
+    }
+
     /// Puts a message into a queue.
     pub(crate) async fn send(&self, queue: &str, body: &str) {
         let send = json!({ "QueueUrl": self.queue_url(queue).await, "MessageBody": body });

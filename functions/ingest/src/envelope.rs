@@ -1,66 +1,113 @@
 //! The EventBridge event around a fact. Read down to what is known: what is sent on carries nothing else.
 
-use domain::fact::cleaned;
+use domain::fact::Known;
+use domain::fields::Invalid;
+use domain::pieces::{Piece, Pieces};
 use domain::time::Timestamp;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 /// A fact on its way.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(crate) struct Envelope {
     pub(crate) detail_type: String,
-    /// Known fields alone.
+    /// An object of known fields alone.
     pub(crate) detail: Value,
+    /// Why the fact cannot be read, where it cannot.
+    pub(crate) unreadable: Option<Invalid>,
     /// When the fact first came, where it has gone round before.
     pub(crate) first_seen: Option<Timestamp>,
     /// How often it has.
     pub(crate) rounds: u32,
     /// How often it has been gone over since it was stored.
     pub(crate) passes: u32,
+    /// The end of the part that is stored already.
+    pub(crate) after: Option<String>,
 }
 domain::discreet! { Envelope }
 
-#[derive(Serialize, Deserialize)]
-struct Wire {
+#[derive(Serialize)]
+struct Wire<'a> {
     #[serde(rename = "detail-type")]
-    detail_type: String,
-    detail: Value,
-    #[serde(default)]
+    detail_type: &'a str,
+    detail: &'a Value,
     first_seen: Option<Timestamp>,
-    #[serde(default)]
     rounds: u32,
-    #[serde(default)]
     passes: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<&'a str>,
 }
 
 /// Longest name of a fact that is repeated to anybody.
 const MAX_DETAIL_TYPE_CHARS: usize = 128;
 
 impl Envelope {
-    /// The fact that a message's body holds, or what there is to say of a body that holds none.
-    pub(crate) fn parse(body: &str) -> Result<Self, Self> {
-        let unreadable =
-            || Self { detail_type: String::new(), detail: json!({}), first_seen: None, rounds: 0, passes: 0 };
-        let wire: Wire = serde_json::from_str(body).map_err(|_| unreadable())?;
-        // A detail that is no object is left as it is for the parser to refuse, unless it could be text.
-        let detail = if wire.detail.is_object() { cleaned(&wire.detail_type, &wire.detail) } else { Value::Null };
-        let detail_type = wire.detail_type.chars().take(MAX_DETAIL_TYPE_CHARS).collect();
-        Ok(Self { detail_type, detail, first_seen: wire.first_seen, rounds: wire.rounds, passes: wire.passes })
+    /// The fact that a message's body holds, as far as it can be read.
+    pub(crate) fn parse(body: &str) -> Self {
+        // A byte order mark says nothing.
+        let body = body.trim_start_matches('\u{feff}');
+        let Pieces { pieces, is_whole } = Pieces::of_object(body).unwrap_or_default();
+        // The last of two members with one name counts.
+        let text_of = |name: &str| {
+            let is_it = |piece: &&Piece<'_>| read::<String>(piece.name).as_deref() == Some(name);
+            pieces.iter().rfind(is_it).map(|piece| piece.value)
+        };
+        let detail_type: Option<String> = text_of("detail-type").and_then(read);
+        let detail = text_of("detail");
+        let unreadable = match (detail, &detail_type, is_whole) {
+            (None, ..) => Some(Invalid::whole("the message is not an EventBridge event")),
+            (_, None, _) => Some(Invalid::field("DetailType", "must be the name of a fact")),
+            (.., false) => Some(Invalid::whole("the message is not one whole EventBridge event")),
+            _ => None,
+        };
+        let detail_type = detail_type.unwrap_or_default();
+        let known = Known::read(&detail_type, detail.unwrap_or_default());
+        Self {
+            detail_type: detail_type.chars().take(MAX_DETAIL_TYPE_CHARS).collect(),
+            detail: known.fields,
+            unreadable: unreadable.or(known.unreadable),
+            first_seen: text_of("first_seen").and_then(read),
+            rounds: text_of("rounds").and_then(read).unwrap_or_default(),
+            passes: text_of("passes").and_then(read).unwrap_or_default(),
+            after: text_of("after").and_then(read),
+        }
     }
 
     /// The message that takes the fact round again.
     pub(crate) fn next_round(&self, first_seen: Timestamp) -> String {
-        self.message(Some(first_seen), (self.rounds + 1, self.passes))
+        Wire { first_seen: Some(first_seen), rounds: self.rounds + 1, ..self.wire() }.message()
     }
 
     /// The message that has the fact gone over again.
     pub(crate) fn next_pass(&self) -> String {
-        self.message(self.first_seen, (self.rounds, self.passes + 1))
+        Wire { passes: self.passes + 1, after: None, ..self.wire() }.message()
     }
 
-    fn message(&self, first_seen: Option<Timestamp>, (rounds, passes): (u32, u32)) -> String {
-        let (detail_type, detail) = (self.detail_type.clone(), self.detail.clone());
-        let wire = Wire { detail_type, detail, first_seen, rounds, passes };
-        serde_json::to_string(&wire).expect("an envelope converts to JSON")
+    /// The message that stores the rest of the fact.
+    pub(crate) fn rest(&self, after: Option<String>) -> String {
+        Wire { after: after.as_deref(), ..self.wire() }.message()
     }
+
+    fn wire(&self) -> Wire<'_> {
+        Wire {
+            detail_type: &self.detail_type,
+            detail: &self.detail,
+            first_seen: self.first_seen,
+            rounds: self.rounds,
+            passes: self.passes,
+            after: self.after.as_deref(),
+        }
+    }
+}
+
+impl Wire<'_> {
+    fn message(&self) -> String {
+        serde_json::to_string(self).expect("an envelope converts to JSON")
+    }
+}
+
+/// The value of a piece of the message, if it can be read.
+fn read<T: DeserializeOwned>(text: &str) -> Option<T> {
+    serde_json::from_str(text).ok()
 }

@@ -2,7 +2,9 @@
 //!
 //! A fact that cannot be read is set aside at once, with its reason and without anything that the service has no business with. One
 //! that refers to what has not been seen yet goes round again for a while. Neither holds up the others.
+//! Each fact of a batch has a deadline of its own (module `batch`).
 
+mod batch;
 mod envelope;
 mod patience;
 mod set_aside;
@@ -10,7 +12,7 @@ mod store_fact;
 
 use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
@@ -39,7 +41,7 @@ use store::workspace::Workspaces;
 
 use crate::envelope::Envelope;
 use crate::set_aside::Queues;
-use crate::store_fact::{Stored, coach_of, store};
+use crate::store_fact::{Stored, coach_of, store_fact};
 
 /// How long a fact lay in the queue. One that goes round again is delayed on purpose.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
@@ -107,89 +109,84 @@ impl App {
     async fn take_all(&self, event: SqsEvent) -> Result<SqsBatchResponse, BoxError> {
         // Said of every batch: an alarm sees that failures have ended.
         add(MESSAGES_FAILED, 0.0);
+        let incoming: Vec<Incoming> = event.records.into_iter().map(Incoming::new).collect();
+        let ids = incoming.iter().filter_map(Incoming::fact_id).collect();
+        let seen = Mutex::new(self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?);
         let mut response = SqsBatchResponse::default();
-        let ids = event.records.iter().filter_map(fact_id).collect();
-        let mut seen = self.facts.seen(&ids, Timestamp::new(self.clock.now())).await?;
-        for message in event.records {
-            let id = message.message_id.clone().unwrap_or_default();
-            if let Err(error) = self.take(&message, &mut seen).await {
-                tracing::error!(
-                    message_id = id,
-                    error = error_chain(&*error),
-                    "a fact could not be stored; it comes again"
-                );
-                add(MESSAGES_FAILED, 1.0);
-                let mut failure = BatchItemFailure::default();
-                failure.item_identifier = id;
-                response.batch_item_failures.push(failure);
-            }
+        for (place, taken) in batch::take_each(&incoming, |incoming| self.take(incoming, &seen)).await {
+            let Err(error) = taken else { continue };
+            let message_id = incoming[place].message.message_id.clone().unwrap_or_default();
+            tracing::error!(message_id, error = error_chain(&*error), "a fact could not be stored; it comes again");
+            add(MESSAGES_FAILED, 1.0);
+            let mut failure = BatchItemFailure::default();
+            failure.item_identifier = message_id;
+            response.batch_item_failures.push(failure);
         }
         Ok(response)
     }
 
-    async fn take(&self, message: &SqsMessage, seen: &mut HashSet<FactId>) -> Result<(), BoxError> {
-        let receives = receives(message);
+    async fn take(&self, incoming: &Incoming, seen: &Mutex<HashSet<FactId>>) -> Result<(), BoxError> {
+        let receives = receives(&incoming.message);
         if patience::is_worn_out(receives) {
-            return self.give_up(message).await;
+            return self.give_up(&incoming.envelope).await;
         }
         // One that makes us panic, by a fault of ours, keeps nobody else's facts from being stored.
-        let stored = AssertUnwindSafe(self.message(message, seen)).catch_unwind().await;
+        let stored = AssertUnwindSafe(self.store(incoming, seen)).catch_unwind().await;
         match stored.unwrap_or_else(|_| Err("storing it panicked".into())) {
             Err(error) if patience::is_hopeless(&*error, receives) => {
                 tracing::error!(error = error_chain(&*error), receives, "a fact cannot be stored");
-                self.give_up(message).await
+                self.give_up(&incoming.envelope).await
             }
             outcome => outcome,
         }
     }
 
-    async fn give_up(&self, message: &SqsMessage) -> Result<(), BoxError> {
-        let envelope = Envelope::parse(message.body.as_deref().unwrap_or_default());
-        let envelope = envelope.unwrap_or_else(|unreadable| unreadable);
-        self.queues.set_aside(&envelope, "it could not be stored", Timestamp::new(self.clock.now())).await
+    async fn give_up(&self, envelope: &Envelope) -> Result<(), BoxError> {
+        self.queues.set_aside(envelope, "it could not be stored", Timestamp::new(self.clock.now())).await
     }
 
-    async fn message(&self, message: &SqsMessage, seen: &mut HashSet<FactId>) -> Result<(), BoxError> {
+    async fn store(
+        &self,
+        Incoming { message, envelope }: &Incoming,
+        seen: &Mutex<HashSet<FactId>>,
+    ) -> Result<(), BoxError> {
         let now = Timestamp::new(self.clock.now());
-        let envelope = match Envelope::parse(message.body.as_deref().unwrap_or_default()) {
-            Ok(envelope) => envelope,
-            Err(unreadable) => {
-                return self.queues.set_aside(&unreadable, "the message is not an EventBridge event", now).await;
-            }
-        };
         if (envelope.rounds, envelope.passes) == (0, 0)
             && let Some(sent_at) = sent_at(message)
         {
             add(QUEUE_WAIT_MS, (now.ms() - sent_at.ms()).max(0) as f64);
         }
-        let fact = match Fact::parse(&envelope.detail_type, &envelope.detail) {
+        let unreadable = envelope.unreadable.clone();
+        let fact = match unreadable.map_or_else(|| Fact::parse(&envelope.detail_type, &envelope.detail), Err) {
             Ok(fact) => fact,
-            Err(invalid) => return self.queues.set_aside(&envelope, &invalid.message, now).await,
+            Err(invalid) => return self.queues.set_aside(envelope, &invalid.message, now).await,
         };
         note_each("event_ids", fact.id.as_str());
         if let Some(coach) = coach_of(&fact.body) {
             note_each("coach_ids", coach.as_str());
         }
-        if seen.contains(&fact.id) {
+        let is_seen = |id: &FactId| seen.lock().unwrap_or_else(PoisonError::into_inner).contains(id);
+        if is_seen(&fact.id) {
             return Ok(());
         }
         let since = envelope.first_seen.or(sent_at(message)).unwrap_or(now);
-        match store(self, &fact, envelope.passes > 0, now).await? {
+        match store_fact(self, &fact, envelope, now).await? {
             Stored::Done => {
                 self.facts.mark(&fact.id, now).await?;
-                seen.insert(fact.id);
+                seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id);
                 Ok(())
             }
-            Stored::Erased => self.queues.send_erasure_again(&envelope).await,
-            Stored::Refused(reason) => self.queues.set_aside(&envelope, reason, now).await,
+            Stored::InPart(after) => self.queues.send_rest(envelope, after).await,
+            Stored::Erased => self.queues.send_erasure_again(envelope).await,
+            Stored::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
             Stored::Waits(reason) | Stored::Provisional(reason) if patience::waits_on(since, now) => {
                 tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits");
                 // Copies of a message would double with each round: one of them goes on. One that was brought again does too, since
                 // whoever took it before may have died before sending.
                 let is_ours = self.facts.begin_round((&fact.id, since), envelope.rounds, now).await?;
-                if is_ours || receives(message) > 1 { self.queues.send_round(&envelope, since).await } else { Ok(()) }
+                if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
-            Stored::Waits(reason) => self.queues.set_aside(&envelope, &reason, now).await,
+            Stored::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,
             Stored::Provisional(reference) => {
                 tracing::info!(fact_id = fact.id.as_str(), reference, "a fact is stored without what it refers to");
                 Ok(())
@@ -198,10 +195,22 @@ impl App {
     }
 }
 
-/// The id of the fact that a message holds, if it holds one.
-fn fact_id(message: &SqsMessage) -> Option<FactId> {
-    let envelope = Envelope::parse(message.body.as_deref()?).ok()?;
-    FactId::parse(envelope.detail.get("id")?.as_str()?).ok()
+/// A message, and the fact in it.
+struct Incoming {
+    message: SqsMessage,
+    envelope: Envelope,
+}
+
+impl Incoming {
+    fn new(message: SqsMessage) -> Self {
+        let envelope = Envelope::parse(message.body.as_deref().unwrap_or_default());
+        Self { message, envelope }
+    }
+
+    /// The fact's id, if it has one.
+    fn fact_id(&self) -> Option<FactId> {
+        FactId::parse(self.envelope.detail.get("id")?.as_str()?).ok()
+    }
 }
 
 /// How often the queue has brought this message.

@@ -35,6 +35,11 @@ impl Queues {
         Ok(self.feed.send(envelope.next_round(first_seen), ROUND_DELAYS_S[index]).await?)
     }
 
+    /// Sends what is left of a fact, to be stored at once.
+    pub(crate) async fn send_rest(&self, envelope: &Envelope, after: Option<String>) -> Result<(), BoxError> {
+        Ok(self.feed.send(envelope.rest(after), 0).await?)
+    }
+
     /// Sends an erasure round to be gone over again when what it met on its way has come to an end, a few times.
     pub(crate) async fn send_erasure_again(&self, envelope: &Envelope) -> Result<(), BoxError> {
         match ERASURE_DELAYS_S.get(usize::try_from(envelope.passes)?) {

@@ -4,6 +4,7 @@ use domain::fact::{CalendarEventSaved, ClientHappening, Fact, FactBody, Merge};
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
+use futures::future::try_join;
 use runtime::{BoxError, Metric, Unit, add};
 use store::StoreError;
 use store::booking::EventFact;
@@ -11,18 +12,25 @@ use store::claim::About;
 use store::client::{FeedOutcome, Telling};
 use store::contact::Merged;
 use store::contact_ref::ContactRef;
+use store::delivery::Erasing;
 use store::record::Recorded;
 use store::workspace::Saved;
 
 use crate::App;
+use crate::envelope::Envelope;
 
 /// Confirmed bookings over which the feed told an event.
 const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", Unit::Count);
+
+/// Recorded answers about a contact that are removed before the fact goes on later.
+const MAX_FORGOTTEN: i32 = 50;
 
 /// What came of a fact.
 pub(crate) enum Stored {
     /// It is stored, or what is stored is newer.
     Done,
+    /// A part of it is stored, up to what is named where it says so: the rest is next.
+    InPart(Option<String>),
     /// A client or a contact is erased, but for what is on its way.
     Erased,
     /// It cannot be yet, for this reason: it refers to what has not been seen, or another fact has to come first.
@@ -33,14 +41,19 @@ pub(crate) enum Stored {
     Refused(&'static str),
 }
 
-/// Stores a fact, or goes over it again.
-pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp) -> Result<Stored, BoxError> {
-    let said_at = fact.occurred_at;
+/// Stores a fact, or goes over it again. Where the work grows with what is stored already, it is done in parts.
+pub(crate) async fn store_fact(
+    app: &App,
+    fact: &Fact,
+    envelope: &Envelope,
+    now: Timestamp,
+) -> Result<Stored, BoxError> {
+    let (said_at, is_again) = (fact.occurred_at, envelope.passes > 0);
     match &fact.body {
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, said_at).await? {
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
-                app.keys.copy_entitlements(&stored).await?;
+                app.keys.copy_entitlements(&stored, now).await?;
                 app.rules.keep_zone(*stored, telling(fact, now)).await?;
                 Ok(Stored::Done)
             }
@@ -65,12 +78,16 @@ pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp
             within(app, coach, app.rules.delete_automation(coach, automation, said_at, now)).await
         }
         FactBody::CalendarSaved(saved) => {
-            let coach = &saved.coach_id;
+            let (coach, mut is_done) = (&saved.coach_id, true);
             let save = async {
-                app.calendars.save(coach, &saved.calendar, said_at).await?;
-                app.bookings.give_buffers(coach, saved.calendar.id).await
+                if envelope.after.is_none() {
+                    app.calendars.save(coach, &saved.calendar, said_at).await?;
+                }
+                is_done = app.bookings.give_buffers(coach, saved.calendar.id).await?;
+                Ok(())
             };
-            within(app, coach, save).await
+            let stored = within(app, coach, save).await?;
+            Ok(if is_done { stored } else { Stored::InPart(Some("calendar".to_owned())) })
         }
         FactBody::CalendarEventSaved(saved) => calendar_event(app, fact, saved, now).await,
         FactBody::PipelineSaved(saved) => {
@@ -84,7 +101,9 @@ pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp
             let coach = &saved.coach_id;
             within(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
         }
-        FactBody::OfClient(client, ClientHappening::Erased) => erase(app, client, (said_at, now)).await,
+        FactBody::OfClient(client, ClientHappening::Erased) => {
+            erase(app, client, (said_at, now), envelope.after.as_deref()).await
+        }
         FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
             Recorded::Done => Ok(Stored::Done),
             Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
@@ -168,9 +187,12 @@ async fn merge_contacts(
         Merged::Done => Stored::Done,
         Merged::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
         Merged::Erased(going) => {
-            let contacts = app.contacts.erase_all(coach, going).await?;
-            forget_answers(app, &contacts).await?;
-            Stored::Erased
+            let erased = app.contacts.erase_all(coach, going).await?;
+            if forget_answers(app, &erased.contacts).await? && erased.is_done {
+                Stored::Erased
+            } else {
+                Stored::InPart(None)
+            }
         }
         Merged::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
         Merged::TooFar => {
@@ -181,29 +203,43 @@ async fn merge_contacts(
     })
 }
 
-/// Removes the recorded answers that are about any of these contacts.
-async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<(), StoreError> {
+/// Removes the recorded answers that are about any of these contacts. False: there are more.
+async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<bool, StoreError> {
+    let mut is_done = true;
     for contact in contacts {
-        for answer in app.claims.about(contact).await? {
+        let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
+        is_done &= answers.len() < MAX_FORGOTTEN as usize;
+        for answer in answers {
             app.claims.forget(&answer, &About::Contact(contact.clone())).await?;
         }
     }
-    Ok(())
+    Ok(is_done)
 }
 
 /// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.
-async fn erase(app: &App, client: &ClientId, (said_at, now): (FactTime, Timestamp)) -> Result<Stored, BoxError> {
+async fn erase(
+    app: &App,
+    client: &ClientId,
+    (said_at, now): (FactTime, Timestamp),
+    after: Option<&str>,
+) -> Result<Stored, BoxError> {
     let erased = app.clients.erase(client, said_at, now).await?;
     if let Some(claim) = &erased.claim {
         app.claims.forget(claim, &About::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
+    let mut is_done = true;
     if let Some(lead) = &erased.lead {
-        let contacts = app.contacts.erase(lead, client, (said_at, now)).await?;
-        forget_answers(app, &contacts).await?;
+        let erased = app.contacts.erase(lead, client, (said_at, now)).await?;
+        is_done = forget_answers(app, &erased.contacts).await? && erased.is_done;
     }
-    futures::future::try_join(app.records.erase(client), app.deliveries.erase_client(client, now)).await?;
-    Ok(Stored::Erased)
+    let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));
+    let (records_are_done, deliveries) = try_join(rest.0, rest.1).await?;
+    Ok(match deliveries {
+        Erasing::Done if records_are_done && is_done => Stored::Erased,
+        Erasing::Done => Stored::InPart(after.map(str::to_owned)),
+        Erasing::Until(last) => Stored::InPart(Some(last)),
+    })
 }
 
 /// The coach whom a fact names. What happens to a client names the client alone.

@@ -1,7 +1,7 @@
 //! Facts that the application hands over: a name and a JSON object, read into a type or refused with a reason.
 //!
-//! Only known fields are ever looked at. [`cleaned`] drops everything else, so that a fact which is set aside or sent round again
-//! carries nothing that the service has no business with.
+//! Only known fields are ever looked at. [`Known`] drops everything else. So a fact that is set aside or sent round
+//! again carries nothing that the service has no business with.
 
 mod automation;
 mod calendar;
@@ -27,7 +27,9 @@ pub use client::ClientSaved;
 pub use contact::{ContactSaved, Merge};
 pub use crm::{OpportunitySaved, PipelineSaved, WorkflowSaved};
 pub use history::{CheckInSubmitted, ClientHappening, DoseLogged, PhaseAdvance};
-pub use known::{cleaned, is_known, without_judged};
+#[cfg(test)]
+pub(crate) use known::cleaned;
+pub use known::{Known, is_known, without_judged};
 
 /// The `source` of every incoming fact.
 pub const SOURCE: &str = "coaching.application";

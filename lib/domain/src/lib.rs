@@ -41,6 +41,7 @@ pub mod openapi;
 pub mod opportunity;
 pub mod outgoing;
 pub mod phone;
+pub mod pieces;
 pub mod ping;
 pub mod pipeline;
 pub mod programme;

@@ -10,7 +10,8 @@
 //!    write leaves (modules `change`, `crm_write`).
 //! 4. `save`          Transaction on the event's version alone: what the application tells has happened (module `feed`).
 //! 5. `tell_conflicts` Reads the buckets again, then a transaction: what is told of the overlaps, and the mark goes (module `conflict`).
-//! 6. `give_buffers`  Query of what waits for a calendar, then a transaction for each event (module `waiting`).
+//! 6. `give_buffers`  Query of events that wait for a calendar, 40 at most, then a transaction for each (module
+//!    `waiting`).
 //! 7. `busy_between`  Query of buckets beside a read of the one of long events.
 
 mod bucket;

@@ -17,7 +17,7 @@
 //! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
 //! 9. `link`       Part of a client's creation: the contact becomes that client.
 //! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query
-//!     `by_contact` and a write for each thing about it.
+//!     `by_contact`, BatchGetItem of who was merged into it, and a write for each thing about it, of some hundreds.
 
 mod erase;
 mod feed;
@@ -35,7 +35,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 
-pub use erase::Going;
+pub use erase::{Going, Gone};
 pub use feed::Merged;
 pub use record::StoredContact;
 pub use standing::Standing;
@@ -225,6 +225,11 @@ fn contact_sk(contact: ContactId) -> String {
 /// those who have it, and then those who had it.
 fn merged_email_key(email: &str) -> String {
     format!("{email}\u{1}")
+}
+
+/// The contact whose key this is, if it is a contact's.
+fn contact_of(sk: &str) -> Option<ContactId> {
+    ContactId::parse(sk.strip_prefix(PREFIX)?).ok()
 }
 
 fn email_sk(email: &str) -> String {

@@ -168,12 +168,16 @@ impl Db {
 
     /// The keys of all items in one partition of an index, as far as the index knows them.
     pub(crate) async fn keys_in(&self, index: &Index<'_>, value: &str) -> Result<Vec<Item>, StoreError> {
+        query_all(self.query_keys(index, value)).await
+    }
+
+    /// A query of those keys.
+    pub(crate) fn query_keys(&self, index: &Index<'_>, value: &str) -> QueryFluentBuilder {
         let query = self.client.query().table_name(index.table).index_name(index.name);
-        let query = query
+        query
             .key_condition_expression("#hash = :value")
             .expression_attribute_names("#hash", index.hash)
-            .expression_attribute_values(":value", s(value));
-        query_all(query).await
+            .expression_attribute_values(":value", s(value))
     }
 
     /// Carries out all of the writes or none.

@@ -14,7 +14,8 @@
 //! 7. `restart`  GetItem, then a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`)
 //!    and a BatchGetItem, and begins chains for groups of them in one transaction each: in the module `restart`.
 //! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
-//! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: in the module `erase`.
+//! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), 300 at most, then an UpdateItem each: in the
+//!    module `erase`.
 //!
 //! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
 
@@ -41,6 +42,7 @@ use crate::vault::Vault;
 
 pub use claim::{Claim, Taken};
 pub use entry::{Entry, Recorded};
+pub use erase::Erasing;
 pub use log::Page;
 pub use restart::Restarted;
 

@@ -15,7 +15,7 @@
 //! 5. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date: module `daily_log`.
 //! 6. `log_dose`, `delete_dose_log`, `save_dose_schedule`  Reads, then a transaction: module `dose`.
 //! 7. `advance_phase`, `receive_message`  Transaction: a mark, the event, and the client's phase: module `told`.
-//! 8. `erase`       Query and BatchWriteItem of the whole partition.
+//! 8. `erase`       Query and BatchWriteItem of the partition, a thousand items at a time.
 
 mod check_in;
 mod daily_log;
@@ -38,6 +38,8 @@ use crate::vault::Vault;
 
 /// How long it is remembered that something was told.
 const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
+/// Items that one call erases.
+const MAX_ERASED: i32 = 1_000;
 /// Items that one BatchWriteItem takes.
 const MAX_BATCH_WRITES: usize = 25;
 
@@ -104,26 +106,21 @@ impl Records {
         putting(put)
     }
 
-    /// Removes all that there is of a client.
-    pub async fn erase(&self, client: &ClientId) -> Result<(), StoreError> {
-        loop {
-            let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-            let page = query
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", s(partition(client)))
-                .projection_expression("pk, sk")
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            let more = page.last_evaluated_key.is_some();
-            let items = page.items.unwrap_or_default();
-            for chunk in items.chunks(MAX_BATCH_WRITES) {
-                self.delete_all(chunk).await?;
-            }
-            if !more {
-                return Ok(());
-            }
+    /// Removes what there is of a client, a thousand items at most. False: there is more.
+    pub async fn erase(&self, client: &ClientId) -> Result<bool, StoreError> {
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
+        let page = query
+            .key_condition_expression("pk = :pk")
+            .expression_attribute_values(":pk", s(partition(client)))
+            .projection_expression("pk, sk")
+            .limit(MAX_ERASED)
+            .ask()
+            .await
+            .map_err(|error| failed("Query", error))?;
+        for chunk in page.items.unwrap_or_default().chunks(MAX_BATCH_WRITES) {
+            self.delete_all(chunk).await?;
         }
+        Ok(page.last_evaluated_key.is_none())
     }
 
     async fn delete_all(&self, keys: &[Item]) -> Result<(), StoreError> {

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::fields::Invalid;
+use crate::pieces::{Piece, Pieces};
 use crate::time::parse_date;
 
 /// What a field may hold.
@@ -25,6 +27,8 @@ use Shape::{Judged, List, Object, Pairs, PairsByDate, Scalar};
 type Fields = &'static [(&'static str, Shape)];
 
 const COMMON: Fields = &[("id", Scalar), ("occurred_at", Scalar), ("backfill", Scalar)];
+/// The rule that an unreadable field breaks.
+const UNREADABLE_RULE: &str = "must be JSON that can be read: whole characters, and numbers that are not immense";
 const CLIENT_AND_DATE: Fields = &[("client_id", Scalar), ("date", Scalar)];
 
 fn fields_of(detail_type: &str) -> Fields {
@@ -162,70 +166,175 @@ pub fn is_known(detail_type: &str) -> bool {
     !fields_of(detail_type).is_empty()
 }
 
-/// `detail` with nothing in it but what the fact's fields may hold.
-pub fn cleaned(detail_type: &str, detail: &Value) -> Value {
-    keep(detail_type, detail, |shape, value| match (shape, value) {
-        (Object(names), Value::Object(object)) => Some(Value::Object(scalars(object, names))),
-        (List(names), Value::Array(items)) => {
-            // What is no object is left as a null for the parser to refuse.
-            let kept = items.iter().map(|item| item.as_object().map(|object| Value::Object(scalars(object, names))));
-            Some(Value::Array(kept.map(Option::unwrap_or_default).collect()))
+/// A fact's fields, read from text that may hold junk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Known {
+    /// An object with each known field that can be read.
+    pub fields: Value,
+    /// The first known field that cannot be read: the fact is not to be stored without it.
+    pub unreadable: Option<Invalid>,
+}
+
+impl Known {
+    /// Reads the known fields of a fact of that name. Junk in whatever else the text holds makes no difference.
+    pub fn read(detail_type: &str, text: &str) -> Self {
+        let own = fields_of(detail_type);
+        let mut reader = Reader::default();
+        let mut fields = Map::new();
+        let members = Pieces::of_object(text).unwrap_or_default();
+        for Piece { name, value } in members.pieces {
+            let Ok(name) = serde_json::from_str::<String>(name) else { continue };
+            if let Some((_, shape)) = own.iter().chain(COMMON).find(|(known, _)| *known == name)
+                && let Some(value) = reader.field(*shape, &name, value)
+            {
+                fields.insert(name, value);
+            }
         }
-        (Pairs(names), Value::Object(object)) => {
-            let known = object.iter().filter(|(name, _)| names.contains(&name.as_str()));
-            Some(Value::Object(known.map(|(name, value)| (name.clone(), pairs(value))).collect()))
+        if !members.is_whole {
+            reader.refuse("Detail", "must be one whole JSON object");
         }
-        (PairsByDate, Value::Object(object)) => {
-            // A name that is no date might say anything.
-            let dated = object.keys().all(|name| parse_date(name).is_some());
-            let kept = || object.iter().map(|(name, value)| (name.clone(), pairs(value))).collect();
-            Some(if dated { Value::Object(kept()) } else { Value::Null })
+        Self { fields: Value::Object(fields), unreadable: reader.unreadable }
+    }
+}
+
+/// The fields of a fact as they may lie among the dead letters: without what is judged and dropped.
+pub fn without_judged(detail_type: &str, fields: &Value) -> Value {
+    let judged = |name: &str| fields_of(detail_type).iter().any(|(own, shape)| *own == name && matches!(shape, Judged));
+    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !judged(name));
+    Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
+}
+
+/// Reads fields, and notes the first that cannot be read.
+#[derive(Default)]
+struct Reader {
+    unreadable: Option<Invalid>,
+}
+
+impl Reader {
+    /// The part of a field's text that the field may hold. `None`: nothing.
+    fn field(&mut self, shape: Shape, path: &str, text: &str) -> Option<Value> {
+        match (shape, text.as_bytes().first()) {
+            (Object(names), Some(b'{')) => Some(Value::Object(self.scalars(names, path, text))),
+            (List(names), Some(b'[')) => {
+                // An item that is no object becomes a null, which the parser refuses.
+                let items = self.pieces(Pieces::of_list(text), path).into_iter();
+                let is_object = |item: &Piece<'_>| item.value.starts_with('{');
+                let object =
+                    |item| if is_object(&item) { self.scalars(names, path, item.value).into() } else { Value::Null };
+                Some(Value::Array(items.map(object).collect()))
+            }
+            (Pairs(names), Some(b'{')) => {
+                let known = self.members(path, text).into_iter().filter(|(name, _)| names.contains(&name.as_str()));
+                Some(Value::Object(known.map(|(name, list)| self.named_pairs(path, name, list)).collect()))
+            }
+            (PairsByDate, Some(b'{')) => {
+                let members = self.all_members(path, text);
+                // A name that is no date might say anything.
+                let dated = members.iter().all(|(name, _)| parse_date(name).is_some());
+                let kept = |(name, list)| self.named_pairs(path, name, list);
+                Some(if dated { Value::Object(members.into_iter().map(kept).collect()) } else { Value::Null })
+            }
+            (Judged, Some(b'{')) => {
+                let members = self.all_members(path, text).into_iter();
+                Some(Value::Object(members.map(|(name, number)| (name, self.number(path, number))).collect()))
+            }
+            (List(_) | Judged, _) | (Object(_) | Pairs(_) | PairsByDate, Some(b'[')) => None,
+            (Scalar | Object(_) | Pairs(_) | PairsByDate, _) => self.scalar(path, text),
         }
-        (Judged, Value::Object(object)) => {
-            let numbers = object
-                .iter()
-                .map(|(name, value)| (name.clone(), if value.is_number() { value.clone() } else { Value::Null }));
-            Some(Value::Object(numbers.collect()))
+    }
+
+    /// A value that holds no other. Objects and lists are refused unread.
+    fn scalar(&mut self, path: &str, text: &str) -> Option<Value> {
+        if text.starts_with(['{', '[']) {
+            self.refuse(path, "must not be an object or a list");
+            return None;
         }
-        (Scalar | Object(_) | Pairs(_) | PairsByDate, value) if is_scalar(value) => Some(value.clone()),
-        _ => None,
-    })
+        self.value(path, text)
+    }
+
+    fn value(&mut self, path: &str, text: &str) -> Option<Value> {
+        let read = serde_json::from_str(text);
+        if read.is_err() {
+            self.refuse(path, UNREADABLE_RULE);
+        }
+        read.ok()
+    }
+
+    fn scalars(&mut self, names: &[&str], path: &str, text: &str) -> Map<String, Value> {
+        let known = self.members(path, text).into_iter().filter(|(name, _)| names.contains(&name.as_str()));
+        let read = known.filter_map(|(name, text)| {
+            let value = self.scalar(&format!("{path}.{name}"), text)?;
+            Some((name, value))
+        });
+        read.collect()
+    }
+
+    fn named_pairs(&mut self, path: &str, name: String, list: &str) -> (String, Value) {
+        let pairs = self.pairs(path, list);
+        (name, pairs)
+    }
+
+    /// A list of pairs of scalars. Anything else becomes a null, which the parser refuses.
+    fn pairs(&mut self, path: &str, text: &str) -> Value {
+        if !text.starts_with('[') {
+            return Value::Null;
+        }
+        let items = self.pieces(Pieces::of_list(text), path).into_iter();
+        let pair = |item: Piece<'_>| match self.pieces(Pieces::of_list(item.value), path).as_slice() {
+            [from, to] if [from, to].iter().all(|end| !end.value.starts_with(['{', '['])) => {
+                [from, to].iter().map(|end| self.value(path, end.value).unwrap_or_default()).collect()
+            }
+            _ => Value::Null,
+        };
+        Value::Array(items.map(pair).collect())
+    }
+
+    /// A number to be judged. Null for anything else, which might be a text: the parser refuses it.
+    fn number(&mut self, path: &str, text: &str) -> Value {
+        if text.starts_with(['{', '[', '"']) {
+            return Value::Null;
+        }
+        self.value(path, text).filter(Value::is_number).unwrap_or_default()
+    }
+
+    /// The members of a field whose names can be read. An unreadable name is not a known one.
+    fn members<'a>(&mut self, path: &str, text: &'a str) -> Vec<(String, &'a str)> {
+        let members = self.pieces(Pieces::of_object(text), path).into_iter();
+        members.filter_map(|Piece { name, value }| Some((serde_json::from_str(name).ok()?, value))).collect()
+    }
+
+    /// The members of a field in which every name counts.
+    fn all_members<'a>(&mut self, path: &str, text: &'a str) -> Vec<(String, &'a str)> {
+        let members = self.members(path, text);
+        if Pieces::of_object(text).is_some_and(|all| all.pieces.len() > members.len()) {
+            self.refuse(path, UNREADABLE_RULE);
+        }
+        members
+    }
+
+    fn pieces<'a>(&mut self, pieces: Option<Pieces<'a>>, path: &str) -> Vec<Piece<'a>> {
+        let Some(Pieces { pieces, is_whole }) = pieces else { return Vec::new() };
+        if !is_whole {
+            self.refuse(path, UNREADABLE_RULE);
+        }
+        pieces
+    }
+
+    fn refuse(&mut self, path: &str, rule: &str) {
+        self.unreadable.get_or_insert_with(|| Invalid::field(path, rule));
+    }
 }
 
-/// A cleaned `detail` as it may lie among the dead letters: without what is judged and dropped.
-pub fn without_judged(detail_type: &str, detail: &Value) -> Value {
-    keep(detail_type, detail, |shape, value| if matches!(shape, Judged) { None } else { Some(value.clone()) })
-}
-
-fn keep(detail_type: &str, detail: &Value, kept: impl Fn(Shape, &Value) -> Option<Value>) -> Value {
-    let own = fields_of(detail_type);
-    let shape_of = |name: &str| own.iter().chain(COMMON).find(|(known, _)| *known == name).map(|(_, shape)| *shape);
-    let members = detail.as_object().into_iter().flatten();
-    let members = members.filter_map(|(name, value)| Some((name.clone(), kept(shape_of(name)?, value)?)));
-    Value::Object(members.collect())
-}
-
-fn scalars(object: &Map<String, Value>, names: &[&str]) -> Map<String, Value> {
-    let known = object.iter().filter(|(name, value)| names.contains(&name.as_str()) && is_scalar(value));
-    known.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// A list of pairs of scalars. What is none is left as a null for the parser to refuse.
-fn pairs(list: &Value) -> Value {
-    let pair = |item: &Value| match item {
-        Value::Array(pair) if pair.len() == 2 && pair.iter().all(is_scalar) => item.clone(),
-        _ => Value::Null,
-    };
-    list.as_array().map_or(Value::Null, |list| Value::Array(list.iter().map(pair).collect()))
-}
-
-fn is_scalar(value: &Value) -> bool {
-    !value.is_object() && !value.is_array()
+/// The known fields of a fact.
+#[cfg(test)]
+pub(crate) fn cleaned(detail_type: &str, detail: &Value) -> Value {
+    Known::read(detail_type, &detail.to_string()).fields
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
 
     #[test]
@@ -269,5 +378,160 @@ mod tests {
         let clean = cleaned("check_in.submitted", &check_in);
         assert_eq!(clean, json!({"check_in_id": "k", "scores": {"q1": 3, "q2": null}}));
         assert_eq!(without_judged("check_in.submitted", &clean), json!({"check_in_id": "k"}));
+    }
+
+    /// Values that a strict parser refuses, or that say what nobody asked for.
+    const JUNK: [&str; 16] = [
+        r#""x\ud83d""#,
+        r#""\ude00x""#,
+        r#""\ude00\ud83d""#,
+        r#""\ud83d\u0041""#,
+        r#""\u12""#,
+        r#""\x41""#,
+        "\"a\nb\"",
+        "\"a\u{1}b\"",
+        "1e999",
+        "-1e999",
+        "NaN",
+        "-Infinity",
+        "01",
+        "+1",
+        "undefined",
+        r#""say "hi" now""#,
+    ];
+
+    fn nested(depth: usize) -> String {
+        format!("{}{}", "[".repeat(depth), "]".repeat(depth))
+    }
+
+    /// An object with these members, as text.
+    fn object(members: &[(&str, &str)]) -> String {
+        let members: Vec<String> = members.iter().map(|(name, value)| format!("{name}:{value}")).collect();
+        format!("{{{}}}", members.join(","))
+    }
+
+    #[test]
+    fn junk_in_an_unknown_field_is_dropped_with_it() {
+        let plain = json!({"id": "f1", "client_id": "c1", "date": "2026-01-01"});
+        let text = |name: &str, junk: &str| {
+            object(&[
+                (r#""id""#, r#""f1""#),
+                (name, junk),
+                (r#""client_id""#, r#""c1""#),
+                (r#""date""#, r#""2026-01-01""#),
+            ])
+        };
+        let deep = [130, 100_000].map(nested);
+        for junk in JUNK.iter().copied().chain(deep.iter().map(String::as_str)) {
+            for name in [r#""bio""#, r#""bio\ud83d""#, r#""\u0000""#] {
+                for value in [junk.to_owned(), format!("[{junk}]"), object(&[(r#""q1""#, junk)])] {
+                    let known = Known::read("daily_log.saved", &text(name, &value));
+                    assert_eq!(known, Known { fields: plain.clone(), unreadable: None }, "{name}: {value:.60}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn junk_in_a_known_field_is_named_and_the_others_stay() {
+        for (detail_type, field, value, path) in [
+            ("client.saved", "goals", "JUNK", "goals"),
+            ("client.saved", "id", "JUNK", "id"),
+            ("client.saved", "backfill", "JUNK", "backfill"),
+            ("workspace.saved", "plan", r#"{"client_cap":JUNK}"#, "plan.client_cap"),
+            ("programme.saved", "phases", r#"[{"name":JUNK}]"#, "phases.name"),
+            ("automation.saved", "trigger", r#"{"threshold":JUNK}"#, "trigger.threshold"),
+            ("calendar.saved", "weekly", r#"{"mon":[["09:00",JUNK]]}"#, "weekly"),
+            ("calendar.saved", "overrides", r#"{"2026-12-24":[[JUNK,1]]}"#, "overrides"),
+            ("check_in.submitted", "scores", r#"{"q":JUNK}"#, "scores"),
+        ] {
+            // A text among numbers is nothing, which the parser refuses.
+            for junk in JUNK.into_iter().filter(|junk| path != "scores" || !junk.starts_with('"')) {
+                let name = format!("\"{field}\"");
+                let members = [
+                    (r#""occurred_at""#, r#""now""#),
+                    (&name, &value.replace("JUNK", junk)),
+                    (r#""coach_id""#, r#""ada""#),
+                ];
+                let Known { fields, unreadable } = Known::read(detail_type, &object(&members));
+                assert_eq!(unreadable.and_then(|why| why.field).as_deref(), Some(path), "{junk}");
+                assert_eq!(fields["occurred_at"], "now", "{junk}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_too_deep_or_of_another_kind_for_a_field_that_counts_is_named() {
+        for value in [nested(1), nested(130), nested(100_000), r#"{"x":1}"#.to_owned()] {
+            for (detail_type, field) in [("client.saved", "goals"), ("client.erased", "backfill")] {
+                let name = format!("\"{field}\"");
+                let known = Known::read(detail_type, &object(&[(&name, &value), (r#""id""#, r#""f1""#)]));
+                assert_eq!(known.unreadable.and_then(|why| why.field).as_deref(), Some(field), "{value:.60}");
+                assert_eq!(known.fields, json!({"id": "f1"}));
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_read_is_refused_where_every_name_counts() {
+        for (detail_type, field) in [("check_in.submitted", "grades"), ("calendar.saved", "overrides")] {
+            let text = format!(r#"{{"{field}":{{"x\ud83d":4}}}}"#);
+            let known = Known::read(detail_type, &text);
+            assert_eq!(known.unreadable.and_then(|why| why.field).as_deref(), Some(field));
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_no_whole_object_is_refused_with_what_it_shows() {
+        for (text, fields) in [
+            ("", json!({})),
+            ("[1]", json!({})),
+            (r#"{"client_id":"c1","bio":"5" tall","date":"2026-01-01"}"#, json!({"client_id": "c1"})),
+            (r#"{"client_id":"c1","bio":"2026-"#, json!({"client_id": "c1"})),
+            (r#"{"client_id":"c1"} "date""#, json!({"client_id": "c1"})),
+            (r#"{"client_id":"c1","bio":1 "backfill":true}"#, json!({"client_id": "c1"})),
+        ] {
+            let known = Known::read("daily_log.saved", text);
+            assert_eq!(known.fields, fields, "{text}");
+            assert_eq!(known.unreadable.unwrap().message, "Detail must be one whole JSON object", "{text}");
+        }
+    }
+
+    /// Text of JSON's own form whose leaves may be anything that fits between quotes, digits or letters.
+    fn junk() -> impl Strategy<Value = String> {
+        let text = prop::collection::vec(
+            prop_oneof![
+                any::<char>().prop_map(|c| if c == '"' || c == '\\' { format!("\\{c}") } else { c.to_string() }),
+                any::<u16>().prop_map(|unit| format!("\\u{unit:04x}")),
+            ],
+            0..20,
+        );
+        let text = text.prop_map(|parts| format!("\"{}\"", parts.concat())).boxed();
+        let number = (any::<bool>(), any::<u128>(), any::<i16>());
+        let number = number.prop_map(|(minus, digits, ten)| format!("{}{digits}e{ten}", if minus { "-" } else { "" }));
+        let word = prop::sample::select(vec!["null", "true", "NaN", "Infinity", "undefined", "0x1f", "07"]);
+        let leaf = prop_oneof![text.clone(), number, word.prop_map(str::to_owned), (0_usize..500).prop_map(nested)];
+        leaf.prop_recursive(4, 40, 6, move |inner| {
+            let member = (text.clone(), inner.clone()).prop_map(|(name, value)| format!("{name}:{value}"));
+            prop_oneof![
+                prop::collection::vec(inner, 0..6).prop_map(|items| format!("[{}]", items.join(","))),
+                prop::collection::vec(member, 0..6).prop_map(|members| format!("{{{}}}", members.join(","))),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_an_unknown_field_holds_the_others_are_read_as_without_it(junk in junk(), at in 0_usize..4) {
+            let mut members = vec![
+                (r#""id""#, r#""f1""#),
+                (r#""check_in_id""#, r#""k""#),
+                (r#""scores""#, r#"{"sleep":4}"#),
+            ];
+            let plain = Known::read("check_in.submitted", &object(&members));
+            prop_assert_eq!(&plain.unreadable, &None);
+            members.insert(at, (r#""answers""#, &junk));
+            prop_assert_eq!(Known::read("check_in.submitted", &object(&members)), plain);
+        }
     }
 }

@@ -8,8 +8,11 @@ use domain::busy::feed_writes;
 use domain::id::{CalendarEventId, CalendarId, CoachId};
 
 use crate::booking::Bookings;
-use crate::db::{Item, MAX_ROUNDS, StoreError, Transacted, deleting, putting, query_all, s, sk_of, stand_back};
+use crate::db::{Ask, Item, MAX_ROUNDS, StoreError, Transacted, deleting, failed, putting, s, sk_of, stand_back};
 use crate::workspace::{key_of, partition};
+
+/// Events that one call gives their buffers.
+const MAX_GIVEN: i32 = 40;
 
 fn prefix(calendar: CalendarId) -> String {
     format!("WAITING#{calendar}#")
@@ -31,12 +34,14 @@ impl Bookings {
         [putting(put), self.calendars.check_unseen(coach, calendar)]
     }
 
-    /// Gives a calendar's buffers to the events that were stored before it. To do it again finds it done.
-    pub async fn give_buffers(&self, coach: &CoachId, calendar: CalendarId) -> Result<(), StoreError> {
-        for event in self.waiting(coach, calendar).await? {
-            self.give_buffers_to(coach, calendar, event).await?;
+    /// Gives a calendar's buffers to events that were stored before it: at most [`MAX_GIVEN`]. Returns false if there
+    /// may be more. A second call finds these done.
+    pub async fn give_buffers(&self, coach: &CoachId, calendar: CalendarId) -> Result<bool, StoreError> {
+        let waiting = self.waiting(coach, calendar).await?;
+        for event in &waiting {
+            self.give_buffers_to(coach, calendar, *event).await?;
         }
-        Ok(())
+        Ok(waiting.len() < MAX_GIVEN as usize)
     }
 
     async fn give_buffers_to(
@@ -70,16 +75,18 @@ impl Bookings {
         Err(StoreError::kept_changing("the event"))
     }
 
-    /// The events that wait for a calendar.
+    /// Events that wait for a calendar.
     async fn waiting(&self, coach: &CoachId, calendar: CalendarId) -> Result<Vec<CalendarEventId>, StoreError> {
         let prefix = prefix(calendar);
         let query = self.db.client().query().table_name(&self.table).consistent_read(true);
         let query = query
             .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
             .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":prefix", s(&prefix));
+            .expression_attribute_values(":prefix", s(&prefix))
+            .limit(MAX_GIVEN);
+        let page = query.ask().await.map_err(|error| failed("Query", error))?;
         let event = |item: &Item| sk_of(item).strip_prefix(&prefix).and_then(|id| CalendarEventId::parse(id).ok());
         let corrupt = || StoreError::corrupt("waiting event", "its key has another form");
-        query_all(query).await?.iter().map(|item| event(item).ok_or_else(corrupt)).collect()
+        page.items.unwrap_or_default().iter().map(|item| event(item).ok_or_else(corrupt)).collect()
     }
 }

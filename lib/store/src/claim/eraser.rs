@@ -4,7 +4,7 @@ use runtime::{BoxError, Environment};
 
 use super::{About, ClaimKey, Named};
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Db, Index, StoreError, from_item, s, write};
+use crate::db::{Ask, Db, Index, StoreError, failed, from_item, s, write};
 
 /// Claims for those who only remove them.
 #[derive(Clone)]
@@ -19,10 +19,11 @@ impl ClaimEraser {
         Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned() })
     }
 
-    /// The records whose answers are about a contact, as far as the index knows them.
-    pub async fn about(&self, contact: &ContactRef) -> Result<Vec<ClaimKey>, StoreError> {
+    /// The records whose answers are about a contact, as far as the index knows them: at most so many.
+    pub async fn about(&self, contact: &ContactRef, most: i32) -> Result<Vec<ClaimKey>, StoreError> {
         let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
-        let items = self.db.keys_in(&index, &contact.to_string()).await?;
+        let page = self.db.query_keys(&index, &contact.to_string()).limit(most).ask().await;
+        let items = page.map_err(|error| failed("Query", error))?.items.unwrap_or_default();
         items.into_iter().map(|item| from_item::<Named>("claim", item).map(|named| named.pk)).collect()
     }
 

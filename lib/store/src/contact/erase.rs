@@ -10,9 +10,10 @@ use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::record::{ErasedContact, Stored};
-use super::{Contacts, PREFIX, contact_key};
+use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
 use crate::db::{Ask, Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, to_attribute, write};
 use crate::outbox::Outbox;
@@ -31,6 +32,19 @@ pub struct Going {
     /// When the erasure was said.
     pub erased_at: FactTime,
 }
+
+/// Contacts that were erased.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gone {
+    pub contacts: Vec<ContactRef>,
+    /// False: there is more about them.
+    pub is_done: bool,
+}
+
+/// Opportunities and events that one call erases, or takes their contact from.
+const MAX_ERASED: usize = 200;
+/// Those that are written at once.
+const CONCURRENT_WRITES: usize = 16;
 
 impl Going {
     pub(super) fn of_nobody(contacts: impl Into<Vec<ContactId>>, erased_at: FactTime) -> Self {
@@ -68,7 +82,7 @@ impl Contacts {
         lead: &ContactRef,
         client: &ClientId,
         (said_at, now): (FactTime, Timestamp),
-    ) -> Result<Vec<ContactRef>, StoreError> {
+    ) -> Result<Gone, StoreError> {
         let whole = self.chain(&lead.coach_id, lead.contact_id).await?;
         let (chain, _) = said_by(&whole, said_at);
         let contacts: Vec<ContactId> = if is_of(chain, client) {
@@ -112,22 +126,31 @@ impl Contacts {
         Err(StoreError::kept_changing("the contact"))
     }
 
-    /// Erases contacts and those that were merged into them, and what is about them; which they are.
+    /// Erases contacts, those that were merged into them, and up to [`MAX_ERASED`] opportunities and events about them.
     pub async fn erase_all(
         &self,
         coach: &CoachId,
         Going { contacts, client, erased_at }: Going,
-    ) -> Result<Vec<ContactRef>, StoreError> {
+    ) -> Result<Gone, StoreError> {
         let mut going: Vec<_> = contacts.into_iter().map(|id| (id, client.as_ref())).collect();
         let mut gone = BTreeSet::new();
+        let (mut most, mut is_done) = (MAX_ERASED, true);
         while let Some((id, client)) = going.pop() {
             if gone.insert(id) {
                 let contact = ContactRef::new(coach, id);
                 self.erase_one(&contact, (client, erased_at)).await?;
-                going.extend(self.erase_about(&contact).await?.into_iter().map(|id| (id, None)));
+                let (merged, about) = self.about(&contact).await?;
+                // The index may lag: some may have been merged elsewhere since.
+                let merged = self.find_all(coach, &merged).await?.into_iter();
+                let merged = merged.filter(|(_, stored)| stored.merged_into() == Some(contact.contact_id));
+                going.extend(merged.map(|(id, _)| (id, None)));
+                let some = &about[..about.len().min(most)];
+                self.erase_about(&contact, some).await?;
+                most -= some.len();
+                is_done &= some.len() == about.len();
             }
         }
-        Ok(gone.into_iter().map(|id| ContactRef::new(coach, id)).collect())
+        Ok(Gone { contacts: gone.into_iter().map(|id| ContactRef::new(coach, id)).collect(), is_done })
     }
 
     /// Leaves a tombstone. To do it again finds it done, and notes the client where that was not known.
@@ -168,33 +191,35 @@ impl Contacts {
         Ok(writes)
     }
 
-    /// What is about a contact, as far as the index knows it.
-    async fn about(&self, contact: &ContactRef) -> Result<Vec<Item>, StoreError> {
+    /// The contacts that were merged into a contact, and the other items about it, as far as the index knows them.
+    async fn about(&self, contact: &ContactRef) -> Result<(Vec<ContactId>, Vec<Item>), StoreError> {
         let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
-        self.db.keys_in(&index, &contact.to_string()).await
+        let mut rest = self.db.keys_in(&index, &contact.to_string()).await?;
+        let merged = rest.iter().filter_map(|item| contact_of(sk_of(item))).collect();
+        rest.retain(|item| contact_of(sk_of(item)).is_none());
+        Ok((merged, rest))
     }
 
-    /// The contacts that were merged into a contact, as far as the index knows them.
-    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<ContactId>, StoreError> {
-        Ok(self.about(contact).await?.iter().filter_map(|item| contact_of(sk_of(item))).collect())
+    /// The contacts that were merged into a contact, as far as the index knows them, with what stands under their keys.
+    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<(ContactId, Stored)>, StoreError> {
+        let merged = self.about(contact).await?.0;
+        self.find_all(&contact.coach_id, &merged).await
     }
 
-    /// Removes what is about a contact, as far as the index knows it; the contacts that were merged into it.
-    async fn erase_about(&self, contact: &ContactRef) -> Result<Vec<ContactId>, StoreError> {
-        let mut merged = Vec::new();
-        for item in self.about(contact).await? {
-            let sk = sk_of(&item);
-            if sk.starts_with(opportunity::PREFIX) {
-                self.delete_about(contact, sk).await?;
-            } else if sk.starts_with(booking::EVENT_PREFIX) {
-                self.forget_lead(contact, sk).await?;
-            } else if let Some(id) = contact_of(sk) {
-                // The index may lag: it may have been merged elsewhere since.
-                let found = self.find(&contact.coach_id, id).await?;
-                merged.extend(found.filter(|found| found.merged_into() == Some(contact.contact_id)).map(|_| id));
-            }
+    /// Removes what is about a contact.
+    async fn erase_about(&self, contact: &ContactRef, about: &[Item]) -> Result<(), StoreError> {
+        let erased: Vec<_> = about.iter().map(|item| self.erase_item(contact, sk_of(item))).collect();
+        stream::iter(erased).buffer_unordered(CONCURRENT_WRITES).try_collect().await
+    }
+
+    async fn erase_item(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
+        if sk.starts_with(opportunity::PREFIX) {
+            self.delete_about(contact, sk).await
+        } else if sk.starts_with(booking::EVENT_PREFIX) {
+            self.forget_lead(contact, sk).await
+        } else {
+            Ok(())
         }
-        Ok(merged)
     }
 
     async fn note_client(&self, contact: &ContactRef, client: &ClientId) -> Result<(), StoreError> {
@@ -281,9 +306,4 @@ fn is_of(chain: &Chain, client: &ClientId) -> bool {
         Some((_, Some(Stored::Erased(_)))) => true,
         _ => chain.iter().any(|(_, stored)| stored.as_ref().and_then(Stored::client_id) == Some(client)),
     }
-}
-
-/// The contact whose key this is, if it is a contact's.
-fn contact_of(sk: &str) -> Option<ContactId> {
-    ContactId::parse(sk.strip_prefix(PREFIX)?).ok()
 }

@@ -86,10 +86,10 @@ impl Contacts {
     async fn waiting_link(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ClientId>, StoreError> {
         let mut targets = vec![contact];
         while let Some(into) = targets.pop() {
-            for id in self.merged_into(&ContactRef::new(coach, into)).await? {
+            for (id, stored) in self.merged_into(&ContactRef::new(coach, into)).await? {
                 // By now it may have been merged elsewhere, or be erased.
-                match self.find(coach, id).await? {
-                    Some(Stored::Merged(merged)) if merged.merged_into == into => match merged.client_id {
+                match stored {
+                    Stored::Merged(merged) if merged.merged_into == into => match merged.client_id {
                         Some(client) => return Ok(Some(client)),
                         None => targets.push(id),
                     },

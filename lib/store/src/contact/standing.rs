@@ -6,9 +6,9 @@ use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use domain::id::{CoachId, ContactId};
 
 use super::record::{Stored, StoredContact};
-use super::{Contacts, contact_sk};
+use super::{Contacts, contact_of, contact_sk};
 use crate::contact_ref::ContactRef;
-use crate::db::{Item, StoreError, checking};
+use crate::db::{Item, StoreError, checking, sk_of};
 use crate::workspace::key_of;
 
 /// What is known of a contact.
@@ -133,6 +133,20 @@ impl Contacts {
             chain.push((id, stored));
         }
         Ok(chain)
+    }
+
+    /// The stored items of contacts, in the order of their ids.
+    pub(super) async fn find_all(
+        &self,
+        coach: &CoachId,
+        contacts: &[ContactId],
+    ) -> Result<Vec<(ContactId, Stored)>, StoreError> {
+        let items = self.read(coach, contacts.iter().map(|id| contact_sk(*id)).collect()).await?;
+        let found = items.into_iter().filter_map(|item| Some((contact_of(sk_of(&item))?, item)));
+        let mut found: Vec<_> =
+            found.map(|(id, item)| Ok((id, Stored::from_item(item)?))).collect::<Result<_, StoreError>>()?;
+        found.sort_unstable_by_key(|(id, _)| *id);
+        Ok(found)
     }
 
     /// What stands under a contact's key.

@@ -10,10 +10,12 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record};
-use crate::db::{Ask, Item, StoreError, Written, b, failed, from_item, n, s, to_attribute, write};
+use crate::db::{Ask, Item, StoreError, Written, b, failed, from_item, n, s, sk_of, to_attribute, write};
 
 /// Deliveries that are read at once: each may hold what some sixty answers said.
 const PAGE_ITEMS: i32 = 100;
+/// Pages that one call erases.
+const MAX_PAGES: usize = 3;
 /// Updates at once.
 const CONCURRENT_UPDATES: usize = 16;
 /// The log's line for a delivery that ends.
@@ -21,29 +23,46 @@ pub(super) const REASON: &str = "not sent: client erased";
 /// The end of the owner of an attempt whose client has been erased since it began.
 const ERASED: &str = "/erased";
 
+/// How far an erasure has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Erasing {
+    Done,
+    /// Up to this delivery. There are more.
+    Until(String),
+}
+
 impl Deliveries {
-    /// Takes out of all deliveries about a client what says anything of it.
-    pub async fn erase_client(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
-        let mut start = None;
-        loop {
+    /// Removes all content from the deliveries about a client: from at most three pages of them, beginning after
+    /// `after`.
+    pub async fn erase_client(
+        &self,
+        client: &ClientId,
+        after: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Erasing, StoreError> {
+        let mut after = after.unwrap_or_default().to_owned();
+        for _ in 0..MAX_PAGES {
             let query = self.db.client().query().table_name(&self.table).index_name("by_client");
             let page = query
-                .key_condition_expression("client_id = :client")
+                .key_condition_expression("client_id = :client AND sk > :after")
                 .expression_attribute_values(":client", s(client.as_str()))
+                // A key's value is never empty.
+                .expression_attribute_values(":after", s(if after.is_empty() { " " } else { &after }))
                 .projection_expression("pk, sk")
                 .limit(PAGE_ITEMS)
-                .set_exclusive_start_key(start)
                 .ask()
                 .await
                 .map_err(|error| failed("Query", error))?;
-            let items = self.db.read(&self.table, page.items.unwrap_or_default()).await?;
+            let keys = page.items.unwrap_or_default();
+            after = keys.last().map(|key| sk_of(key).to_owned()).unwrap_or(after);
+            let items = self.db.read(&self.table, keys).await?;
             let erased = items.into_iter().map(|item| self.erase_body(item, now));
             stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(());
+            if page.last_evaluated_key.is_none() {
+                return Ok(Erasing::Done);
             }
         }
+        Ok(Erasing::Until(after))
     }
 
     /// An attempt that begins or ends meanwhile changes the delivery: it is looked at again.

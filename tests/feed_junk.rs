@@ -1,0 +1,212 @@
+//! Facts with junk that a strict parser of JSON refuses. In a field that is dropped anyway it changes nothing. In a
+//! field that counts the fact is set aside with all its other known fields.
+
+use serde_json::{Value, json};
+
+use crate::world::{Fact, World, fact};
+
+/// Values that a strict parser refuses, or that parsers read in different ways.
+fn junk() -> Vec<String> {
+    let mut junk: Vec<String> = [
+        // Half of a surrogate pair, either half, in the wrong order, beside a whole character.
+        r#""x\ud83d""#,
+        r#""\udc00x""#,
+        r#""\udc00\ud83d""#,
+        r#""\ud83d\u0041""#,
+        // Numbers that no reader holds, and numbers of other languages.
+        "1e999",
+        "-1e999",
+        "NaN",
+        "-Infinity",
+        "0123",
+        "+1",
+        ".5",
+        // Escapes and characters that no text of JSON has.
+        r#""\x41""#,
+        r#""\u12""#,
+        "\"a\nb\"",
+        "\"a\tb\"",
+        r#""say "hi" now""#,
+        "undefined",
+    ]
+    .map(str::to_owned)
+    .into();
+    junk.push("9".repeat(400));
+    junk.extend([130, 100_000].map(|depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth))));
+    junk.push(format!("{}1{}", r#"{"a":"#.repeat(130), "}".repeat(130)));
+    junk
+}
+
+/// A fact's detail as text, which ends in more members.
+fn detail(world: &World, fact: &Fact, members: &str) -> String {
+    let mut detail = fact.detail.clone();
+    detail["id"] = json!(format!("fact-{}", world.number()));
+    detail["occurred_at"] = json!("2026-01-02T03:04:05Z");
+    let text = detail.to_string();
+    format!("{}{members}}}", text.strip_suffix('}').unwrap())
+}
+
+/// A message with these members beside the name and the detail.
+fn message(detail_type: &str, detail: &str, members: &str) -> String {
+    format!(
+        r#"{{"version":"0"{members},"detail-type":"{detail_type}","source":"coaching.application","detail":{detail}}}"#
+    )
+}
+
+async fn send(world: &World, bodies: impl IntoIterator<Item = String>) {
+    for body in bodies {
+        world.send("application-feed", &body).await;
+    }
+    world.settle().await;
+}
+
+#[tokio::test]
+async fn junk_that_is_dropped_anyway_changes_nothing() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let id = |number: usize| format!("client-{number:04}");
+    let mut bodies = vec![message("client.saved", &detail(&world, &Fact::client("ada", &id(0)), ""), "")];
+    for junk in junk() {
+        // In an unknown field, in one below it, under a name that cannot be read, twice, and around the fact.
+        let places = [
+            format!(r#","bio":{junk}"#),
+            format!(r#","answers":{{"q1":[{junk}]}}"#),
+            format!(r#","bio\ud83d":{junk}"#),
+            format!(r#","bio":{junk},"bio":{junk}"#),
+        ];
+        for members in places.iter().map(String::as_str).chain([""]) {
+            let detail = detail(&world, &Fact::client("ada", &id(bodies.len())), members);
+            let around = if members.is_empty() { format!(r#","resources":[{junk}]"#) } else { String::new() };
+            bodies.push(message("client.saved", &detail, &around));
+        }
+    }
+    bodies.push(format!(
+        "\u{feff}{}",
+        message("client.saved", &detail(&world, &Fact::client("ada", &id(bodies.len())), ""), "")
+    ));
+    let count = bodies.len();
+    send(&world, bodies).await;
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+    let stored = world.items("clients", "CLIENT#").await;
+    assert_eq!(stored.len(), count);
+    let plain = |item: &Value| {
+        let id = item["pk"]["S"].as_str().unwrap().trim_start_matches("CLIENT#");
+        item.to_string().replace(id, "client")
+    };
+    for item in &stored {
+        assert_eq!(plain(item), plain(&stored[0]));
+    }
+}
+
+#[tokio::test]
+async fn junk_within_a_known_object_is_dropped_where_it_is_unknown() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    send(&world, [message("client.saved", &detail(&world, &Fact::client("ada", "c1"), ""), "")]).await;
+    let check_in = |id: &str| {
+        let fields = json!({ "client_id": "c1", "check_in_id": id, "submitted_at": "2026-01-02T00:00:00Z", "scores": {}, "grades": {} });
+        fact("check_in.submitted", fields)
+    };
+    let mut bodies = Vec::new();
+    let count = junk().len();
+    for (number, junk) in junk().into_iter().enumerate() {
+        let answers = format!(r#","answers":{{"q1":{junk}}}"#);
+        bodies.push(message("check_in.submitted", &detail(&world, &check_in(&format!("k{number}")), &answers), ""));
+        let workspace = world.coach(&format!("coach-{number}")).into_fact();
+        let plan = r#""plan":{"client_cap":null"#;
+        let text = detail(&world, &workspace, "").replace(plan, &format!(r#"{plan},"card":{junk}"#));
+        assert!(text.contains("card"));
+        bodies.push(message("workspace.saved", &text, ""));
+    }
+    send(&world, bodies).await;
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+    let found = key.get("/v1/clients/c1/check-ins").await.expect(200);
+    assert_eq!(found.body["count"], count);
+    for number in 0..count {
+        world.settings_of(&format!("coach-{number}")).await.get("/settings/webhooks").await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_fact_with_junk_in_a_field_that_counts_is_set_aside_with_all_else_that_is_known() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let (mut bodies, mut expected) = (Vec::new(), Vec::new());
+    let client = Fact::client("ada", "c1");
+    let automation = fact(
+        "automation.saved",
+        json!({ "automation_id": "a1", "coach_id": "ada", "name": "Low", "active": true, "trigger": { "event": "new_client" }, "steps": [] }),
+    );
+    let check_in = fact(
+        "check_in.submitted",
+        json!({ "client_id": "c1", "check_in_id": "k", "submitted_at": "2026-01-02T00:00:00Z", "scores": { "q": 1 }, "grades": {} }),
+    );
+    // The text that is replaced, what by, and the field that the reason names.
+    let cases: [(&Fact, &str, &str, &str); 7] = [
+        (&client, r#""goals":null"#, r#""goals":JUNK"#, "goals"),
+        (&client, r#""height_in":null"#, r#""height_in":JUNK"#, "height_in"),
+        (&client, r#""goals":null"#, r#""goals":null,"backfill":JUNK"#, "backfill"),
+        (&client, r#""email":"c1@clients.example""#, r#""email":"c1@clients.example","email":JUNK"#, "email"),
+        (&automation, r#"{"event":"new_client""#, r#"{"event":"new_client","threshold":JUNK"#, "trigger"),
+        (&check_in, r#""scores":{"q":1}"#, r#""scores":{"q":JUNK}"#, "scores"),
+        (&check_in, r#""grades":{}"#, r#""grades":JUNK"#, "grades"),
+    ];
+    for junk in junk() {
+        for (fact, from, to, field) in cases {
+            let plain = detail(&world, fact, "");
+            assert!(plain.contains(from), "{plain}");
+            let id = serde_json::from_str::<Value>(&plain).unwrap()["id"].clone();
+            bodies.push(message(&fact.detail_type, &plain.replace(from, &to.replace("JUNK", &junk)), ""));
+            expected.push((id, fact.clone(), field));
+        }
+    }
+    send(&world, bodies).await;
+    let set_aside = world.set_aside().await;
+    assert_eq!(set_aside.len(), expected.len());
+    for (id, fact, field) in expected {
+        let aside = set_aside.iter().find(|aside| aside["detail"]["id"] == id).unwrap();
+        assert_eq!(aside["detail-type"], fact.detail_type);
+        let reason = aside["reason"].as_str().unwrap();
+        assert!(reason.starts_with(field), "{reason}");
+        for (name, value) in fact.detail.as_object().unwrap() {
+            let is_judged = ["scores", "grades"].contains(&name.as_str());
+            if is_judged || name != field {
+                assert_eq!(aside["detail"].get(name), Some(value).filter(|_| !is_judged), "{name}: {reason}");
+            }
+        }
+    }
+    assert_eq!(key.get("/v1/clients").await.expect(200).body["count"], 0);
+}
+
+#[tokio::test]
+async fn an_event_with_junk_where_the_fact_should_be_is_set_aside_with_what_it_shows() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let whole = detail(&world, &Fact::client("ada", "c1"), "");
+    for (body, id, reason) in [
+        (message("client\\ud83d.saved", r#"{"id":"f1","full_name":"SECRET"}"#, ""), json!("f1"), "DetailType"),
+        (r#"{"detail-type":NaN,"detail":{"id":"f1"}}"#.to_owned(), json!("f1"), "DetailType"),
+        (message("client.saved", r#"{"id":"f1","bio":"5" tall","client_id":"c1"}"#, ""), json!("f1"), "not one whole"),
+        (format!("{} {{}}", message("client.saved", r#"{"id":"f1"}"#, "")), json!("f1"), "not one whole"),
+        (message("client.saved", r#"{"id":"f\ud83d","client_id":"c1"}"#, ""), Value::Null, "id must be"),
+        (message("client.saved", "1e999", ""), Value::Null, "Detail"),
+        (message("client.saved", r#""x\ud83d""#, ""), Value::Null, "Detail"),
+        (
+            format!(r#"{{"detail":{whole}}}"#),
+            serde_json::from_str::<Value>(&whole).unwrap()["id"].clone(),
+            "DetailType",
+        ),
+        (r#"{"detail-type":"client.saved"}"#.to_owned(), Value::Null, "not an EventBridge event"),
+        ("[".repeat(100_000), Value::Null, "not an EventBridge event"),
+        ("x\\ud83d".to_owned(), Value::Null, "not an EventBridge event"),
+    ] {
+        send(&world, [body.clone()]).await;
+        let set_aside = world.set_aside().await;
+        assert_eq!(set_aside.len(), 1, "{body:.200}");
+        assert_eq!(set_aside[0]["detail"].get("id").unwrap_or(&Value::Null), &id, "{body:.200}");
+        let said = set_aside[0]["reason"].as_str().unwrap();
+        assert!(said.contains(reason), "{said}");
+        assert!(!set_aside[0].to_string().contains("SECRET"));
+    }
+    assert!(world.items("clients", "CLIENT#").await.is_empty());
+}
