@@ -39,7 +39,7 @@ pub(crate) async fn store(app: &App, fact: &Fact, is_again: bool, now: Timestamp
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, said_at).await? {
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
-                app.keys.copy_entitlements(&stored).await?;
+                app.keys.copy_entitlements(&stored, now).await?;
                 app.rules.keep_zone(*stored, telling(fact, now)).await?;
                 Ok(Stored::Done)
             }

@@ -1,19 +1,21 @@
 //! Table `keys`: API keys.
 //! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of use: `w<minute>` of
 //! requests, `l<minute>` of those for a login link.
-//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: how many live keys there are, and a
-//! version that each change of them moves.
+//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: the key ring, which names the live
+//! keys (module `ring`).
 //!
 //! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
 //!    returns what tells unknown, revoked, expired and limited apart.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `list`         Query of the coach's partition, then BatchGetItem.
-//! 4. `create`, `rotate` Transaction on the count and the workspace's version: at most 50 live keys, entitlements never missed.
-//! 5. `revoke`       Transaction with the audit record.
-//! 6. `copy_entitlements` Query, then UpdateItem of each key that has an older copy.
+//! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never missed. Where the
+//!    ring is full, GetItem, BatchGetItem and UpdateItem take off it what has expired.
+//! 5. `revoke`       BatchGetItem, then a transaction on the ring with the audit record.
+//! 6. `copy_entitlements` GetItem of the ring, BatchGetItem, then UpdateItem of each live key that has an older copy.
 
 mod make;
 mod present;
+mod ring;
 
 use std::collections::HashMap;
 
@@ -106,7 +108,7 @@ impl Keys {
 
     /// All keys that the coach ever had, newest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<KeyRecord>, StoreError> {
-        let ids = self.key_ids(coach).await?.1;
+        let ids = self.key_ids(coach).await?;
         self.records(&ids).await
     }
 
@@ -115,9 +117,8 @@ impl Keys {
         Ok(records.into_iter().find(|record| record.coach_id == *coach))
     }
 
-    /// The list's version (`None` before the first key) and the ids in it, newest first.
-    async fn key_ids(&self, coach: &CoachId) -> Result<(Option<u64>, Vec<KeyId>), StoreError> {
-        let mut version = None;
+    /// The ids of all keys that the coach ever had, newest first.
+    async fn key_ids(&self, coach: &CoachId) -> Result<Vec<KeyId>, StoreError> {
         let mut ids = Vec::new();
         let mut start: Option<Item> = None;
         loop {
@@ -132,14 +133,14 @@ impl Keys {
                 .map_err(|error| failed("Query", error))?;
             for item in page.items.unwrap_or_default() {
                 let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str);
-                match sk.strip_prefix("KEY#").and_then(|rest| rest.split_once('#')) {
-                    Some((_, id)) => ids.push(KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))?),
-                    None => version = item.get("version").and_then(|v| v.as_n().ok()).and_then(|v| v.parse().ok()),
+                // The rest is the ring.
+                if let Some((_, id)) = sk.strip_prefix("KEY#").and_then(|rest| rest.split_once('#')) {
+                    ids.push(KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))?);
                 }
             }
             start = page.last_evaluated_key;
             if start.is_none() {
-                return Ok((version, ids));
+                return Ok(ids);
             }
         }
     }

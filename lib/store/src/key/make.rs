@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
-use domain::key::{KeyDraft, MAX_LIVE_KEYS, ROTATION_OVERLAP};
+use domain::key::{KeyDraft, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -99,7 +99,7 @@ impl Keys {
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
             let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
-            let mut writes = vec![self.take_place(coach), workspaces.unchanged(&workspace)];
+            let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.unchanged(&workspace)];
             writes.extend(replaces.map(|old| self.retirement(old, now)));
             writes.extend(self.creation(&record, key));
             writes.push(audit::record(workspaces.table(), coach, action, subject, now));
@@ -108,7 +108,7 @@ impl Keys {
                 Transacted::Refused(reasons) if replaces.is_some() && refused_at(&reasons, 2) => {
                     return Ok(Made::NotLive);
                 }
-                Transacted::Refused(reasons) if refused_at(&reasons, 0) && !self.recount(coach, now).await? => {
+                Transacted::Refused(reasons) if refused_at(&reasons, 0) && !self.make_room(coach, now).await? => {
                     return Ok(Made::TooMany);
                 }
                 // The workspace has changed, or a place has become free.
@@ -116,53 +116,6 @@ impl Keys {
             }
         }
         Err(StoreError::kept_changing("the keys"))
-    }
-
-    /// One more live key, if there is room. A key that has expired still counts until somebody needs its place.
-    fn take_place(&self, coach: &CoachId) -> TransactWriteItem {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(coach_key(coach, "KEYS")))
-            .update_expression("ADD version :one, live_count :one")
-            .condition_expression("attribute_not_exists(live_count) OR live_count < :most")
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":most", n(MAX_LIVE_KEYS));
-        updating(update)
-    }
-
-    /// So many keys are live, as they were read at that version. Expired ones may be among them, which a recount finds; none that is live is
-    /// left out.
-    fn keep_places(&self, coach: &CoachId, live: usize, version: u64) -> TransactWriteItem {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(coach_key(coach, "KEYS")))
-            .update_expression("SET live_count = :live ADD version :one")
-            .condition_expression("version = :version")
-            .expression_attribute_values(":live", n(live))
-            .expression_attribute_values(":version", n(version))
-            .expression_attribute_values(":one", n(1));
-        updating(update)
-    }
-
-    /// Takes the keys that have expired out of the count. Whether there is room now, or may be since something has changed.
-    async fn recount(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
-        let (version, ids) = self.key_ids(coach).await?;
-        let live = self.records(&ids).await?.iter().filter(|record| record.is_live(now)).count();
-        if live >= MAX_LIVE_KEYS {
-            return Ok(false);
-        }
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(coach_key(coach, "KEYS")));
-            update
-                .update_expression("SET live_count = :live ADD version :one")
-                .condition_expression("version = :version")
-                .expression_attribute_values(":live", n(live))
-                .expression_attribute_values(":one", n(1))
-                .expression_attribute_values(":version", n(version.unwrap_or_default()))
-                .ask()
-        })
-        .await?;
-        Ok(true)
     }
 
     fn creation(&self, record: &KeyRecord, key: &ApiKey) -> [TransactWriteItem; 2] {
@@ -205,7 +158,6 @@ impl Keys {
     ) -> Result<Option<KeyRecord>, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let (version, ids) = self.key_ids(coach).await?;
             let Some(record) = self.get(coach, id).await? else { return Ok(None) };
             if record.revoked_at.is_some() {
                 return Ok(Some(record));
@@ -216,25 +168,23 @@ impl Keys {
                 .update_expression("SET revoked_at = :now")
                 .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
                 .expression_attribute_values(":now", n(now.ms()));
-            let mut writes =
-                vec![updating(update), audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now)];
-            if record.is_live(now) {
-                // Counted anew rather than one fewer: another call, whose clock is ahead, may have taken it for expired.
-                let others = self.records(&ids).await?;
-                let live = others.iter().filter(|other| other.key_id != *id && other.is_live(now)).count();
-                writes.push(self.keep_places(coach, live, version.unwrap_or_default()));
-            }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return self.get(coach, id).await;
+            let trail = audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now);
+            let writes = [self.remove_from_ring(coach, id), updating(update), trail];
+            match self.db.transact(&writes).await? {
+                Transacted::Done => return self.get(coach, id).await,
+                // An earlier release has written the ring.
+                Transacted::Refused(reasons) if refused_at(&reasons, 0) => drop(self.live(coach, now).await?),
+                Transacted::Refused(_) => {}
             }
         }
         Err(StoreError::kept_changing("the keys"))
     }
 
-    /// Brings the copies that a coach's keys hold up to the workspace's state. An older state overwrites no newer one.
-    pub async fn copy_entitlements(&self, workspace: &StoredWorkspace) -> Result<(), StoreError> {
-        let (_, ids) = self.key_ids(&workspace.workspace.coach_id).await?;
-        let copies: Vec<_> = ids.iter().map(|id| self.copy_to(id, workspace)).collect();
+    /// Brings the copies that a coach's live keys hold up to the workspace's state. An older state overwrites no newer one. A key that was
+    /// made under an earlier state is on the ring by now, and one that has ended is refused whatever its copy says.
+    pub async fn copy_entitlements(&self, workspace: &StoredWorkspace, now: Timestamp) -> Result<(), StoreError> {
+        let live = self.live(&workspace.workspace.coach_id, now).await?;
+        let copies: Vec<_> = live.iter().map(|key| self.copy_to(&key.key_id, workspace)).collect();
         stream::iter(copies).buffer_unordered(CONCURRENT_COPIES).try_collect().await
     }
 
