@@ -185,8 +185,7 @@ async fn what_a_list_of_keys_is_asked_for_is_read_leniently_or_refused_by_name()
         assert_eq!((ids_of(&page).len(), page["next_cursor"].is_null()), (count, count == 3), "{query}");
     }
     let cursor = settings.get("/settings/keys?limit=1").await.expect(200).str("next_cursor").to_owned();
-    for bad in ["x", "00x", &cursor[1..], &format!("{cursor}0"), &format!("99{}", &cursor[2..]), "key_0", "%00", "null"]
-    {
+    for bad in ["x", "00x", &cursor[1..], &format!("{cursor}0"), "key_0", "%00", "null"] {
         settings.get(&format!("/settings/keys?cursor={bad}")).await.refused_for("cursor");
     }
     for bad in ["", "revoked", "LIVE", "live,revoked"] {

@@ -127,7 +127,7 @@ pub enum KeyFilter {
 }
 
 impl KeyFilter {
-    /// What `status` asks for.
+    /// The filter that `status` names.
     pub fn parse(status: Option<&str>) -> Result<Self, Invalid> {
         match status {
             None => Ok(Self::All),
@@ -137,10 +137,11 @@ impl KeyFilter {
     }
 }
 
-/// Where a list of keys goes on. The cursor names the keys that were live on the first page: whatever is revoked or expires between two pages,
-/// each key is listed once.
+/// A place in a list of keys. The cursor names the keys that were live on the first page, so that a key that ends between
+/// two pages is listed once.
 ///
-/// As text: two digits for `shown`, 32 for each live key, then for the latest of the others `.`, its time and its digits.
+/// As text: two digits for `shown`, 32 for each live key, then for the latest of the others `.`, its time and its
+/// digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(into = "String")]
 pub struct KeyCursor {
@@ -159,7 +160,7 @@ const SHOWN_DIGITS: usize = 2;
 const TIME_DIGITS: usize = 15;
 
 impl KeyCursor {
-    /// What a cursor looks like.
+    /// The form of a cursor. All text of this form is read.
     pub const PATTERN: &'static str = r"^([0-9]{2}([0-9a-f]{32}){0,50}(\.[0-9]{15}[0-9a-f]{32})?)?$";
 
     /// Reads the parameter `cursor`. An empty one is the first page.
@@ -176,7 +177,7 @@ impl KeyCursor {
         let (shown, ids) = live.split_at_checked(SHOWN_DIGITS)?;
         let ids = ids.as_bytes().chunks(KEY_ID_DIGITS).map(|digits| key_id(std::str::from_utf8(digits).ok()?));
         let live: Vec<KeyId> = ids.collect::<Option<_>>()?;
-        let shown = decimal(shown)?.try_into().ok().filter(|shown| *shown <= live.len())?;
+        let shown = usize::try_from(decimal(shown)?).ok()?.min(live.len());
         let after = match after {
             Some(after) => {
                 let (at, digits) = after.split_at_checked(TIME_DIGITS)?;
@@ -241,7 +242,8 @@ mod tests {
         #[test]
         fn no_text_but_a_cursor_is_read(text in "\\PC{1,80}") {
             if let Ok(Some(cursor)) = KeyCursor::parse(Some(&text)) {
-                prop_assert_eq!(String::from(cursor), text);
+                let written = String::from(cursor.clone());
+                prop_assert_eq!(KeyCursor::parse(Some(&written)), Ok(Some(cursor)));
             }
         }
     }
@@ -254,7 +256,6 @@ mod tests {
             "0".to_owned(),
             "x0".to_owned(),
             "+0".to_owned(),
-            format!("02{digits}"),
             format!("00{}", digits.to_uppercase()),
             format!("00{}", &digits[1..]),
             format!("00{digits}."),

@@ -1,5 +1,6 @@
-//! What a key, a signed-in coach and an endpoint may do per calendar minute (UTC). Windows that align with the minute make the count exact
-//! across any number of functions: each request adds one to its minute's counters if all of them are below their limits.
+//! Limits of a key, a signed-in coach and an endpoint per calendar minute (UTC). Windows that align with the minute make
+//! the count exact across any number of functions: each request adds one to its minute's counters if all of them are
+//! below their limits.
 
 use crate::time::Timestamp;
 

@@ -1,7 +1,7 @@
 //! Counters per calendar minute on an item: `<letter><minute>` for each limit, and `last_call`, the call that counted last.
 //!
-//! One `UpdateItem` counts a request under all of its limits or under none. The request's own random `call` marks the item: an update whose
-//! answer was lost is repeated, recognized, and counted once unless another call came between.
+//! One `UpdateItem` counts a request under all of its limits or under none. The request's own random `call` marks the item:
+//! an update whose answer was lost is repeated, recognized, and counted once unless another call came between.
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -14,7 +14,7 @@ use crate::db::{Ask, Db, Item, StoreError, Written, b, n, write};
 /// Counters of past minutes that an item may gather before they are removed.
 const MAX_STALE_WINDOWS: usize = 8;
 
-/// What came of counting a request.
+/// The result of counting a request.
 #[derive(Debug)]
 pub struct Counted {
     /// In the limits' order.
@@ -112,7 +112,7 @@ impl Counting {
         Self { now, call: random_bytes(), counters: limits.iter().enumerate().map(counter).collect() }
     }
 
-    /// The update with the names and values of the expressions. The item comes back as it is afterwards, or as it refused.
+    /// The update with the names and values of the expressions. The item is returned as it is afterwards, or as it refused.
     pub(crate) fn on(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
         let update = self.counters.iter().fold(update, |update, counter| {
             update
@@ -127,7 +127,7 @@ impl Counting {
             .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
     }
 
-    /// What the update's `SET` has for it.
+    /// The update's part of `SET`.
     pub(crate) fn mark(&self) -> &'static str {
         "last_call = :call"
     }
@@ -154,7 +154,7 @@ impl Counting {
         self.counters.iter().map(part).collect::<Vec<_>>().join(separator)
     }
 
-    /// Whether an item that refused the update has counted it before: the answer was lost.
+    /// Returns true if an item that refused the update has counted it before: the answer was lost.
     pub(crate) fn is_counted(&self, item: &Item) -> bool {
         item.get("last_call") == Some(&b(self.call))
     }

@@ -1,8 +1,9 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
 //!
-//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: whoever switches an endpoint off and on and recovers in
-//! a loop sends nothing twice. A test event that failed is taken out of the index of what failed when a recovery meets it.
+//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint off
+//! and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test event out of
+//! the index of what failed.
 //!
 //! A chain can begin for as long as deliveries are kept. It prolongs what it needs by its own time alone: however often something is sent
 //! again, its body goes.
@@ -38,7 +39,7 @@ const KEPT_ATTEMPTS: usize = 50;
 /// Updates at once of test events that leave the index.
 const CONCURRENT_UPDATES: usize = 16;
 
-/// What came of looking for a delivery to send again.
+/// The result of looking for a delivery to send again.
 pub enum Found {
     Kept(Box<Kept>),
     /// There is nothing left to send: the client is erased.
@@ -63,7 +64,7 @@ pub enum Restarted {
     Busy,
 }
 
-/// What a recovery has sent again.
+/// The deliveries that a recovery has sent again.
 #[derive(Debug, Default)]
 pub struct Recovery {
     pub deliveries: usize,
@@ -71,7 +72,7 @@ pub struct Recovery {
     pub last: Option<DeliveryId>,
 }
 
-/// Who asked for another chain.
+/// The cause of another chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
     ByHand,
@@ -92,8 +93,8 @@ impl Record {
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
     }
 
-    /// Whether a recovery of what failed since then sends it again. The index that named it may be behind, and another call ahead: what counts
-    /// is how the delivery stands.
+    /// Returns true if a recovery of what failed since then sends it again. The index may be behind and another call ahead:
+    /// the record as it stands decides.
     fn is_recovered(&self, since: Timestamp, now: Timestamp) -> bool {
         let failed_then = self.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
         let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
@@ -128,15 +129,15 @@ impl Deliveries {
         }
     }
 
-    /// Whether the first attempt of a delivery's chain is still to be made, or under way.
+    /// Returns true while the first attempt of a delivery's chain is still to be made, or under way.
     pub async fn waits_for_first_attempt(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<bool, StoreError> {
         let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(false) };
         let record: Record = from_item(ENTITY, item)?;
         Ok(record.status == DeliveryStatus::Pending && record.next_attempt == 1)
     }
 
-    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. What is left by `until`, or
-    /// where the store gives no answer any more, is left to the next call.
+    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is left to
+    /// the next call by `until`, or where the store gives no answer any more.
     pub async fn recover(
         &self,
         whose: (&CoachId, &EndpointId),

@@ -1,9 +1,9 @@
-//! What a coach asks for an endpoint by hand. pk `COACH#<coach_id>`, sk `BY_HAND#<endpoint_id>`: counters of test events per calendar minute, as
-//! in module `window`, and the lease of a recovery: `recovery_owner`, `recovery_until` (ms) and, once all is ordered, `recovery_last`, the
-//! delivery that was ordered last.
+//! Limits of what a coach orders for an endpoint by hand. pk `COACH#<coach_id>`, sk `BY_HAND#<endpoint_id>`: counters of
+//! test events per calendar minute, as in module `window`, and the lease of a recovery: `recovery_owner`,
+//! `recovery_until` (ms) and, once all is ordered, `recovery_last`, the delivery that was ordered last.
 //!
-//! A recovery runs until its last delivery has been attempted, or its lease has expired: a function that dies holds up the next recovery for
-//! as long as [`RECOVERY_LEASE`] at most.
+//! A recovery runs until its last delivery has been attempted, or its lease has expired. A function that dies holds up the
+//! next recovery for [`RECOVERY_LEASE`] at most.
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
@@ -27,7 +27,7 @@ pub struct RecoveryLease {
     owner: String,
 }
 
-/// What came of beginning a recovery.
+/// The result of beginning a recovery.
 #[derive(Debug)]
 pub enum Begun {
     Ours(RecoveryLease),
@@ -109,7 +109,7 @@ impl Endpoints {
         Ok((held.recovery_owner != owner).then_some(held))
     }
 
-    /// Ends a recovery: at once where nothing was ordered, else once the delivery that was ordered last has been attempted.
+    /// Ends a recovery: at once where nothing was ordered, else when the delivery that was ordered last is attempted.
     pub async fn end_recovery(&self, lease: &RecoveryLease, last: Option<&DeliveryId>) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(lease.key.clone()));

@@ -1,7 +1,8 @@
 //! The list of a coach's keys, page by page: live keys first, then the others, newest first in both.
 //!
-//! The first page reads the ring with the newest entries, in one Query. Its cursor names the live keys: later pages read the rest of them by
-//! their names, and then the entries of all other keys. A page costs what it shows, and [`MAX_LIVE_KEYS`] entries at most besides.
+//! The first page reads the ring with the newest entries, in one Query. Its cursor names the live keys: later pages read
+//! the rest of the live keys by name, and then the entries of all other keys. A page costs what it shows, and at most
+//! [`MAX_LIVE_KEYS`] entries and records besides.
 
 use std::collections::HashMap;
 
@@ -91,12 +92,12 @@ impl Keys {
             (next.into_iter().chain(others).collect(), rest.cursor(cursor))
         };
         let mut keys = self.records(&next).await?;
-        // Whoever asks may have made the cursor up. Where live keys are asked for, some may have ended since the first page.
+        // A cursor may be made up. Where live keys are asked for, some may have ended since the first page.
         keys.retain(|record| record.coach_id == *coach && (filter == KeyFilter::All || record.is_live(now)));
         Ok(Page { keys, next_cursor: cursor })
     }
 
-    /// The coach's newest keys after one, and before the first of them the ring, unless an earlier release has written it.
+    /// The coach's newest keys after one, and with the first of them the ring, unless an earlier release wrote the ring.
     async fn entries(
         &self,
         coach: &CoachId,
