@@ -117,7 +117,8 @@ async fn keys_are_paged_live_ones_first_and_each_is_listed_once() {
         assert!(!live.is_empty() && !ended.is_empty());
         let newest_first = |keys: &[Value]| keys.is_sorted_by_key(|key| std::cmp::Reverse(time(&key["created_at"])));
         assert!(newest_first(&live) && newest_first(&ended));
-        let expected = ids_of(&json!({ "keys": [live.clone(), ended].concat() }));
+        let ordered = [live.clone(), ended].concat();
+        let expected = ids_of(&json!({ "keys": ordered }));
         assert_eq!(ids_of(&whole), expected, "live ones first");
         assert_eq!(expected.len(), ids.len());
         for limit in [1, 2, 3, live.len(), live.len() + 1, ids.len() - 1, ids.len(), 200] {

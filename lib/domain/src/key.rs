@@ -149,7 +149,7 @@ pub struct KeyCursor {
     pub live: Vec<KeyId>,
     /// How many of them have been listed.
     pub shown: usize,
-    /// The latest other key that has been listed, with its time of creation.
+    /// The time of creation and the id that the other keys go on after.
     pub after: Option<(Timestamp, KeyId)>,
 }
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use chrono::TimeDelta;
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyCursor, KeyFilter, MAX_LIVE_KEYS};
 use domain::time::Timestamp;
@@ -58,10 +59,12 @@ impl Keys {
             records.into_iter().partition(|record| record.is_live(now));
         live.sort_by(|one, other| (other.created_at, &other.key_id).cmp(&(one.created_at, &one.key_id)));
         let ids: Vec<KeyId> = live.iter().map(|record| record.key_id.clone()).collect();
+        // A key that is made after the first page is on none.
+        let newest = entries.first().map(|(at, _)| (*at + TimeDelta::milliseconds(1), KeyId::from_hash(&[0; 32])));
         let rest = Rest::new(entries, &ids, limit.saturating_sub(live.len()));
         let shown = live.len().min(limit);
         live.truncate(limit);
-        let cursor = KeyCursor { live: ids, shown, after: None };
+        let cursor = KeyCursor { live: ids, shown, after: newest };
         if filter == KeyFilter::Live || shown < cursor.live.len() {
             let next_cursor = (shown < cursor.live.len()).then_some(cursor);
             return Ok(Page { keys: live, next_cursor });
