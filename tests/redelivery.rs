@@ -1,7 +1,5 @@
 //! Deliveries that a coach asks for: tests, one event again, everything that failed; and secrets that are replaced.
 
-use std::future::IntoFuture;
-
 use serde_json::{Value, json};
 
 use crate::endpoint_states::Place;

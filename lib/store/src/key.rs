@@ -1,15 +1,15 @@
 //! Table `keys`: API keys.
 //! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of use: `w<minute>` of
 //! requests, `l<minute>` of those for a login link.
-//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: the key ring, which names the live
-//! keys (module `ring`).
+//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: the key ring,
+//! which names the live keys (module `ring`).
 //!
 //! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
 //!    returns what tells unknown, revoked, expired and limited apart.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `page`         Query of the coach's partition, then BatchGetItem: module `list`.
-//! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never missed. Where the
-//!    ring is full, GetItem, BatchGetItem and UpdateItem take off it what has expired.
+//! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never
+//!    missed. If the ring is full, GetItem, BatchGetItem and UpdateItem remove expired keys from it.
 //! 5. `revoke`       BatchGetItem, then a transaction on the ring with the audit record.
 //! 6. `copy_entitlements` GetItem of the ring, BatchGetItem, then UpdateItem of each live key that has an older copy.
 

@@ -180,8 +180,9 @@ impl Keys {
         Err(StoreError::kept_changing("the keys"))
     }
 
-    /// Brings the copies that a coach's live keys hold up to the workspace's state. An older state overwrites no newer one. A key that was
-    /// made under an earlier state is on the ring by now, and one that has ended is refused whatever its copy says.
+    /// Updates the copies of the workspace's state that a coach's live keys hold. An older state overwrites no newer
+    /// one. A key that was made under an earlier state is on the ring by now. An expired key is refused whatever its
+    /// copy says.
     pub async fn copy_entitlements(&self, workspace: &StoredWorkspace, now: Timestamp) -> Result<(), StoreError> {
         let live = self.live(&workspace.workspace.coach_id, now).await?;
         let copies: Vec<_> = live.iter().map(|key| self.copy_to(&key.key_id, workspace)).collect();

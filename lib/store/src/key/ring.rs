@@ -1,11 +1,11 @@
 //! A coach's key ring: the names of the live keys, in the item that limits how many there are.
 //!
-//! A key is added in the transaction that makes it and removed in the one that revokes it. An expired key stays on the ring until its place is
-//! needed. So every live key is on the ring, and there are never more than [`MAX_LIVE_KEYS`] on it. A write that lets an expired key live
-//! on has to add it again.
+//! The transaction that makes a key adds it. The one that revokes a key removes it. An expired key stays until its
+//! place is needed. So every live key is on the ring, which holds [`MAX_LIVE_KEYS`] at most. A write that prolongs
+//! the life of a key that may have expired has to add it again.
 //!
-//! Earlier releases counted the live keys and named none: `live_count`. A ring that has it was last written by such a release, before this
-//! one or beside it, and is made anew from all the coach's keys.
+//! Earlier releases stored the number of live keys, `live_count`, and no names. A ring with that attribute was last
+//! written by such a release. It is made anew from all keys of the coach.
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use domain::id::{CoachId, KeyId};
