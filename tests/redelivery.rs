@@ -1,7 +1,5 @@
 //! Deliveries that a coach asks for: tests, one event again, everything that failed; and secrets that are replaced.
 
-use std::future::IntoFuture;
-
 use serde_json::{Value, json};
 
 use crate::endpoint_states::Place;
@@ -11,16 +9,16 @@ const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 
 impl Place {
-    fn webhook_ids(&self) -> Vec<String> {
+    pub(crate) fn webhook_ids(&self) -> Vec<String> {
         self.receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect()
     }
 }
 
-fn path(endpoint: &Endpoint, what: &str) -> String {
+pub(crate) fn path(endpoint: &Endpoint, what: &str) -> String {
     format!("/settings/webhooks/{}/{what}", endpoint.id)
 }
 
-fn retry(endpoint: &Endpoint, delivery: &Value) -> String {
+pub(crate) fn retry(endpoint: &Endpoint, delivery: &Value) -> String {
     path(endpoint, &format!("deliveries/{}/retry", delivery["id"].as_str().unwrap()))
 }
 
@@ -227,34 +225,6 @@ async fn what_failed_since_a_time_is_recovered_whenever_it_happened() {
         assert_eq!(again.body["deliveries"], 0);
     }
     assert!(ada.deliveries(&endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
-}
-
-#[tokio::test]
-async fn recoveries_at_once_and_into_a_receiver_that_fails_send_each_event_once() {
-    const FAILED: usize = 40;
-    let place = Place::new().await;
-    let (_, endpoint, settings) = place.coach().await;
-    let at = format!("/settings/webhooks/{}", endpoint.id);
-    settings.patch(&at, json!({ "enabled": false })).await.expect(200);
-    place.world.facts((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    settings.patch(&at, json!({ "enabled": true })).await.expect(200);
-    let body = json!({ "since": "2026-01-01T00:00:00Z" });
-    let calls = (0..4).map(|_| settings.post(&path(&endpoint, "recover"), body.clone()).into_future());
-    let recovered: u64 = futures::future::join_all(calls)
-        .await
-        .into_iter()
-        .map(|reply| reply.expect(202).body["deliveries"].as_u64().unwrap())
-        .sum();
-    assert_eq!(recovered, FAILED as u64);
-    place.world.settle().await;
-    assert_eq!(place.receiver.hooks().len(), FAILED);
-    // The first that is sent again ends all the others: none is begun once more by the same call.
-    settings.patch(&at, json!({ "enabled": false })).await.expect(200);
-    place.world.facts((0..FAILED).map(|number| Fact::client("ada", &format!("d{number}")))).await;
-    settings.patch(&at, json!({ "enabled": true })).await.expect(200);
-    place.receiver.otherwise(Answer::status(410));
-    let recovered = settings.post(&path(&endpoint, "recover"), body).await.expect(202);
-    assert_eq!(recovered.body["deliveries"], FAILED);
 }
 
 #[tokio::test]

@@ -109,6 +109,7 @@ def access(base_url):
     return {
         "keys": keys,
         "session": tokens["settings"],
+        "clock": f"{base_url}/_local/clock",
         "cursors": [page["next_cursor"] for page in pages],
         "endpoints": [endpoint(base_url, tokens["settings"]) for _ in range(ENDPOINTS)],
         "crm": crm_world.crm_access(base_url, tokens[crm_world.COACH], KEYS),

@@ -123,7 +123,7 @@ mod tests {
     };
     use domain::compliance::WINDOW_DAYS;
     use domain::contact::MAX_CONTACT_NAME_CHARS;
-    use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION};
+    use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, RECOVERY_LEASE, RECOVERY_PAUSE};
     use domain::email::MAX_EMAIL_CHARS;
     use domain::endpoint::{MAX_DESCRIPTION_CHARS, MAX_ENDPOINTS};
     use domain::event::EventName;
@@ -131,7 +131,7 @@ mod tests {
     use domain::id::EventId;
     use domain::idempotency::{MAX_KEY_CHARS, RETENTION};
     use domain::key::{MAX_KEY_NAME_CHARS, MAX_LIVE_KEYS, ROTATION_OVERLAP};
-    use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE};
+    use domain::list::{CHECK_IN_PAGE, CLIENT_PAGE, CRM_PAGE, DAILY_LOG_PAGE, DELIVERY_PAGE, KEY_PAGE};
     use domain::login_link::LOGIN_LINK_LIFE;
     use domain::opportunity::{MAX_LOST_REASON_CHARS, MAX_OPPORTUNITY_NAME_CHARS, MAX_VALUE_CENTS};
     use domain::rate_limit::{Limit, WINDOW_S};
@@ -244,6 +244,8 @@ mod tests {
             ("check-ins", CHECK_IN_PAGE),
             ("daily logs", DAILY_LOG_PAGE),
             ("the lists of the CRM", CRM_PAGE),
+            ("keys", KEY_PAGE),
+            ("deliveries", DELIVERY_PAGE),
         ];
         let sizes = sizes.map(|(what, size)| format!("| `limit` of {what} | {} | {} |", size.default, size.max));
         let fields = [
@@ -266,6 +268,10 @@ mod tests {
             format!("release {TZ_DATABASE} of the IANA time zone database"),
             format!("{} in a calendar minute |", Limit::Requests.per_minute()),
             format!("{} in a calendar minute besides |", Limit::LoginLinks.per_minute()),
+            format!("to the settings | {} in a calendar minute |", Limit::SettingsRequests.per_minute()),
+            format!("for a webhook endpoint | {} in a calendar minute besides |", Limit::TestEvents.per_minute()),
+            format!("| 1, which runs for at most {} seconds |", RECOVERY_LEASE.num_seconds()),
+            format!("sent again within | {} minutes |", RECOVERY_PAUSE.num_minutes()),
             format!("q={};w={WINDOW_S}", Limit::Requests.per_minute()),
             format!("at most {} KiB and nests at most {MAX_JSON_DEPTH} levels", MAX_BODY_BYTES / 1024),
             format!("`Idempotency-Key` has 1 to {MAX_KEY_CHARS} characters"),

@@ -5,7 +5,8 @@ use axum::response::Response;
 use domain::api_key::ApiKey;
 use domain::fields::Fields;
 use domain::id::KeyId;
-use domain::key::{KeyDraft, KeyList, KeyView, NewKey};
+use domain::key::{KeyCursor, KeyDraft, KeyFilter, KeyList, KeyView, NewKey};
+use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
 use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
@@ -18,8 +19,11 @@ const KEY: &str = "key";
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let keys = app.keys.list(&session.coach).await?;
-        Reply::ok(&KeyList { keys: keys.into_iter().map(view).collect() })
+        let limit = KEY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
+        let filter = KeyFilter::parse(inbound.query("status").as_deref())?;
+        let cursor = KeyCursor::parse(inbound.query("cursor").as_deref())?;
+        let page = app.keys.page(&session.coach, (filter, limit), cursor, session.now).await?;
+        Reply::ok(&KeyList { keys: page.keys.into_iter().map(view).collect(), next_cursor: page.next_cursor })
     };
     app.sessions.answer(&inbound, work).await
 }

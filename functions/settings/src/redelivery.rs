@@ -1,19 +1,23 @@
 //! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
 //! the delivery log tells what comes of it.
+//!
+//! The receiver may be a stranger's, so orders are limited: test events by the minute and endpoint, recoveries to one at a
+//! time, and all requests by the minute.
 
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::delivery::{Ordered, Recovered};
+use domain::delivery::{Ordered, Recovered, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery};
 use domain::fields::Fields;
 use domain::id::{ClientId, DeliveryId, EventId};
 use domain::test_event;
 use edge::inbound::{PathParameter, PathParameters};
 use edge::{Inbound, Problem, Reply};
-use runtime::random_bytes;
-use store::delivery::{NewDelivery, Restarted};
+use runtime::{error_chain, random_bytes};
+use store::delivery::{Found, NewDelivery, Recovery, Restarted};
+use store::endpoint::Begun;
 
 use crate::App;
 use crate::session::Session;
@@ -27,6 +31,7 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
     let work = async |session: Session| {
         let endpoint = enabled(find(&app, &session, &id).await?)?;
         let event_type = test_event::parse(inbound.json_if_sent()?.as_ref(), &endpoint.events)?;
+        count_test(&app, &session, &endpoint).await?;
         let distinguisher = hex::encode(random_bytes::<12>());
         let event_id = EventId::derive(session.now.ms(), &["test", &distinguisher]);
         let delivery_id = DeliveryId::derive(session.now.ms(), &event_id, &endpoint.id);
@@ -41,7 +46,7 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,
         };
-        app.deliveries.create_ordered(&session.coach, delivery, &app.outbox, session.now).await?;
+        app.deliveries.create_test(&session.coach, delivery, &app.outbox, session.now).await?;
         Reply::accepted(&Ordered { delivery_id })
     };
     app.sessions.answer(&inbound, work).await
@@ -53,12 +58,18 @@ pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound:
     let work = async |session: Session| {
         let endpoint = enabled(find(&app, &session, path.get(0)).await?)?;
         let delivery_id = DeliveryId::parse_whole(path.get(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
+        let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
+            Found::Kept(kept) => kept,
+            Found::Erased => return Err(Problem::DeliveryErased),
+            Found::NotFound => return Err(Problem::NotFound(DELIVERY)),
+        };
+        if kept.is_test() {
+            count_test(&app, &session, &endpoint).await?;
+        }
         let whose = (&session.coach, &endpoint.id);
-        match app.deliveries.restart(whose, &delivery_id, &app.outbox, session.now).await? {
+        match app.deliveries.restart(whose, &kept, &app.outbox, session.now).await? {
             Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
-            Restarted::Erased => Err(Problem::DeliveryErased),
-            Restarted::NotFound => Err(Problem::NotFound(DELIVERY)),
         }
     };
     app.sessions.answer(&inbound, work).await
@@ -70,11 +81,28 @@ pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParam
         let since = parse_recovery(Fields::body(&inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, &id).await?)?;
         let whose = (&session.coach, &endpoint.id);
+        let lease = match app.endpoints.begin_recovery(whose, &app.deliveries, session.now).await? {
+            Begun::Ours(lease) => lease,
+            Begun::Running(until) => {
+                return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
+            }
+        };
         let times = (session.now, Instant::now() + RECOVERY);
-        let deliveries = app.deliveries.recover(whose, since, &app.outbox, times).await?;
+        let recovered = app.deliveries.recover(whose, since, &app.outbox, times).await;
+        let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
+        if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
+            tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery ends with its lease");
+        }
+        let Recovery { deliveries, .. } = recovered?;
         Reply::accepted(&Recovered { deliveries })
     };
     app.sessions.answer(&inbound, work).await
+}
+
+/// Counts a test event for an endpoint, sent the first time or again.
+async fn count_test(app: &App, session: &Session, endpoint: &Endpoint) -> Result<(), Problem> {
+    let counted = app.endpoints.count_test(&session.coach, &endpoint.id, session.now).await?;
+    counted.used_up.map_or(Ok(()), |used_up| Err(Problem::RateLimited(used_up)))
 }
 
 /// Nothing is sent to an endpoint that takes nothing.

@@ -33,22 +33,38 @@ impl Sessions {
         Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone() })
     }
 
-    /// Does a signed-in coach's work and answers it. A coach whose workspace has not been handed over yet has no settings.
+    /// Counts a signed-in coach's request, does its work and answers it. A coach whose workspace has not been handed over
+    /// yet has no settings.
     pub(crate) async fn answer<F, Fut>(&self, inbound: &Inbound, work: F) -> Response
     where
         F: FnOnce(Session) -> Fut,
         Fut: Future<Output = Result<Reply, Problem>>,
     {
+        let mut quotas = Vec::new();
         let result = async {
             let session = self.session(inbound)?;
-            if self.workspaces.get(&session.coach).await?.is_none() {
+            let counting = self.workspaces.count_settings_request(&session.coach, session.now);
+            let (counted, workspace) = tokio::join!(counting, self.workspaces.get(&session.coach));
+            let counted = counted?;
+            quotas = counted.quotas;
+            if let Some(used_up) = counted.used_up {
+                return Err(Problem::RateLimited(used_up));
+            }
+            if workspace?.is_none() {
                 return Err(Problem::WorkspaceUnknown);
             }
             inbound.check_size()?;
             work(session).await
         };
-        let reply = result.await.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
-        reply.into_response_for(inbound)
+        let result = result.await;
+        // A limit that only some routes have.
+        if let Err(Problem::RateLimited(used_up)) = &result
+            && !quotas.contains(used_up)
+        {
+            quotas.push(*used_up);
+        }
+        let reply = result.unwrap_or_else(|problem| Reply::problem(&problem, inbound));
+        reply.with_quotas(&quotas).into_response_for(inbound)
     }
 
     fn session(&self, inbound: &Inbound) -> Result<Session, Problem> {

@@ -93,8 +93,9 @@ pub(crate) const ROUTES: [Route; 21] = [
         Call::post("/v1/crm/bookings", body).by(by.crm(n)).once(format!("booking-{n}"))
     }),
     route("GET /v1/crm/workflows", "crm-workflows", 300, |n, by| Call::get("/v1/crm/workflows").by(by.crm(n))),
-    route("GET /settings/keys", "settings", 200, |_, by| Call::get("/settings/keys").by(&by.session)),
-    route("GET /settings/webhooks", "settings", 200, |_, by| Call::get("/settings/webhooks").by(&by.session)),
+    // One coach calls the settings: all of these fit into a minute's limit.
+    route("GET /settings/keys", "settings", 80, |_, by| Call::get("/settings/keys").by(&by.session)),
+    route("GET /settings/webhooks", "settings", 80, |_, by| Call::get("/settings/webhooks").by(&by.session)),
     route("GET /openapi.json", "docs", 100, |_, _| Call::get("/openapi.json")),
 ];
 

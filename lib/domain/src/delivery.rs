@@ -14,6 +14,10 @@ pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
 /// How long an attempt holds its delivery. Longer than any function that sends can live.
 pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
+/// How long a recovery holds its endpoint at most. Longer than any function that recovers can live.
+pub const RECOVERY_LEASE: TimeDelta = TimeDelta::seconds(60);
+/// How long a recovery leaves out what an earlier recovery sent again.
+pub const RECOVERY_PAUSE: TimeDelta = TimeDelta::hours(1);
 /// How much of a receiver's answer is kept, in bytes.
 pub const EXCERPT_BYTES: usize = 1024;
 
@@ -192,6 +196,13 @@ pub fn after_failure(made: u32, now: Timestamp, jitter: u16) -> Next {
     gap_after(made, jitter).map_or(Next::Exhausted, |gap| Next::RetryAt(now + gap))
 }
 
+/// Whole seconds until a recovery has ended at the latest, at least 1. After that many the next recovery can begin.
+pub fn recovery_ends_in_s(until: Timestamp, now: Timestamp) -> u32 {
+    const MS: i64 = 1000;
+    let left_ms = until.ms().saturating_sub(now.ms());
+    u32::try_from((left_ms + MS - 1) / MS).unwrap_or_default().max(1)
+}
+
 /// A delivery that was asked for and is on its way.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -270,6 +281,20 @@ mod tests {
         }
         assert_eq!(made, MAX_ATTEMPTS);
         assert!(now < began + CHAIN_RETENTION / 2, "{now}");
+    }
+
+    #[rstest::rstest]
+    #[case(60_000, 0, 60)]
+    #[case(60_000, 1, 60)]
+    #[case(60_000, 59_000, 1)]
+    #[case(60_000, 59_001, 1)]
+    // The holder has given the lease back, or the clock of whoever asks is ahead.
+    #[case(60_000, 60_000, 1)]
+    #[case(60_000, 90_000, 1)]
+    fn a_recovery_has_ended_after_the_seconds_that_are_told(#[case] until: i64, #[case] now: i64, #[case] told_s: u32) {
+        let [until, now] = [until, now].map(Timestamp::from_ms);
+        assert_eq!(recovery_ends_in_s(until, now), told_s);
+        assert!(now + TimeDelta::seconds(told_s.into()) >= until);
     }
 
     #[test]

@@ -107,10 +107,174 @@ pub struct NewKey {
     pub key: String,
 }
 
-/// All keys of a workspace.
+/// A page of a workspace's keys.
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct KeyList {
-    /// Newest first, revoked ones too.
+    /// Live keys first, then those that are revoked or have expired; newest first in both.
     pub keys: Vec<KeyView>,
+    /// Leads to the next page; null on the last.
+    #[cfg_attr(feature = "openapi", schema(required, value_type = Option<String>))]
+    pub next_cursor: Option<KeyCursor>,
+}
+
+/// Which keys a list shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyFilter {
+    All,
+    /// Neither revoked nor expired.
+    Live,
+}
+
+impl KeyFilter {
+    /// The filter that `status` names.
+    pub fn parse(status: Option<&str>) -> Result<Self, Invalid> {
+        match status {
+            None => Ok(Self::All),
+            Some(LIVE) => Ok(Self::Live),
+            Some(_) => Err(Invalid::field("status", "must be live, or left out")),
+        }
+    }
+}
+
+/// A place in a list of keys. The cursor names the keys that were live on the first page, so that a key that ends between
+/// two pages is listed once.
+///
+/// As text: two digits for `shown`, 32 for each live key, then for the latest of the others `.`, its time and its
+/// digits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(into = "String")]
+pub struct KeyCursor {
+    /// The keys that were live, newest first.
+    pub live: Vec<KeyId>,
+    /// How many of them have been listed.
+    pub shown: usize,
+    /// The time of creation and the id that the other keys go on after.
+    pub after: Option<(Timestamp, KeyId)>,
+}
+
+const LIVE: &str = "live";
+const KEY_ID_PREFIX: &str = "key_";
+const KEY_ID_DIGITS: usize = 32;
+const SHOWN_DIGITS: usize = 2;
+const TIME_DIGITS: usize = 15;
+
+impl KeyCursor {
+    /// The form of a cursor. All text of this form is read.
+    pub const PATTERN: &'static str = r"^([0-9]{2}([0-9a-f]{32}){0,50}(\.[0-9]{15}[0-9a-f]{32})?)?$";
+
+    /// Reads the parameter `cursor`. An empty one is the first page.
+    pub fn parse(text: Option<&str>) -> Result<Option<Self>, Invalid> {
+        let malformed = || Invalid::field("cursor", "must be the next_cursor of an earlier answer");
+        text.filter(|text| !text.is_empty()).map(|text| Self::read(text).ok_or_else(malformed)).transpose()
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let (live, after) = match text.split_once('.') {
+            Some((live, after)) => (live, Some(after)),
+            None => (text, None),
+        };
+        let (shown, ids) = live.split_at_checked(SHOWN_DIGITS)?;
+        let ids = ids.as_bytes().chunks(KEY_ID_DIGITS).map(|digits| key_id(std::str::from_utf8(digits).ok()?));
+        let live: Vec<KeyId> = ids.collect::<Option<_>>()?;
+        let shown = usize::try_from(decimal(shown)?).ok()?.min(live.len());
+        let after = match after {
+            Some(after) => {
+                let (at, digits) = after.split_at_checked(TIME_DIGITS)?;
+                Some((Timestamp::from_ms(decimal(at)?), key_id(digits)?))
+            }
+            None => None,
+        };
+        (live.len() <= MAX_LIVE_KEYS).then_some(Self { live, shown, after })
+    }
+}
+
+impl From<KeyCursor> for String {
+    fn from(KeyCursor { live, shown, after }: KeyCursor) -> Self {
+        let mut text = format!("{shown:02}");
+        live.iter().for_each(|id| text.push_str(digits_of(id)));
+        if let Some((at, id)) = after {
+            text.push_str(&format!(".{:015}{}", at.ms(), digits_of(&id)));
+        }
+        text
+    }
+}
+
+/// Digits alone: no sign.
+fn decimal(text: &str) -> Option<i64> {
+    text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn key_id(digits: &str) -> Option<KeyId> {
+    let is_formed =
+        digits.len() == KEY_ID_DIGITS && digits.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+    is_formed.then(|| KeyId::parse(&format!("{KEY_ID_PREFIX}{digits}")).ok()).flatten()
+}
+
+fn digits_of(id: &KeyId) -> &str {
+    id.as_str().strip_prefix(KEY_ID_PREFIX).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn id(seed: u8) -> KeyId {
+        KeyId::from_hash(&[seed; 32])
+    }
+
+    proptest! {
+        #[test]
+        fn a_cursor_reads_back_as_it_was_written(
+            live in prop::collection::vec(any::<u8>(), 0..=MAX_LIVE_KEYS),
+            shown in 0..=MAX_LIVE_KEYS,
+            after in prop::option::of((0i64..4_000_000_000_000, any::<u8>())),
+        ) {
+            let shown = shown.min(live.len());
+            let after = after.map(|(ms, seed)| (Timestamp::from_ms(ms), id(seed)));
+            let cursor = KeyCursor { live: live.into_iter().map(id).collect(), shown, after };
+            let text = String::from(cursor.clone());
+            prop_assert!(text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.'));
+            prop_assert_eq!(KeyCursor::parse(Some(&text)), Ok(Some(cursor)));
+        }
+
+        #[test]
+        fn no_text_but_a_cursor_is_read(text in "\\PC{1,80}") {
+            if let Ok(Some(cursor)) = KeyCursor::parse(Some(&text)) {
+                let written = String::from(cursor.clone());
+                prop_assert_eq!(KeyCursor::parse(Some(&written)), Ok(Some(cursor)));
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_cursor_is_the_first_page_and_a_malformed_one_is_named() {
+        assert_eq!((KeyCursor::parse(None), KeyCursor::parse(Some(""))), (Ok(None), Ok(None)));
+        let (digits, many) = ("0123456789abcdef".repeat(2), "0123456789abcdef".repeat(2 * (MAX_LIVE_KEYS + 1)));
+        for bad in [
+            "0".to_owned(),
+            "x0".to_owned(),
+            "+0".to_owned(),
+            format!("00{}", digits.to_uppercase()),
+            format!("00{}", &digits[1..]),
+            format!("00{digits}."),
+            format!("00{digits}.{digits}"),
+            format!("00{digits}.000001790000000{digits}0"),
+            format!("00{digits}.-00001790000000{digits}"),
+            format!("00{many}"),
+            "€€€€".to_owned(),
+        ] {
+            let refused = KeyCursor::parse(Some(&bad)).unwrap_err();
+            assert_eq!(refused.field.as_deref(), Some("cursor"), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_list_shows_all_keys_or_the_live_ones() {
+        assert_eq!((KeyFilter::parse(None), KeyFilter::parse(Some("live"))), (Ok(KeyFilter::All), Ok(KeyFilter::Live)));
+        for bad in ["", "Live", "revoked", "live "] {
+            assert_eq!(KeyFilter::parse(Some(bad)).unwrap_err().field.as_deref(), Some("status"), "{bad}");
+        }
+    }
 }

@@ -1,31 +1,44 @@
-//! What a key may do per calendar minute (UTC). Windows that align with the minute make the count exact across any number of
-//! functions: each request adds one to its minute's counters under the condition that all of them are below their limits.
+//! Limits of a key, a signed-in coach and an endpoint per calendar minute (UTC). Windows that align with the minute make
+//! the count exact across any number of functions: each request adds one to its minute's counters if all of them are
+//! below their limits.
 
 use crate::time::Timestamp;
 
 /// Length of a window, in seconds.
 pub const WINDOW_S: u32 = 60;
 
-/// A limit per key and calendar minute.
+/// A limit per calendar minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// Requests of any kind.
+    /// Requests of any kind with a key.
     Requests,
-    /// Requests for a login link.
+    /// Requests for a login link with a key.
     LoginLinks,
+    /// Requests of a coach to the settings, over all routes.
+    SettingsRequests,
+    /// Test events for an endpoint.
+    TestEvents,
 }
 
 /// What a request counts against.
 pub const REQUEST: &[Limit] = &[Limit::Requests];
 /// What a request for a login link counts against: both or, where one is used up, neither.
 pub const LOGIN_LINK_REQUEST: &[Limit] = &[Limit::Requests, Limit::LoginLinks];
+/// The limit of a request to the settings.
+pub const SETTINGS_REQUEST: &[Limit] = &[Limit::SettingsRequests];
+/// The limit of a test event, and of a test event that is sent again.
+pub const TEST_EVENT: &[Limit] = &[Limit::TestEvents];
 
 impl Limit {
+    /// All limits.
+    pub const ALL: [Self; 4] = [Self::Requests, Self::LoginLinks, Self::SettingsRequests, Self::TestEvents];
+
     /// Requests in a minute that it lets through.
     pub const fn per_minute(self) -> u32 {
         match self {
-            Self::Requests => 300,
+            Self::Requests | Self::SettingsRequests => 300,
             Self::LoginLinks => 20,
+            Self::TestEvents => 10,
         }
     }
 
@@ -34,6 +47,8 @@ impl Limit {
         match self {
             Self::Requests => "default",
             Self::LoginLinks => "login-link",
+            Self::SettingsRequests => "settings",
+            Self::TestEvents => "test-event",
         }
     }
 }
@@ -49,7 +64,7 @@ impl Minute {
     }
 }
 
-/// What a key has left of a limit in its current window.
+/// What is left of a limit in its current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     pub limit: Limit,
@@ -66,6 +81,11 @@ impl Quota {
         let reset_s = u32::try_from((left_ms + 999) / 1000).unwrap_or(WINDOW_S);
         Self { limit, remaining: limit.per_minute().saturating_sub(used), reset_s }
     }
+
+    /// The first of the quotas with nothing left.
+    pub fn used_up(quotas: &[Self]) -> Option<Self> {
+        quotas.iter().find(|quota| quota.remaining == 0).copied()
+    }
 }
 
 #[cfg(test)]
@@ -77,7 +97,7 @@ mod tests {
         #[test]
         fn waiting_reset_s_lands_in_a_later_minute_and_never_waits_a_minute_too_long(ms in 0i64..4_000_000_000_000) {
             let now = Timestamp::from_ms(ms);
-            for limit in [Limit::Requests, Limit::LoginLinks] {
+            for limit in Limit::ALL {
                 let quota = Quota::after(limit, limit.per_minute(), now);
                 prop_assert!((1..=60).contains(&quota.reset_s));
                 let later = Timestamp::from_ms(ms + i64::from(quota.reset_s) * 1000);

@@ -117,6 +117,8 @@ codes! {
         "An attempt at the delivery is under way.",
     DeliveryErased = "delivery_erased" CONFLICT
         "The client that the event is about is erased, and what there was to send.",
+    RecoveryRunning = "recovery_running" CONFLICT
+        "Another recovery of the endpoint is running. `Retry-After` says when it has ended at the latest.",
     BodyTooLarge = "body_too_large" PAYLOAD_TOO_LARGE
         "The body is too large.",
     UnsupportedMediaType = "unsupported_media_type" UNSUPPORTED_MEDIA_TYPE

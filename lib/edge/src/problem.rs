@@ -87,6 +87,10 @@ pub enum Problem {
     DeliveryInProgress,
     /// There is nothing left of it to send.
     DeliveryErased,
+    /// Another recovery of the endpoint runs, for as long as this at most.
+    RecoveryRunning {
+        retry_after_s: u32,
+    },
     /// The store did not answer a write: it may or may not have happened.
     Unconfirmed(Fault),
     /// A fault of ours. Logged where it is rendered; its text never leaves.
@@ -180,6 +184,7 @@ impl Problem {
             Self::SecretLimit => Code::SecretLimitReached,
             Self::DeliveryInProgress => Code::DeliveryInProgress,
             Self::DeliveryErased => Code::DeliveryErased,
+            Self::RecoveryRunning { .. } => Code::RecoveryRunning,
             Self::Unconfirmed(_) => Code::Unconfirmed,
             Self::Internal(_) => Code::Internal,
         }
@@ -271,6 +276,9 @@ impl Problem {
             }
             Self::DeliveryInProgress => "An attempt at this delivery is under way. Try again in a minute.",
             Self::DeliveryErased => "The client that this event is about is erased, and the event with it.",
+            Self::RecoveryRunning { retry_after_s } => {
+                return format!("A recovery of this endpoint is running. Try again in {retry_after_s} s.");
+            }
             Self::Unconfirmed(_) => {
                 "It could not be confirmed whether this was done. Retry with the same Idempotency-Key: it is done once."
             }
@@ -284,6 +292,7 @@ impl Problem {
     fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::RateLimited(quota) => Some(quota.reset_s),
+            Self::RecoveryRunning { retry_after_s } => Some(*retry_after_s),
             Self::IdempotencyInProgress | Self::Unconfirmed(_) => Some(domain::idempotency::IN_PROGRESS_RETRY_S),
             _ => None,
         }
@@ -317,15 +326,14 @@ impl Problem {
 }
 
 fn used_up(quota: &Quota) -> String {
-    let requests = match quota.limit {
-        Limit::Requests => "requests",
-        Limit::LoginLinks => "requests for a login link",
+    let (most, reset_s) = (quota.limit.per_minute(), quota.reset_s);
+    let used_up = match quota.limit {
+        Limit::Requests => format!("This key has made its {most} requests"),
+        Limit::LoginLinks => format!("This key has made its {most} requests for a login link"),
+        Limit::SettingsRequests => format!("This coach has made the {most} requests to the settings"),
+        Limit::TestEvents => format!("This endpoint has been sent the {most} test events"),
     };
-    format!(
-        "This key has made its {} {requests} of this minute. Try again in {} s.",
-        quota.limit.per_minute(),
-        quota.reset_s
-    )
+    format!("{used_up} of this minute. Try again in {reset_s} s.")
 }
 
 impl From<Invalid> for Problem {

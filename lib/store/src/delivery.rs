@@ -11,7 +11,7 @@
 //! 4. `recording`, `recorded` A statement on the lease, or UpdateItem: the attempt's line, and what follows. In the module `entry`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
-//! 7. `restart`  GetItem, then a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`)
+//! 7. `find` GetItem and `restart` a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`)
 //!    and a BatchGetItem, and begins chains for groups of them in one transaction each: in the module `restart`.
 //! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
 //! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), 300 at most, then an UpdateItem each: in the
@@ -44,7 +44,7 @@ pub use claim::{Claim, Taken};
 pub use entry::{Entry, Recorded};
 pub use erase::Erasing;
 pub use log::Page;
-pub use restart::Restarted;
+pub use restart::{Found, Kept, Recovery, Restarted};
 
 use attempt::StoredAttempt;
 
@@ -108,6 +108,12 @@ struct Record {
     /// When it failed, in milliseconds: the sort key of GSI `failed`. There as long as it can be made up for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     failed_at: Option<i64>,
+    /// When a recovery sent it again last, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    recovered_at: Option<i64>,
+    /// A test event. A recovery leaves it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    test: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hop: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -197,6 +203,8 @@ impl Deliveries {
             next_attempt: 1,
             next_attempt_at: is_sent.then_some(now),
             failed_at: (!is_sent).then(|| now.ms()),
+            recovered_at: None,
+            test: false,
             hop: None,
             hop_owner: None,
             lease_owner: None,

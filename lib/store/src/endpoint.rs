@@ -10,9 +10,11 @@
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
 //! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_slow` UpdateItem: module
 //!    `slots`.
-//! 8. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note:
+//! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
+//! 9. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note:
 //!    module `health`.
 
+mod by_hand;
 mod health;
 mod secret;
 mod slots;
@@ -41,6 +43,7 @@ use crate::statement::Answer;
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, partition};
 
+pub use by_hand::{Begun, RecoveryLease};
 pub use health::Noted;
 pub use secret::Rotated;
 pub use slots::Slot;
@@ -271,10 +274,12 @@ impl Endpoints {
             .table_name(&self.table)
             .set_key(Some(key(coach, id)))
             .condition_expression("attribute_exists(pk)");
-        let slots = Delete::builder().table_name(&self.table).set_key(Some(slots::slots_key(coach, id)));
+        let beside = [slots::slots_key(coach, id), by_hand::by_hand_key(coach, id)];
+        let [slots, by_hand] = beside.map(|key| Delete::builder().table_name(&self.table).set_key(Some(key)));
         let writes = [
             deleting(delete),
             deleting(slots),
+            deleting(by_hand),
             self.count_down(coach),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];

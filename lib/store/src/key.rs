@@ -7,12 +7,13 @@
 //! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
 //!    returns what tells unknown, revoked, expired and limited apart.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
-//! 3. `list`         Query of the coach's partition, then BatchGetItem.
+//! 3. `page`         Query of the coach's partition, then BatchGetItem: module `list`.
 //! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never
 //!    missed. If the ring is full, GetItem, BatchGetItem and UpdateItem remove expired keys from it.
 //! 5. `revoke`       BatchGetItem, then a transaction on the ring with the audit record.
 //! 6. `copy_entitlements` GetItem of the ring, BatchGetItem, then UpdateItem of each live key that has an older copy.
 
+mod list;
 mod make;
 mod present;
 mod ring;
@@ -29,6 +30,7 @@ use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
+pub use list::Page;
 pub use make::Made;
 pub use present::Presented;
 
@@ -104,12 +106,6 @@ impl Keys {
     /// The table that `KEYS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
         Ok(Self { db: db.clone(), table: env.config().get("KEYS_TABLE")?.to_owned() })
-    }
-
-    /// All keys that the coach ever had, newest first.
-    pub async fn list(&self, coach: &CoachId) -> Result<Vec<KeyRecord>, StoreError> {
-        let ids = self.key_ids(coach).await?;
-        self.records(&ids).await
     }
 
     async fn get(&self, coach: &CoachId, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {

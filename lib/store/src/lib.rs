@@ -29,14 +29,16 @@ pub mod pipeline;
 mod programme;
 pub mod record;
 pub mod rules;
+pub mod settings;
 mod statement;
 pub mod sweep;
 mod unreadable;
 pub mod vault;
 mod watch;
-mod welcome_mail;
+mod window;
 pub mod workflow;
 pub mod workspace;
 
 pub use db::{Db, MAX_ROUNDS, StoreError, stand_back};
 pub use statement::{Answer, Statement, Tried};
+pub use window::Counted;

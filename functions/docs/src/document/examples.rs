@@ -228,7 +228,7 @@ pub(super) fn delivery_page() -> DeliveryPage {
     DeliveryPage { data: vec![delivery], next_cursor: None }
 }
 
-/// A key that has made all its requests of a minute.
-pub(super) fn used_up() -> Problem {
-    Problem::RateLimited(Quota::after(Limit::Requests, Limit::Requests.per_minute(), at("09:30:18.000")))
+/// A limit that is used up for the minute.
+pub(super) fn used_up(limit: Limit) -> Problem {
+    Problem::RateLimited(Quota::after(limit, limit.per_minute(), at("09:30:18.000")))
 }

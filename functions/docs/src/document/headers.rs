@@ -87,7 +87,7 @@ fn all() -> Vec<Header> {
         ),
         header(
             RETRY_AFTER,
-            "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with the conflict that is worth retrying.",
+            "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with conflicts that end by themselves.",
             json!({ "type": "integer", "minimum": 1 }),
             json!(42),
         ),

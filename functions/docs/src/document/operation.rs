@@ -1,6 +1,7 @@
 //! One operation of the document.
 
 use domain::api_key::Permission;
+use domain::rate_limit::Limit;
 use edge::Problem;
 use edge::problem::Fault;
 use serde_json::{Map, Value, json};
@@ -96,7 +97,7 @@ impl Operation {
             .refuses(Problem::NotEntitled)
             .refuses(Problem::WrongScope { needed: "partner" })
             .refuses(Problem::BodyTooLarge)
-            .refuses(super::examples::used_up())
+            .refuses(super::examples::used_up(Limit::Requests))
             .refuses(Problem::internal("", ""))
     }
 
@@ -110,7 +111,7 @@ impl Operation {
             .refuses(Problem::CrmNotConfigured)
             .refuses(Problem::PermissionMissing(permission))
             .refuses(Problem::BodyTooLarge)
-            .refuses(super::examples::used_up())
+            .refuses(super::examples::used_up(Limit::Requests))
             .refuses(Problem::internal("", ""))
     }
 
@@ -132,6 +133,7 @@ impl Operation {
     pub(super) fn coach(mut self) -> Self {
         self.caller = Caller::Coach;
         self.refuses(Problem::NoSession)
+            .refuses(super::examples::used_up(Limit::SettingsRequests))
             .refuses(Problem::WorkspaceUnknown)
             .refuses(Problem::BodyTooLarge)
             .refuses(Problem::internal("", ""))
@@ -250,7 +252,9 @@ impl Operation {
         for (status, group) in problems::by_status(self.refusals) {
             let mut sent = standing(caller, status);
             sent.extend(recorded(replays, caller, status));
-            if group.iter().any(|refusal| matches!(refusal, Problem::IdempotencyInProgress)) {
+            let is_short =
+                |refusal: &Problem| matches!(refusal, Problem::IdempotencyInProgress | Problem::RecoveryRunning { .. });
+            if group.iter().any(is_short) {
                 sent.push(at_times(RETRY_AFTER));
             }
             responses.insert(status.to_string(), problems::response(status, &group, caller, &sent));
@@ -272,8 +276,10 @@ fn standing(caller: Caller, status: u16) -> Vec<Sent> {
     let mut sent = vec![ours(REQUEST_ID)];
     match (caller, status) {
         (_, 401) => sent.push(always(AUTHENTICATE)),
-        (Caller::Partner | Caller::Crm(_), _) => sent.extend([ours(RATE_LIMIT), ours(RATE_LIMIT_POLICY)]),
-        (Caller::Coach | Caller::Anyone, _) => {}
+        (Caller::Partner | Caller::Crm(_) | Caller::Coach, _) => {
+            sent.extend([ours(RATE_LIMIT), ours(RATE_LIMIT_POLICY)]);
+        }
+        (Caller::Anyone, _) => {}
     }
     if matches!(status, 429 | 503) {
         sent.push(ours(RETRY_AFTER));

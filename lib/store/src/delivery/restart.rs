@@ -1,21 +1,27 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
 //!
+//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint off
+//! and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test event out of
+//! the index of what failed.
+//!
 //! A chain can begin for as long as deliveries are kept. It prolongs what it needs by its own time alone: however often something is sent
 //! again, its body goes.
 
 use std::time::Instant;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
-use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
+use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, RECOVERY_PAUSE};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
+use futures::stream::{self, StreamExt, TryStreamExt};
 use runtime::error_chain;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{
     Ask, Item, StoreError, Transacted, failed, from_item, n, putting, refused_at, s, to_attribute, to_item, updating,
+    write,
 };
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
@@ -30,15 +36,47 @@ const WRITES_EACH: usize = 2;
 /// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
 const KEPT_ATTEMPTS: usize = 50;
 
+/// Updates at once of test events that leave the index.
+const CONCURRENT_UPDATES: usize = 16;
+
+/// The result of looking for a delivery to send again.
+pub enum Found {
+    Kept(Box<Kept>),
+    /// There is nothing left to send: the client is erased.
+    Erased,
+    NotFound,
+}
+
+/// A delivery that can be sent again.
+pub struct Kept(Record);
+
+impl Kept {
+    pub fn is_test(&self) -> bool {
+        self.0.test
+    }
+}
+
 /// What came of sending an event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restarted {
     Done,
     /// An attempt is under way.
     Busy,
-    /// There is nothing left to send: the client is erased.
-    Erased,
-    NotFound,
+}
+
+/// The deliveries that a recovery has sent again.
+#[derive(Debug, Default)]
+pub struct Recovery {
+    pub deliveries: usize,
+    /// The delivery that was ordered last.
+    pub last: Option<DeliveryId>,
+}
+
+/// The cause of another chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    ByHand,
+    Recovery,
 }
 
 impl Record {
@@ -54,89 +92,128 @@ impl Record {
         let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
     }
+
+    /// Returns true if a recovery of what failed since then sends it again. The index may be behind and another call ahead:
+    /// the record as it stands decides.
+    fn is_recovered(&self, since: Timestamp, now: Timestamp) -> bool {
+        let failed_then = self.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
+        let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
+        let has_paused = self.recovered_at.is_none_or(|at| Timestamp::from_ms(at) + RECOVERY_PAUSE <= now);
+        self.status == DeliveryStatus::Failed && failed_then && is_whole && has_paused && !self.test
+    }
 }
 
 impl Deliveries {
-    /// Sends one delivery again at once, whatever became of it so far. One that is kept for an earlier chain alone is not found.
+    /// Looks for a delivery to send again. One that is kept for an earlier chain alone is not found.
+    pub async fn find(&self, endpoint: &EndpointId, id: &DeliveryId, now: Timestamp) -> Result<Found, StoreError> {
+        let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(Found::NotFound) };
+        let record: Record = from_item(ENTITY, item)?;
+        Ok(match () {
+            () if record.restarts_until() <= now.unix_s() => Found::NotFound,
+            () if record.sealed.is_empty() => Found::Erased,
+            () => Found::Kept(Box::new(Kept(record))),
+        })
+    }
+
+    /// Sends one delivery again at once, whatever became of it so far.
     pub async fn restart(
         &self,
-        (coach, endpoint): (&CoachId, &EndpointId),
-        id: &DeliveryId,
+        whose: (&CoachId, &EndpointId),
+        Kept(record): &Kept,
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(Restarted::NotFound) };
-        let record: Record = from_item(ENTITY, item)?;
-        if record.restarts_until() <= now.unix_s() {
-            return Ok(Restarted::NotFound);
-        }
-        if record.sealed.is_empty() {
-            return Ok(Restarted::Erased);
-        }
-        match self.db.transact(&self.restarting((coach, endpoint), &record, outbox, now)).await? {
+        match self.db.transact(&self.restarting(whose, record, Asked::ByHand, outbox, now)).await? {
             Transacted::Done => Ok(Restarted::Done),
             Transacted::Refused(_) => Ok(Restarted::Busy),
         }
     }
 
-    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. How many. What is left by `until`, or
-    /// where the store gives no answer any more, is left to the next call.
+    /// Returns true while the first attempt of a delivery's chain is still to be made, or under way.
+    pub async fn waits_for_first_attempt(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<bool, StoreError> {
+        let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(false) };
+        let record: Record = from_item(ENTITY, item)?;
+        Ok(record.status == DeliveryStatus::Pending && record.next_attempt == 1)
+    }
+
+    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is left to
+    /// the next call by `until`, or where the store gives no answer any more.
     pub async fn recover(
         &self,
         whose: (&CoachId, &EndpointId),
         since: Timestamp,
         outbox: &Outbox,
         (now, until): (Timestamp, Instant),
-    ) -> Result<usize, StoreError> {
-        let (mut recovered, mut start) = (0, None);
+    ) -> Result<Recovery, StoreError> {
+        let (mut recovery, mut start) = (Recovery::default(), None);
         loop {
             let (failed, next) = self.failed_between(whose.1, (since, now), start).await?;
             let keys = failed.iter().map(|id| key(whose.1, id)).collect();
             let found = self.db.read(&self.table, keys).await?.into_iter().map(|item| from_item(ENTITY, item));
             let mut records: Vec<Record> = found.collect::<Result<_, _>>()?;
-            // The index may be behind, and another call ahead: what counts is how the delivery stands.
-            records.retain(|record| {
-                let then = record.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
-                let is_whole = record.restarts_until() > now.unix_s() && !record.sealed.is_empty();
-                record.status == DeliveryStatus::Failed && then && is_whole
-            });
+            self.leave_out_tests(whose.1, &records).await?;
+            records.retain(|record| record.is_recovered(since, now));
             records.sort_by_key(|record| record.failed_at);
             // One after the other: they are all in one partition, which takes so much a second and no more.
             for group in TOGETHER.groups(&records, size_of) {
                 match self.restart_all(whose, group, outbox, now).await {
-                    Ok(restarted) => recovered += restarted,
-                    Err(error) if recovered == 0 => return Err(error),
+                    Ok(restarted) => {
+                        recovery.deliveries += restarted.deliveries;
+                        recovery.last = restarted.last.or(recovery.last);
+                    }
+                    Err(error) if recovery.deliveries == 0 => return Err(error),
                     Err(error) => {
                         tracing::warn!(endpoint_id = %whose.1, error = error_chain(&error), "a recovery ends early");
-                        return Ok(recovered);
+                        return Ok(recovery);
                     }
                 }
                 if Instant::now() >= until {
-                    return Ok(recovered);
+                    return Ok(recovery);
                 }
             }
             start = next;
             // Also of pages on which nothing is left to send again.
             if start.is_none() || Instant::now() >= until {
-                return Ok(recovered);
+                return Ok(recovery);
             }
         }
     }
 
-    /// Begins a chain for each of these in one transaction, but for those that are no longer as they were read. How many.
+    /// Takes test events out of the index of what failed: no later recovery reads them again.
+    async fn leave_out_tests(&self, endpoint: &EndpointId, records: &[Record]) -> Result<(), StoreError> {
+        let leaving = records.iter().filter(|record| record.test && record.failed_at.is_some()).map(async |record| {
+            write("UpdateItem", || {
+                self.update(endpoint, &record.id)
+                    .update_expression("REMOVE failed_at")
+                    .condition_expression("attribute_exists(pk)")
+                    .ask()
+            })
+            .await
+            .map(drop)
+        });
+        let leaving: Vec<_> = leaving.collect();
+        stream::iter(leaving).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
+        Ok(())
+    }
+
+    /// Begins a chain for each of these in one transaction, but for those that are no longer as they were read.
     async fn restart_all(
         &self,
         whose: (&CoachId, &EndpointId),
         records: &[Record],
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<usize, StoreError> {
+    ) -> Result<Recovery, StoreError> {
         let mut left: Vec<&Record> = records.iter().collect();
         while !left.is_empty() {
-            let writes: Vec<TransactWriteItem> =
-                left.iter().flat_map(|record| self.restarting(whose, record, outbox, now)).collect();
+            let restarting =
+                left.iter().flat_map(|record| self.restarting(whose, record, Asked::Recovery, outbox, now));
+            let writes: Vec<TransactWriteItem> = restarting.collect();
             match self.db.transact(&writes).await? {
-                Transacted::Done => return Ok(left.len()),
+                Transacted::Done => {
+                    let last = left.last().map(|record| record.id.clone());
+                    return Ok(Recovery { deliveries: left.len(), last });
+                }
                 Transacted::Refused(reasons) => {
                     let before = left.len();
                     let mut writes = reasons.chunks(WRITES_EACH);
@@ -147,11 +224,11 @@ impl Deliveries {
                 }
             }
         }
-        Ok(0)
+        Ok(Recovery::default())
     }
 
-    /// Stores a delivery that is made once by request, with its order.
-    pub async fn create_ordered(
+    /// Stores the delivery of a test event, with its order.
+    pub async fn create_test(
         &self,
         coach: &CoachId,
         delivery: NewDelivery<'_>,
@@ -159,7 +236,8 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&self.record_of(delivery, now))));
+        let record = Record { test: true, ..self.record_of(delivery, now) };
+        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
         let writes = [putting(put.condition_expression("attribute_not_exists(pk)")), ordering(outbox, order, now)];
         match self.db.transact(&writes).await? {
             Transacted::Done => Ok(()),
@@ -172,19 +250,21 @@ impl Deliveries {
         &self,
         (coach, endpoint): (&CoachId, &EndpointId),
         record: &Record,
+        asked: Asked,
         outbox: &Outbox,
         now: Timestamp,
     ) -> [TransactWriteItem; WRITES_EACH] {
         let chain = record.chain + 1;
+        let recovered = if asked == Asked::Recovery { ", recovered_at = :now" } else { "" };
         let kept: Vec<AttributeValue> =
             record.attempts.iter().rev().take(KEPT_ATTEMPTS).rev().map(to_attribute).collect();
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(endpoint, &record.id)))
-            .update_expression(
+            .update_expression(format!(
                 "SET #status = :pending, chain = :chain, next_attempt = :first, next_attempt_at = :at, expires_at = :expires, \
-                 attempts = :kept REMOVE failed_at, hop, hop_owner, lease_owner, lease_until",
-            )
+                 attempts = :kept{recovered} REMOVE failed_at, hop, hop_owner, lease_owner, lease_until",
+            ))
             .condition_expression(
                 "chain = :seen AND #status = :was AND size(attempts) = :made AND size(sealed) > :nothing \
                  AND (attribute_not_exists(lease_until) OR lease_until <= :now)",

@@ -28,6 +28,8 @@ pub(super) fn record() -> Record {
         chain: 1,
         next_attempt: 2,
         failed_at: None,
+        recovered_at: None,
+        test: false,
         next_attempt_at: Some(Timestamp::from_ms(6_000)),
         hop: None,
         hop_owner: None,

@@ -126,7 +126,7 @@ impl Keys {
             .table_name(&self.table)
             .set_item(Some(to_item(&stored)))
             .condition_expression("attribute_not_exists(pk)");
-        let entry = coach_key(&record.coach_id, format!("KEY#{:015}#{id}", record.created_at.ms()));
+        let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
         let put_entry = Put::builder().table_name(&self.table).set_item(Some(entry));
         [putting(put_key), putting(put_entry)]
     }

@@ -22,14 +22,15 @@ const READ_TOGETHER: usize = 100;
 const CONCURRENT_READS: usize = 8;
 
 /// The keys on a ring, as of a version.
-struct Ring {
+#[derive(Default)]
+pub(super) struct Ring {
     version: u64,
-    ids: Vec<KeyId>,
+    pub(super) ids: Vec<KeyId>,
 }
 
 impl Ring {
     /// `None`: an earlier release has written it.
-    fn from_item(item: &Item) -> Result<Option<Self>, StoreError> {
+    pub(super) fn from_item(item: &Item) -> Result<Option<Self>, StoreError> {
         if item.contains_key("live_count") {
             return Ok(None);
         }
@@ -95,7 +96,7 @@ impl Keys {
         Ok(records)
     }
 
-    async fn ring(&self, coach: &CoachId, now: Timestamp) -> Result<Ring, StoreError> {
+    pub(super) async fn ring(&self, coach: &CoachId, now: Timestamp) -> Result<Ring, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let item = self.db.get(&self.table, coach_key(coach, SORT_KEY)).await?.unwrap_or_default();

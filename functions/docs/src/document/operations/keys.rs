@@ -1,11 +1,12 @@
 //! `/settings/keys`.
 
 use domain::fields::Invalid;
-use domain::key::{KeyDraft, KeyList, KeyView, MAX_LIVE_KEYS, NewKey, ROTATION_OVERLAP};
+use domain::key::{KeyCursor, KeyDraft, KeyList, KeyView, MAX_LIVE_KEYS, NewKey, ROTATION_OVERLAP};
+use domain::list::KEY_PAGE;
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, SETTINGS_KEYS, Schemas, identifier};
+use super::{Operation, SETTINGS_KEYS, Schemas, identifier, size, size_rule};
 use crate::document::examples::{KEY_ID, key, new_key, to_json};
 use crate::document::operation::Answer;
 
@@ -29,10 +30,37 @@ fn made(schemas: &mut Schemas, about: &'static str) -> Answer {
 }
 
 fn list(schemas: &mut Schemas) -> Operation {
-    let example = to_json(&KeyList { keys: vec![key()] });
-    Operation::new("GET", "/settings/keys", "listKeys").tag(SETTINGS_KEYS).coach().summary("List keys").answers(
-        Answer::json(200, "Keys, newest first, revoked ones too.", schemas.of::<KeyList>(), &[("keys", example)]),
-    )
+    let example = to_json(&KeyList { keys: vec![key()], next_cursor: None });
+    let about = "Live keys first, then those that are revoked or have expired; newest first in both.";
+    Operation::new("GET", "/settings/keys", "listKeys")
+        .tag(SETTINGS_KEYS)
+        .coach()
+        .summary("List keys")
+        .about(
+            "A key that ends while pages are read keeps its place, so that each key is listed once. A replaced key is live until its overlap \
+             ends.",
+        )
+        .in_query("limit", size(KEY_PAGE), size_rule("Keys in the answer", KEY_PAGE))
+        .in_query(
+            "status",
+            json!({ "type": "string", "enum": ["live"] }),
+            "Keys alone that are neither revoked nor expired.",
+        )
+        .in_query(
+            "cursor",
+            json!({ "type": "string", "pattern": KeyCursor::PATTERN }),
+            "`next_cursor` of the page before. Empty: the first page.",
+        )
+        .answers(
+            Answer::json(200, about, schemas.of::<KeyList>(), &[("keys", example)])
+                .link("listKeys", json!({ "cursor": "$response.body#/next_cursor" })),
+        )
+        .refuses(malformed("cursor", "must be the next_cursor of an earlier answer"))
+        .refuses(malformed("status", "must be live, or left out"))
+}
+
+fn malformed(field: &'static str, rule: &'static str) -> Problem {
+    Problem::Invalid(Invalid::field(field, rule))
 }
 
 fn create(schemas: &mut Schemas) -> Operation {

@@ -1,12 +1,13 @@
 //! `/settings/webhooks`.
 
-use domain::delivery::{DeliveryPage, DeliveryStatus, Ordered, Recovered};
+use domain::delivery::{DeliveryPage, DeliveryStatus, Ordered, RECOVERY_LEASE, RECOVERY_PAUSE, Recovered};
 use domain::endpoint::{
     EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint, recovery_schema,
 };
 use domain::event::EventName;
 use domain::fields::Invalid;
 use domain::list::DELIVERY_PAGE;
+use domain::rate_limit::Limit;
 use domain::test_event;
 use edge::Problem;
 use serde_json::{Value, json};
@@ -100,7 +101,10 @@ fn update(schemas: &mut Schemas) -> Operation {
     let body = schemas.insert("UpdateEndpoint", EndpointChange::schema().into_json());
     of_endpoint("PATCH", "/settings/webhooks/{id}", "updateEndpoint")
         .summary("Change a webhook endpoint")
-        .about("What is left out stays. The payload mode is fixed. Switched on by hand, an endpoint that failed for days gets events again.")
+        .about(
+            "What is left out stays. The payload mode is fixed. Switched on by hand, an endpoint that failed for days gets events again. Switching \
+             on sends nothing by itself: what was missed or ended meanwhile comes by a recovery alone.",
+        )
         .body(
             body,
             &[
@@ -139,8 +143,12 @@ fn test(schemas: &mut Schemas) -> Operation {
     of_endpoint("POST", "/settings/webhooks/{id}/test", "testEndpoint")
         .summary("Send an example event")
         .about(
-            "An event that looks like a real one and names nobody, with `\"test\": true` in its `data`: any event, whatever the endpoint is \
-             subscribed to, computed ones too. It is signed, retried and logged as any other.",
+            format!(
+                "An event that looks like a real one and names nobody, with `\"test\": true` in its `data`: any event, whatever the endpoint \
+                 is subscribed to, computed ones too. It is signed, retried and logged as any other. An endpoint is sent at most {} test \
+                 events in a calendar minute, those included that are sent again: the next is 429 `rate_limited`.",
+                Limit::TestEvents.per_minute()
+            ),
         )
         .optional_body(body, &["check_in_submitted", "compliance_drop"].map(|name| (name, json!({ "type": name }))))
         .answers(ordered(schemas))
@@ -160,12 +168,19 @@ fn recover(schemas: &mut Schemas) -> Operation {
     of_endpoint("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries")
         .summary("Send again what failed")
         .about(
-            "Everything that has failed since then is sent again, each event with the webhook-id that it had. A call begins as many as \
-             18 seconds suffice for, some thousands: call again until the answer says 0.",
+            format!(
+                "Everything that has failed since then is sent again, each event with the webhook-id that it had. Left out are test events, \
+                 and events that a recovery sent again less than {pause} minutes ago. A call begins as many as 18 seconds suffice for, some \
+                 thousands: call again until the answer says 0. An endpoint has one recovery at a time. A recovery runs until the event \
+                 that it ordered last has been attempted, {lease} seconds at most; another one meanwhile is 409 `recovery_running`.",
+                pause = RECOVERY_PAUSE.num_minutes(),
+                lease = RECOVERY_LEASE.num_seconds(),
+            ),
         )
         .body(body, &[("since", json!({ "since": "2026-11-20T09:30:00Z" }))])
         .answers(answer)
         .refuses(Problem::Invalid(Invalid::field("since", "is required")))
+        .refuses(Problem::RecoveryRunning { retry_after_s: 42 })
         .refuses(Problem::EndpointDisabled)
         .refuses(Problem::EndpointGone)
 }
@@ -174,7 +189,10 @@ fn retry(schemas: &mut Schemas) -> Operation {
     of_endpoint("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry", "retryDelivery")
         .in_path("delivery_id", identifier(), "The delivery's id.", DELIVERY_ID)
         .summary("Send an event again")
-        .about("At once, with the same webhook-id, whatever became of it so far: a chain of attempts of its own.")
+        .about(
+            "At once, with the same webhook-id, whatever became of it so far: a chain of attempts of its own. A test event counts as one of the \
+             test events of its minute.",
+        )
         .answers(ordered(schemas))
         .refuses(Problem::DeliveryInProgress)
         .refuses(Problem::DeliveryErased)

@@ -1,0 +1,135 @@
+//! Limits of what a coach orders for an endpoint by hand. pk `COACH#<coach_id>`, sk `BY_HAND#<endpoint_id>`: counters of
+//! test events per calendar minute, as in module `window`, and the lease of a recovery: `recovery_owner`,
+//! `recovery_until` (ms) and, once all is ordered, `recovery_last`, the delivery that was ordered last.
+//!
+//! A recovery runs until its last delivery has been attempted, or its lease has expired. A function that dies holds up the
+//! next recovery for [`RECOVERY_LEASE`] at most.
+
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use domain::delivery::RECOVERY_LEASE;
+use domain::id::{CoachId, DeliveryId, EndpointId};
+use domain::rate_limit::TEST_EVENT;
+use domain::time::Timestamp;
+use runtime::random_bytes;
+use serde::Deserialize;
+
+use super::Endpoints;
+use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, write};
+use crate::delivery::Deliveries;
+use crate::window::{self, Counted};
+use crate::workspace::key_of;
+
+/// A recovery that is ours to run.
+#[derive(Debug)]
+pub struct RecoveryLease {
+    key: Item,
+    owner: String,
+}
+
+/// The result of beginning a recovery.
+#[derive(Debug)]
+pub enum Begun {
+    Ours(RecoveryLease),
+    /// Another recovery runs, until then at most.
+    Running(Timestamp),
+}
+
+/// The lease that another recovery holds.
+#[derive(Deserialize)]
+struct Held {
+    recovery_owner: String,
+    recovery_until: i64,
+    #[serde(default)]
+    recovery_last: Option<DeliveryId>,
+}
+
+impl Endpoints {
+    /// Counts a test event for an endpoint.
+    pub async fn count_test(&self, coach: &CoachId, id: &EndpointId, now: Timestamp) -> Result<Counted, StoreError> {
+        window::count(&self.db, &self.table, by_hand_key(coach, id), TEST_EVENT, now).await
+    }
+
+    /// Takes the lease of a recovery, unless another recovery runs.
+    pub async fn begin_recovery(
+        &self,
+        (coach, id): (&CoachId, &EndpointId),
+        deliveries: &Deliveries,
+        now: Timestamp,
+    ) -> Result<Begun, StoreError> {
+        const EXPIRED: &str = "attribute_not_exists(recovery_until) OR recovery_until <= :now";
+        let key = by_hand_key(coach, id);
+        let owner = hex::encode(random_bytes::<8>());
+        let expired = |update: UpdateItemFluentBuilder| {
+            update.condition_expression(EXPIRED).expression_attribute_values(":now", n(now.ms()))
+        };
+        let Some(held) = self.take_recovery(&key, &owner, now, expired).await? else {
+            return Ok(Begun::Ours(RecoveryLease { key, owner }));
+        };
+        let until = Timestamp::from_ms(held.recovery_until);
+        let Some(last) = held.recovery_last else { return Ok(Begun::Running(until)) };
+        if deliveries.waits_for_first_attempt(id, &last).await? {
+            return Ok(Begun::Running(until));
+        }
+        let ended = |update: UpdateItemFluentBuilder| {
+            update
+                .condition_expression("recovery_owner = :seen")
+                .expression_attribute_values(":seen", s(&held.recovery_owner))
+        };
+        Ok(match self.take_recovery(&key, &owner, now, ended).await? {
+            None => Begun::Ours(RecoveryLease { key, owner }),
+            Some(held) => Begun::Running(Timestamp::from_ms(held.recovery_until)),
+        })
+    }
+
+    /// Takes the lease under a condition. Returns who holds it instead.
+    async fn take_recovery(
+        &self,
+        key: &Item,
+        owner: &str,
+        now: Timestamp,
+        on: impl Fn(UpdateItemFluentBuilder) -> UpdateItemFluentBuilder,
+    ) -> Result<Option<Held>, StoreError> {
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
+            on(update)
+                .update_expression("SET recovery_owner = :owner, recovery_until = :until REMOVE recovery_last")
+                .expression_attribute_values(":owner", s(owner))
+                .expression_attribute_values(":until", n((now + RECOVERY_LEASE).ms()))
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                .ask()
+        });
+        let Written::Refused(item) = written.await? else { return Ok(None) };
+        let held = match item {
+            Some(item) if item.contains_key("recovery_owner") => from_item::<Held>("recovery", item)?,
+            // The holder has given the lease back meanwhile.
+            _ => Held { recovery_owner: String::new(), recovery_until: now.ms(), recovery_last: None },
+        };
+        // Ours: the answer to the update was lost.
+        Ok((held.recovery_owner != owner).then_some(held))
+    }
+
+    /// Ends a recovery: at once where nothing was ordered, else when the delivery that was ordered last is attempted.
+    pub async fn end_recovery(&self, lease: &RecoveryLease, last: Option<&DeliveryId>) -> Result<(), StoreError> {
+        let written = write("UpdateItem", || {
+            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(lease.key.clone()));
+            let update = match last {
+                Some(last) => update
+                    .update_expression("SET recovery_last = :last")
+                    .expression_attribute_values(":last", s(last.as_str())),
+                None => update.update_expression("REMOVE recovery_owner, recovery_until, recovery_last"),
+            };
+            update
+                .condition_expression("recovery_owner = :owner")
+                .expression_attribute_values(":owner", s(&lease.owner))
+                .ask()
+        });
+        // Refused: the lease has expired, and another recovery holds it.
+        written.await?;
+        Ok(())
+    }
+}
+
+pub(super) fn by_hand_key(coach: &CoachId, id: &EndpointId) -> Item {
+    key_of(coach, &format!("BY_HAND#{id}"))
+}
