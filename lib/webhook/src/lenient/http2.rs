@@ -138,10 +138,9 @@ impl Frames {
         block.read_bytes += FRAME_HEAD_BYTES + fragment.len();
         let is_whole = frame.flags & END_HEADERS != 0;
         // Decoding after each small frame would read a long field again and again.
-        if is_whole || block.coded.len() >= block.tried_bytes + MAX_FRAME_BYTES {
-            if block.decode(&mut self.decoder).is_err() {
-                return self.give_up(out);
-            }
+        let is_tried = is_whole || block.coded.len() >= block.tried_bytes + MAX_FRAME_BYTES;
+        if is_tried && block.decode(&mut self.decoder).is_err() {
+            return self.give_up(out);
         }
         if is_whole && block.coded.is_empty() {
             block.write(out);
