@@ -8,6 +8,7 @@ mod caller;
 mod coach;
 mod confidential;
 mod crm;
+mod odd;
 mod raw;
 mod receiver;
 mod rough;

@@ -1,7 +1,7 @@
 //! A partner's receiver: an HTTP server that answers by a script and keeps what it was sent.
 
 use std::collections::VecDeque;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,11 +9,14 @@ use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use axum::serve::Listener;
 use http::{HeaderMap, StatusCode, Uri};
 use serde_json::Value;
 use standardwebhooks::Webhook;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+
+use super::odd::OddListener;
 
 /// One request that came.
 #[derive(Debug, Clone)]
@@ -80,10 +83,20 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// A receiver on a free port.
     pub(crate) async fn start() -> Self {
+        Self::start_through(|listener| listener).await
+    }
+
+    /// The same, whose answers have odd headers.
+    pub(crate) async fn start_odd() -> Self {
+        Self::start_through(OddListener).await
+    }
+
+    async fn start_through<L: Listener<Addr = SocketAddr>>(through: impl FnOnce(TcpListener) -> L) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Mutex::new(Shared::default()));
         let router = Router::new().fallback(take).with_state(Arc::clone(&shared));
+        let listener = through(listener);
         let server = tokio::spawn(async move { axum::serve(listener, router).await.unwrap() });
         Self { port, shared, server }
     }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Bytes;
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{DefaultBodyLimit, Path, Query, State};
+use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
+use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{any, get, post};
 use chrono::TimeDelta;
 use http::StatusCode;
-use http::header::{ACCEPT, HeaderMap};
+use http::header::{ACCEPT, CONNECTION, HeaderMap};
 use local_aws::FaultPlan;
 use runtime::Clock;
 use serde::Deserialize;
@@ -21,6 +22,9 @@ use crate::stack::Stack;
 
 /// Most items that a listing gives unless it is asked for another number.
 const DEFAULT_LIMIT: usize = 100;
+
+/// A longer body is refused.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// The routes, as a 404 lists them.
 const ROUTES: [&str; 13] = [
@@ -65,8 +69,24 @@ pub(crate) fn router(stack: Arc<Stack>) -> Router {
         .route("/_local/", any(unknown))
         .route("/_local/{*rest}", any(unknown))
         .method_not_allowed_fallback(unknown)
-        .layer(DefaultBodyLimit::max(1024 * 1024))
+        .layer(DefaultBodyLimit::max(MAX_BODY_BYTES))
+        .layer(middleware::from_fn(read_to_end))
         .with_state(stack)
+}
+
+/// Reads the whole body before the route answers, even if the route does not use it.
+///
+/// hyper closes the connection of a request that was answered before its body arrived, and does not announce that in
+/// the answer. The next request of a client that reuses the connection is lost.
+async fn read_to_end(request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    match to_bytes(body, MAX_BODY_BYTES).await {
+        Ok(body) => next.run(Request::from_parts(head, Body::from(body))).await,
+        Err(_) => {
+            let message = format!("the body cannot be read, or has more than {MAX_BODY_BYTES} bytes");
+            ([(CONNECTION, "close")], Refusal(StatusCode::PAYLOAD_TOO_LARGE, message)).into_response()
+        }
+    }
 }
 
 async fn health(State(stack): State<Arc<Stack>>) -> Response {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use http::{Request, Response, StatusCode, request};
 use http_body_util::{BodyExt, Limited};
 use runtime::Clock;
@@ -79,9 +79,9 @@ impl Gateway {
         let mut answer = match Limited::new(body, MAX_BODY_BYTES).collect().await {
             Ok(body) => self.route(&head, &target, &body.to_bytes(), &request_id).await,
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                own(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large")
+                unread(own(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"))
             }
-            Err(_broken) => own(StatusCode::BAD_REQUEST, "Bad Request"),
+            Err(_broken) => unread(own(StatusCode::BAD_REQUEST, "Bad Request")),
         };
         if let Some(cors) = &self.api.cors {
             cors::decorate(cors, &head, answer.headers_mut());
@@ -138,6 +138,12 @@ fn own(status: StatusCode, message: &str) -> Response<Body> {
     let mut answer = Response::new(Body::from(json!({ "message": message }).to_string()));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+/// An answer to a request whose body was not read to its end: hyper closes the connection, and the client is told so.
+fn unread(mut answer: Response<Body>) -> Response<Body> {
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
 }
 

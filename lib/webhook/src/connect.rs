@@ -17,6 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower::Service;
 
+use crate::lenient::{Lenient, MAX_HEAD_BYTES};
 use crate::resolve::CheckedResolver;
 
 /// Shorter than the idle time-outs of common servers: a connection that they have closed is not tried.
@@ -50,6 +51,7 @@ pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only
         .pool_idle_timeout(IDLE_TIMEOUT)
         .http2_initial_stream_window_size(STREAM_WINDOW_BYTES)
         .http2_initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .http2_max_header_list_size(MAX_HEAD_BYTES)
         .http2_keep_alive_interval(PING_INTERVAL)
         .http2_keep_alive_timeout(PING_INTERVAL)
         .build(Connector { https, limit })
@@ -63,7 +65,7 @@ pub(crate) struct Connector {
     limit: Duration,
 }
 
-type Connection = MaybeHttpsStream<TokioIo<TcpStream>>;
+type Connection = Lenient<MaybeHttpsStream<TokioIo<TcpStream>>>;
 
 impl Service<Uri> for Connector {
     type Response = Connection;
@@ -76,6 +78,6 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Self::Future {
         let connecting = timeout(self.limit, self.https.call(uri));
-        Box::pin(async move { connecting.await? })
+        Box::pin(async move { Ok(Lenient::new(connecting.await??)) })
     }
 }

@@ -3,12 +3,13 @@
 //! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing is decompressed.
 //! Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
 //!
-//! An attempt sends its request once at most. The status is the answer, where it comes in time. As much of the body is read as comes by the
-//! deadline, 64 KiB at most: it is for the log.
+//! An attempt sends its request once at most. The status decides, whatever the headers look like. The body is for the log: it is read until
+//! two seconds after the status, up to 64 KiB.
 
 mod connect;
 mod error;
 mod excerpt;
+mod lenient;
 pub mod resolve;
 
 use std::sync::Arc;
@@ -28,10 +29,13 @@ use tokio::time::{Instant, timeout_at};
 use crate::connect::{Client, client};
 use crate::error::{ADDRESS_NOT_ALLOWED, reason};
 use crate::excerpt::Excerpt;
+use crate::lenient::HEAD_GRACE;
 use crate::resolve::{CheckedResolver, Names, SystemNames};
 
 /// A receiver has to have answered by then.
 const DEADLINE: Duration = Duration::from_secs(15);
+/// Time from the status to the end of the attempt. The rest of the head and the body have to come within it.
+const STATUS_GRACE: Duration = Duration::from_secs(2);
 /// What is read of an answer's body, so that its connection can be used again. The chunk that reaches it is the last.
 const MAX_READ_BYTES: usize = 64 * 1024;
 const OUR_NAME: &str = "partner-api-webhooks/1";
@@ -107,7 +111,8 @@ impl WebhookClient {
         let status = response.status().as_u16();
         let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let mut beginning = Excerpt::default();
-        // The status is the answer. Of a body that does not end in time, what has come is kept.
+        // If the body does not end in time, its beginning is kept. The head may have taken its grace already.
+        let deadline = deadline.min(Instant::now() + STATUS_GRACE.saturating_sub(HEAD_GRACE));
         let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
         Answer {
             result: AttemptResult::StatusCode(status),

@@ -8,9 +8,11 @@ use axum::body::to_bytes;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_TYPE};
 use http::request::Parts;
 use http::{Method, StatusCode};
 use tokio::task::AbortHandle;
+use uuid::Uuid;
 
 use crate::Aws;
 use crate::access::of_request;
@@ -25,6 +27,10 @@ const SEND_EMAIL_PATH: &str = "/v2/email/outbound-emails";
 const WHAT_THERE_IS: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
     with an X-Amz-Target header) and POST /v2/email/outbound-emails of SES v2";
 
+const NO_QUERY: &str = "The local stack's AWS endpoint speaks the JSON protocol (an X-Amz-Target header such as \
+    AmazonSQS.SendMessage), not the Query protocol (Action=SendMessage in a form). AWS SDKs and the AWS CLI use JSON for \
+    SQS from November 2023 on.";
+
 pub(crate) fn router(aws: Aws) -> Router {
     Router::new().fallback(handle).with_state(aws)
 }
@@ -33,7 +39,9 @@ async fn handle(State(aws): State<Aws>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         let message = format!("The body cannot be read, or has more than {MAX_BODY_BYTES} bytes.");
-        return ServiceError::json_1_0(413, "RequestEntityTooLarge", message).into_response();
+        // hyper closes the connection, since the body has not come to its end.
+        let refusal = ServiceError::json_1_0(413, "RequestEntityTooLarge", message);
+        return ([(CONNECTION, "close")], refusal).into_response();
     };
     if split_environment(parts.uri.path()).0.is_none() {
         return answer(aws, parts, body).await;
@@ -76,6 +84,7 @@ async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
             None if path == SEND_EMAIL_PATH && parts.method == Method::POST => {
                 aws.logged_request("ses", "SendEmail", &body, environment).await
             }
+            None if speaks_query(&parts) => query_refusal(),
             None => {
                 let message = format!("{WHAT_THERE_IS}; this is {} {path}.", parts.method);
                 ServiceError::json_1_0(400, "UnknownOperationException", message).into_response()
@@ -167,6 +176,23 @@ impl Aws {
             }
         }
     }
+}
+
+/// Returns true for a request of the Query protocol: `Action` and its parameters in a form, or in the query of the URL.
+fn speaks_query(parts: &Parts) -> bool {
+    let content_type = parts.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let media_type = content_type.split(';').next().unwrap_or_default().trim();
+    let query = parts.uri.query().unwrap_or_default();
+    media_type.eq_ignore_ascii_case("application/x-www-form-urlencoded")
+        || query.split('&').any(|parameter| parameter.starts_with("Action="))
+}
+
+/// Refuses a request of the Query protocol in its own XML, which its clients show to their users.
+fn query_refusal() -> Response {
+    let id = Uuid::new_v4();
+    let error = format!("<Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>{NO_QUERY}</Message>");
+    let body = format!("<ErrorResponse><Error>{error}</Error><RequestId>{id}</RequestId></ErrorResponse>");
+    (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "text/xml")], body).into_response()
 }
 
 /// `/env/{environment}/rest` as the environment and `/rest`.

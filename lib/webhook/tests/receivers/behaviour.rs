@@ -1,5 +1,6 @@
 //! The webhook client against receivers that misbehave: what the log says, how often they were hit, how long it took, what was read.
 
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::rough::{Manner, OK, Rough};
@@ -11,12 +12,20 @@ const CLOSED: &str = "connection closed before an answer";
 const LATE: &str = "timed out after 2 s";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
 
+/// Times for the rest of a head and for a body, less the tolerance of a timer.
+const HEAD_GRACE: Duration = Duration::from_millis(490);
+const BODY_GRACE: Duration = Duration::from_millis(1490);
+
 #[derive(Clone, Copy, PartialEq)]
 enum Takes {
     NoTime,
+    /// For a head that does not end.
+    HeadGrace,
+    /// For a body that does not end.
+    BodyGrace,
     AllTheTime,
 }
-use Takes::{AllTheTime, NoTime};
+use Takes::{AllTheTime, BodyGrace, HeadGrace, NoTime};
 
 /// Meets one attempt so, and checks that the receiver was hit once, and when the client had enough.
 async fn meets(manner: Manner, expected: &str, takes: Takes) -> Option<String> {
@@ -26,7 +35,12 @@ async fn meets(manner: Manner, expected: &str, takes: Takes) -> Option<String> {
     let hits = if matches!(manner, Manner::Resets) { 0 } else { 1 };
     assert_eq!((receiver.requests().len(), receiver.connections()), (hits, 1), "{expected}: exactly once");
     let took = Duration::from_millis(answer.duration_ms.into());
-    let in_time = if takes == AllTheTime { (DEADLINE..DEADLINE * 3 / 2).contains(&took) } else { took < DEADLINE };
+    let in_time = match takes {
+        NoTime => took < DEADLINE,
+        HeadGrace => (HEAD_GRACE..DEADLINE).contains(&took),
+        BodyGrace => (BODY_GRACE..DEADLINE * 3 / 2).contains(&took),
+        AllTheTime => (DEADLINE..DEADLINE * 3 / 2).contains(&took),
+    };
     assert!(in_time, "{expected} took {took:?}");
     assert!(receiver.sent_bytes() < MOST_SENT_BYTES, "{expected}: {} bytes", receiver.sent_bytes());
     assert!(answer.excerpt.as_ref().is_none_or(|excerpt| excerpt.len() <= 1024));
@@ -46,17 +60,29 @@ async fn statuses_count_as_they_are_and_redirects_are_not_followed() {
 }
 
 #[tokio::test]
-async fn what_is_late_has_failed_wherever_it_stops() {
-    let head = b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec();
-    let body = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nSlow: ".to_vec();
+async fn an_answer_without_a_status_is_late_wherever_it_stops() {
     tokio::join!(
         meets(Manner::says(b""), LATE, AllTheTime),
-        meets(Manner::says(b"HTTP/1.1 200 OK\r\nx-"), LATE, AllTheTime),
-        meets(Manner::SaysAndDrips(head), LATE, AllTheTime),
-        meets(Manner::says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", AllTheTime),
-        meets(Manner::says(CHUNKED), "200", AllTheTime),
+        meets(Manner::says(b"HTTP/1.1 200 O"), LATE, AllTheTime),
+        meets(Manner::says(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2"), LATE, AllTheTime),
+        meets(Manner::SaysAndDrips(b"HTTP/1.1 200 Slo".to_vec()), LATE, AllTheTime),
+    );
+}
+
+#[tokio::test]
+async fn nothing_behind_a_status_is_waited_for_longer_than_two_seconds() {
+    let head = b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec();
+    let body = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nSlow: ".to_vec();
+    let identity = b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nok";
+    tokio::join!(
+        meets(Manner::says(b"HTTP/1.1 200 OK\r\n"), "200", HeadGrace),
+        meets(Manner::says(b"HTTP/1.1 410 Gone\r\nx-"), "410", HeadGrace),
+        meets(Manner::SaysAndDrips(head), "200", HeadGrace),
+        meets(Manner::says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", BodyGrace),
+        meets(Manner::says(CHUNKED), "200", BodyGrace),
+        async { assert_eq!(meets(Manner::says(identity), "200", BodyGrace).await.as_deref(), Some("ok")) },
         async {
-            let excerpt = meets(Manner::SaysAndDrips(body), "200", AllTheTime).await.unwrap();
+            let excerpt = meets(Manner::SaysAndDrips(body), "200", BodyGrace).await.unwrap();
             assert!(excerpt.starts_with("Slow: xxx"), "what had come is shown: {excerpt}");
         },
     );
@@ -89,10 +115,92 @@ async fn a_compressed_answer_stays_compressed() {
 }
 
 #[tokio::test]
-async fn a_head_without_end_is_no_answer() {
-    meets(Manner::endless("HTTP/1.1 200 OK\r\nx-long: "), "no valid HTTP answer", NoTime).await;
-    let many = (0..1000).map(|number| format!("x-{number}: y\r\n")).collect::<String>();
-    meets(Manner::says(format!("HTTP/1.1 200 OK\r\n{many}\r\n")), "no valid HTTP answer", NoTime).await;
+async fn a_head_without_end_counts_by_its_status() {
+    meets(Manner::endless("HTTP/1.1 200 OK\r\nx-long: "), "200", NoTime).await;
+    meets(Manner::endless("HTTP/1.1 503 Oh\r\nx-long: "), "503", NoTime).await;
+    let lines = Manner::SaysWithoutEnd(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-many: y\r\n".repeat(1000));
+    meets(lines, "200", NoTime).await;
+}
+
+/// An answer with these lines in its head, whose body is `ok`.
+fn odd(status: &str, lines: &str) -> Manner {
+    Manner::says(format!("{status}\r\n{lines}Content-Length: 2\r\n\r\nok"))
+}
+
+#[tokio::test]
+async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_kept() {
+    let many = |count| (0..count).map(|number| format!("x-{number}: y\r\n")).collect::<String>();
+    let large = |bytes| format!("x-large: {}\r\n", "y".repeat(bytes));
+    for lines in [
+        many(101),
+        many(500),
+        many(1000),
+        many(50_000),
+        large(64 * 1024),
+        large(3 * 1024 * 1024),
+        "Set-Cookie: a=b\r\n".repeat(200),
+        "Allow-Credentials : true\r\n".to_owned(),
+        "no colon\r\n: no name\r\n\t folded\r\n".to_owned(),
+        "X-Folded: a\r\n b\r\n\tc\r\n".to_owned(),
+        "X-Bell: \u{7}\u{1b}[0m\r\nX-Null: \0\r\nX-\0: y\r\nX: a\rb\r\n".to_owned(),
+        "X-Größe: groß\r\nX (comment): y\r\n<html>: y\r\n".to_owned(),
+        "X: bare\nY: line feeds\n".to_owned(),
+        "Transfer-Encoding: identity\r\nConnection: keep-alive\r\n".to_owned(),
+        "Content-Length: 2\r\nContent-Length: 2, 2\r\n".to_owned(),
+    ] {
+        let shown: String = lines.chars().take(60).collect();
+        for (status, code) in [
+            ("HTTP/1.1 200 OK", "200"),
+            ("HTTP/1.1 202", "202"),
+            ("HTTP/1.1 299 G\u{f6}\u{7}", "299"),
+            ("HTTP/1.0 200 OK\r\nConnection: keep-alive", "200"),
+            ("HTTP/1.1 410 Gone", "410"),
+        ] {
+            let receiver = Rough::start([odd(status, &lines)]).await;
+            let client = client();
+            for _ in 0..2 {
+                let answer = post(&client, &receiver.url()).await;
+                assert_eq!((said(&answer).as_str(), answer.excerpt.as_deref()), (code, Some("ok")), "{status} {shown}");
+                assert!(Duration::from_millis(answer.duration_ms.into()) < HEAD_GRACE * 2, "{status} {shown}");
+            }
+            assert_eq!((receiver.requests().len(), receiver.connections()), (2, 1), "{status} {shown}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_status_counts_where_the_end_of_the_body_is_not_told_and_the_connection_is_not_used_again() {
+    let answers = [
+        "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-length: -1\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-length: 1, 2\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999999\r\n\r\nok",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: rot13\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\nok",
+        "HTTP/1.0 200 OK\r\n\r\nok",
+    ];
+    futures(answers.map(async |answer| {
+        let receiver = Rough::start([Manner::says(answer)]).await;
+        let client = client();
+        for posted in 1..=2 {
+            let met = post(&client, &receiver.url()).await;
+            assert_eq!((said(&met).as_str(), met.excerpt.as_deref()), ("200", Some("ok")), "{answer}");
+            assert!(Duration::from_millis(met.duration_ms.into()) >= BODY_GRACE, "{answer}");
+            assert_eq!((receiver.requests().len(), receiver.connections()), (posted, posted), "{answer}");
+        }
+    }))
+    .await;
+}
+
+/// Waits for all of them at once.
+async fn futures(all: impl IntoIterator<Item = impl Future<Output = ()>>) {
+    let mut all: Vec<_> = all.into_iter().map(Box::pin).collect();
+    std::future::poll_fn(|cx| {
+        all.retain_mut(|one| one.as_mut().poll(cx).is_pending());
+        if all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -102,7 +210,9 @@ async fn a_connection_that_breaks_is_not_tried_again() {
     meets(Manner::SaysAndResets(Vec::new()), "connection reset", NoTime).await;
     meets(Manner::SaysAndResets(b"HTTP/1.1 200 O".to_vec()), "connection reset", NoTime).await;
     meets(Manner::SaysAndCloses(Vec::new()), CLOSED, NoTime).await;
-    meets(Manner::SaysAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), CLOSED, NoTime).await;
+    meets(Manner::SaysAndCloses(b"HTTP/1.1 200 OK".to_vec()), CLOSED, NoTime).await;
+    meets(Manner::SaysAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), "200", NoTime).await;
+    meets(Manner::SaysAndResets(b"HTTP/1.1 410 Gone\r\nx: y".to_vec()), "410", NoTime).await;
     meets(Manner::HalfCloses, CLOSED, NoTime).await;
     assert_eq!(meets(Manner::SaysAndCloses(half), "200", NoTime).await.as_deref(), Some("half"));
 }
@@ -115,9 +225,8 @@ async fn what_is_no_http_is_called_so() {
         "HTTP/1.1 OK\r\n\r\n",
         "HTTP/1.1 20 OK\r\n\r\n",
         "HTTP/9.9 200 OK\r\n\r\n",
-        "HTTP/1.1 200 OK\r\ncontent-length: many\r\n\r\n",
-        "HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\nok",
-        "HTTP/1.1 200 OK\r\nno colon\r\n\r\n",
+        "HTTP/1.1 200OK\r\n\r\n",
+        "HTTP/1.1 099 OK\r\n\r\n",
         "\0\0\0\0\0\0\0\0",
     ] {
         meets(Manner::says(babble), "no valid HTTP answer", NoTime).await;
@@ -173,8 +282,11 @@ async fn any_path_and_query_that_a_url_may_have_can_be_sent() {
 #[tokio::test]
 async fn retry_after_is_passed_on_as_it_came() {
     let busy = b"HTTP/1.1 429 Busy\r\nretry-after: soon, -5\r\ncontent-length: 0\r\n\r\n";
-    let receiver = Rough::start([Manner::says(busy), Manner::status(503)]).await;
+    let odd = format!("HTTP/1.1 503 Busy\r\n{}no colon\r\nRetry-After :\r\n 120\r\nx: ", "x: y\r\n".repeat(1000));
+    let receiver = Rough::start([Manner::says(busy), Manner::status(503), Manner::says(odd)]).await;
     let client = client();
     assert_eq!(post(&client, &receiver.url()).await.retry_after.as_deref(), Some("soon, -5"));
     assert_eq!(post(&client, &receiver.url()).await.retry_after, None);
+    let unfinished = post(&client, &receiver.url()).await;
+    assert_eq!((said(&unfinished).as_str(), unfinished.retry_after.as_deref()), ("503", Some("120")));
 }

@@ -19,6 +19,8 @@ use crate::world::{Book, DEADLINE, client_with, post, said};
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Reply {
     Ok,
+    /// So many fields, each of so many bytes, by a library's encoder with its table and its Huffman code.
+    ManyFields(usize, usize),
     Hangs,
     NeverEnds,
     HeadAlone,
@@ -85,6 +87,14 @@ async fn serve(stream: TcpStream, acceptor: TlsAcceptor, reply: Reply, seen: Arc
         seen.requests.fetch_add(1, Ordering::Relaxed);
         match reply {
             Reply::Ok => drop(head(&mut respond).send_data(Bytes::from_static(b"ok"), true)),
+            Reply::ManyFields(count, bytes) => {
+                let mut response = Response::builder().header("retry-after", "120");
+                for number in 0..count {
+                    response = response.header(format!("x-field-{number}"), format!("{number} {}", "y".repeat(bytes)));
+                }
+                let mut body = respond.send_response(response.body(()).unwrap(), false).unwrap();
+                body.send_data(Bytes::from_static(b"ok"), true).unwrap();
+            }
             Reply::Hangs | Reply::GoesAway => unanswered.push((respond, None)),
             Reply::HeadAlone => {
                 let body = head(&mut respond);
@@ -136,6 +146,26 @@ async fn twenty_posts_go_over_one_connection_one_after_the_other_and_side_by_sid
     let url = receiver.url();
     tokio::join!(post(&client, &url), post(&client, &url), post(&client, &url));
     assert_eq!(receiver.counts(), (23, 1));
+}
+
+#[tokio::test]
+async fn header_lists_of_any_size_are_read_one_after_the_other_and_side_by_side() {
+    for (count, bytes) in [(3, 10), (101, 10), (1000, 10), (10, 6600), (500, 1000)] {
+        let (receiver, client) = start(Reply::ManyFields(count, bytes)).await;
+        let url = receiver.url();
+        for _ in 0..3 {
+            let (first, second) = tokio::join!(post(&client, &url), post(&client, &url));
+            for answer in [first, second] {
+                assert_eq!(
+                    (said(&answer).as_str(), answer.excerpt.as_deref()),
+                    ("200", Some("ok")),
+                    "{count}, {bytes}"
+                );
+                assert_eq!(answer.retry_after.as_deref(), Some("120"));
+            }
+        }
+        assert!(receiver.counts().1 <= 2, "{:?}", receiver.counts());
+    }
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod behaviour;
 mod certificates;
 mod connections;
 mod http2;
+mod odd_http2;
 #[path = "../../../../tests/world/rough.rs"]
 mod rough;
 mod world;

@@ -4,6 +4,7 @@ use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
 use local_aws::FaultPlan;
 use serde_json::{Value, json};
+use tower::ServiceExt;
 
 use crate::world::World;
 
@@ -134,4 +135,36 @@ async fn a_mail_to_an_address_that_ses_refuses_is_refused() {
         assert!(!send(to).await, "{to}");
     }
     assert_eq!(world.aws.mail().mails().await.unwrap().len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_of_the_query_protocol_is_refused_by_name() {
+    let world = World::new().await;
+    let url = world.queue("retries", json!({})).await;
+    let path = url.split_once("://").unwrap().1.split_once('/').unwrap().1.to_owned();
+    let form = "application/x-www-form-urlencoded; charset=utf-8";
+    let send = "Action=SendMessage&Version=2012-11-05&MessageBody=hello";
+    for (method, path, content_type, body) in [
+        ("POST", "/".to_owned(), form, send),
+        ("POST", format!("/{path}"), form, send),
+        ("POST", "/env/deliver-1/".to_owned(), form, send),
+        ("GET", format!("/{path}?{send}"), "", ""),
+    ] {
+        let request = http::Request::builder().method(method).uri(path.as_str()).header("content-type", content_type);
+        let request = request.body(axum::body::Body::from(body)).unwrap();
+        let answer = world.aws.router().oneshot(request).await.unwrap();
+        assert_eq!(
+            (answer.status().as_u16(), answer.headers()["content-type"].as_bytes()),
+            (400, &b"text/xml"[..]),
+            "{method} {path}"
+        );
+        let told = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        let told = String::from_utf8(told.to_vec()).unwrap();
+        assert!(
+            told.contains("<Code>UnsupportedProtocol</Code>") && told.contains("speaks the JSON protocol"),
+            "{told}"
+        );
+        assert!(told.contains("not the Query protocol"), "{told}");
+    }
+    assert!(!world.aws.sqs().busy().await.unwrap(), "nothing was sent");
 }
