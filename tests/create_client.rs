@@ -294,8 +294,8 @@ async fn beyond_the_days_welcome_mails_the_caller_gets_the_credentials_and_a_new
     let other = world.coach("bob").await.partner_key().await;
     create(&world, &key, json!({ "email": "first@example.com" })).await.expect(201);
     let items = world.items("workspaces", "COACH#ada").await;
-    let mut count = items.into_iter().find(|item| item["sk"]["S"] == "WELCOME_MAILS").unwrap();
-    count["sent"]["N"] = (MAILS_PER_DAY - 1).to_string().into();
+    let mut count = items.into_iter().find(|item| item["sk"]["S"] == "WORKSPACE").unwrap();
+    count["mails_sent"]["N"] = (MAILS_PER_DAY - 1).to_string().into();
     world.put_item("workspaces", &count).await;
     let emails: Vec<String> = (0..6).map(|number| format!("racer{number}@example.com")).collect();
     let made =

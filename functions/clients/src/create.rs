@@ -17,15 +17,19 @@ use domain::intake::{IntakeState, IntakeToken};
 use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
 use edge::idempotency::{Repeat, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
-use runtime::random_bytes;
+use runtime::{Metric, Unit, random_bytes};
 use serde_json::Value;
 use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 use store::contact::StoredContact;
+use store::welcome_mail::WelcomeMail;
 use store::workspace::StoredWorkspace;
 use store::{MAX_ROUNDS, StoreError, stand_back};
 
 use crate::App;
 use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result, welcome};
+
+/// Welcome mails beyond a coach's limit of the day. The limit keeps a stolen key from mailing strangers under our sender.
+const LIMITED_MAILS: Metric = Metric::new("welcome_mails_limited", Unit::Count);
 
 /// What a creation reads before it writes: the workspace, who the new client has been so far, and what it sets off.
 type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>, Vec<Automation>);
@@ -100,13 +104,23 @@ async fn settle(
         let answer = password_result(&stage, &workspace.workspace)?;
         let recorded = answer.to_answer();
         let keep = ticket.key.retention(recorded.status, true).unwrap_or_default();
-        let step = if draft.send_welcome { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
-        match new.write(app, draft, (workspace, &read), (&ticket, step)).await? {
-            Created::Done if draft.send_welcome => {
+        let mail = welcome_mail(app, partner, draft, workspace);
+        let step = if mail.is_some() { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
+        match new.write(app, (draft, mail), (workspace, &read), (&ticket, step)).await? {
+            Created::Done if mail.is_some() => {
                 return welcome(app, partner, &workspace.workspace, (&ticket, &stage), Recipient::Client(&draft.email))
                     .await;
             }
-            Created::Done => return Ok(answer),
+            Created::Done => {
+                if draft.send_welcome && draft.email.mailbox().is_some() {
+                    runtime::add(LIMITED_MAILS, 1.0);
+                    tracing::warn!(
+                        coach_id = partner.coach.as_str(),
+                        "the coach's welcome mails of the day are used up"
+                    );
+                }
+                return Ok(answer);
+            }
             Created::EmailTaken => return Err(Problem::EmailTaken),
             Created::PlanFull => return Err(Problem::PlanFull),
             Created::TeamFull => return Err(Problem::TeamFull),
@@ -119,6 +133,15 @@ async fn settle(
         }
     }
     Err(StoreError::kept_changing("a workspace").into())
+}
+
+/// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day. Otherwise the answer is as
+/// after a failed send.
+fn welcome_mail(app: &App, partner: &Partner, draft: &ClientDraft, workspace: &StoredWorkspace) -> Option<WelcomeMail> {
+    if !draft.send_welcome || draft.email.mailbox().is_none() {
+        return None;
+    }
+    workspace.welcome_mail(partner.now.utc().date_naive(), app.mails_per_day)
 }
 
 fn workspace_of(read: &Surroundings) -> Result<&StoredWorkspace, Problem> {
@@ -163,7 +186,7 @@ impl NewClient {
     async fn write(
         &self,
         app: &App,
-        draft: &ClientDraft,
+        (draft, mail): (&ClientDraft, Option<WelcomeMail>),
         (workspace, (_, lead, automations)): (&StoredWorkspace, &Surroundings),
         (ticket, step): (&Ticket<Stage>, ClaimStep<'_, Stage>),
     ) -> Result<Created, StoreError> {
@@ -173,10 +196,11 @@ impl NewClient {
             client: &self.client,
             email: &draft.email,
             team: workspace.workspace.team_id.as_ref(),
+            mail,
             intake: IntakeWrite { id: &self.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
             events: told(Event::new_client(&self.client, now), automations),
             fact: self.fact.clone(),
-            fact_after: if draft.send_welcome { now + FACT_HOLD } else { now },
+            fact_after: if mail.is_some() { now + FACT_HOLD } else { now },
             lead: lead.as_ref(),
             claim: (&app.claims, &ticket.claim, step),
         };

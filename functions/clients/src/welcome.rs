@@ -11,6 +11,7 @@ use domain::welcome::Welcome;
 use domain::workspace::Workspace;
 use edge::idempotency::Ticket;
 use edge::{Partner, Problem, Reply};
+use outbound::mail::MailError;
 use serde::{Deserialize, Serialize};
 
 use crate::App;
@@ -20,8 +21,6 @@ pub(crate) const FACT_HOLD: TimeDelta = TimeDelta::seconds(90);
 
 /// Welcome mails that were not taken.
 const REFUSED_MAILS: runtime::Metric = runtime::Metric::new("welcome_mails_refused", runtime::Unit::Count);
-/// Welcome mails beyond a coach's daily limit, which were not tried.
-const LIMITED_MAILS: runtime::Metric = runtime::Metric::new("welcome_mails_limited", runtime::Unit::Count);
 
 /// Where a claim stands once the client is made: all that the mail and the answer need. Sealed at rest.
 #[derive(Clone, Serialize, Deserialize)]
@@ -88,7 +87,7 @@ pub(crate) async fn welcome(
     recipient: Recipient<'_>,
 ) -> Result<Reply, Problem> {
     let (state, reply) = match recipient {
-        Recipient::Client(email) if mail(app, partner, (workspace, stage), email).await? => {
+        Recipient::Client(email) if mail(app, workspace, stage, email).await => {
             (IntakeState::Sent, Reply::created(&result(stage, true))?)
         }
         Recipient::Client(_) | Recipient::Caller => (IntakeState::Issued, password_result(stage, workspace)?),
@@ -103,29 +102,8 @@ pub(crate) async fn welcome(
     if ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
 }
 
-/// Mails the credentials. Returns whether the mail was taken: no mail goes to an address that SES does not deliver to, and none beyond the
-/// coach's limit of the day, which keeps a stolen key from mailing strangers under our sender.
-async fn mail(
-    app: &App,
-    partner: &Partner,
-    (workspace, stage): (&Workspace, &Stage),
-    email: &Email,
-) -> Result<bool, Problem> {
-    let client_id = stage.client_id.as_str();
-    if email.mailbox().is_none() {
-        tracing::info!(client_id, "no mail can go to the client's address");
-        return Ok(false);
-    }
-    let today = partner.now.utc().date_naive();
-    if !app.workspaces.count_welcome_mail(&partner.coach, today, app.mails_per_day).await? {
-        runtime::add(LIMITED_MAILS, 1.0);
-        tracing::warn!(
-            client_id,
-            coach_id = partner.coach.as_str(),
-            "the coach's welcome mails of the day are used up"
-        );
-        return Ok(false);
-    }
+/// Mails the credentials. Returns whether the mail was taken.
+async fn mail(app: &App, workspace: &Workspace, stage: &Stage, email: &Email) -> bool {
     let welcome = Welcome {
         coach_name: &workspace.name,
         client_name: &stage.full_name,
@@ -136,10 +114,12 @@ async fn mail(
     };
     let sent = app.mailer.send(email, &welcome.render()).await;
     if let Err(error) = &sent {
-        runtime::add(REFUSED_MAILS, 1.0);
-        tracing::warn!(client_id, %error, "the welcome mail was not sent");
+        if matches!(error, MailError::Refused { .. }) {
+            runtime::add(REFUSED_MAILS, 1.0);
+        }
+        tracing::warn!(client_id = stage.client_id.as_str(), %error, "the welcome mail was not sent");
     }
-    Ok(sent.is_ok())
+    sent.is_ok()
 }
 
 /// The caller is given the credentials, to deliver.

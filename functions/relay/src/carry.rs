@@ -104,12 +104,11 @@ impl App {
     /// Tells a coach of an endpoint. A workspace keeps its own address: no mail goes to one that is no e-mail address.
     async fn tell(&self, notice: &EndpointNotice) -> Result<(), BoxError> {
         let workspace = self.workspaces.get(&notice.coach_id).await?;
-        match workspace.map(|found| Email::parse(&found.workspace.email)) {
-            Some(Ok(email)) => match self.mailer.send(&email, &notice.render()).await {
+        if let Some(Ok(email)) = workspace.map(|found| Email::parse(&found.workspace.email)) {
+            match self.mailer.send(&email, &notice.render()).await {
                 Err(MailError::Unmailable) => {}
                 sent => return Ok(sent?),
-            },
-            Some(Err(_)) | None => {}
+            }
         }
         let (coach_id, endpoint_id) = (notice.coach_id.as_str(), notice.endpoint_id.as_str());
         tracing::warn!(coach_id, endpoint_id, "the coach has no address that mail can go to");

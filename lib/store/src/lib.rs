@@ -35,6 +35,7 @@ pub mod sweep;
 mod unreadable;
 pub mod vault;
 mod watch;
+pub mod welcome_mail;
 mod window;
 pub mod workflow;
 pub mod workspace;

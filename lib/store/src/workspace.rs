@@ -1,5 +1,6 @@
 //! Table `workspaces`: coaches' workspaces and teams (and, in modules of their own, what belongs to a workspace).
-//! pk `COACH#<coach_id>`, sk `WORKSPACE`: the record, its `version`, and the exact counts `client_count`, `active_count`.
+//! pk `COACH#<coach_id>`, sk `WORKSPACE`: the record, its `version`, the exact counts `client_count`, `active_count`, and the day's welcome
+//! mails (module `welcome_mail`).
 //! pk `TEAM#<team_id>`, sk `TEAM`: cap and `client_count` over all of the team's workspaces.
 //!
 //! 1. `get`        GetItem, consistent.
@@ -24,10 +25,12 @@ use crate::db::{
     to_attribute, updating, write,
 };
 use crate::fact_order::{NOT_NEWER, SET_SAVED, SavedAt};
+use crate::welcome_mail::{MailsSent, WelcomeMail};
 
 /// Counts begin with the record, so that conditions can rely on them.
 const COUNTS_FROM_ZERO: [&str; 2] =
     ["client_count = if_not_exists(client_count, :zero)", "active_count = if_not_exists(active_count, :zero)"];
+const MOVE_SEATS: &str = "ADD client_count :clients, active_count :active";
 const BELOW_CAP: &str = "(attribute_not_exists(client_cap) OR client_count < client_cap)";
 
 /// A workspace as stored.
@@ -41,6 +44,7 @@ pub struct StoredWorkspace {
     /// Active clients.
     pub active_count: u32,
     saved_at: FactTime,
+    pub(crate) mails: MailsSent,
 }
 
 impl StoredWorkspace {
@@ -75,6 +79,8 @@ struct Record {
     crm: Option<CrmConfiguration>,
     #[serde(flatten)]
     saved_at: SavedAt,
+    #[serde(flatten)]
+    mails: MailsSent,
     version: u64,
     client_count: u32,
     active_count: u32,
@@ -216,11 +222,22 @@ impl Workspaces {
         }
     }
 
-    /// One more client, if the plan allows it. Refused with the old item: [`seat_refusal`] tells why.
-    pub(crate) fn take_seat(&self, coach: &CoachId, team: Option<&TeamId>) -> TransactWriteItem {
-        let update = self
-            .seats(coach, team, 1, 1, &format!(" AND {BELOW_CAP}"))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+    /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item: [`seat_refusal`] tells why.
+    pub(crate) fn take_seat(
+        &self,
+        coach: &CoachId,
+        team: Option<&TeamId>,
+        mail: Option<WelcomeMail>,
+    ) -> TransactWriteItem {
+        let below_cap = format!(" AND {BELOW_CAP}");
+        let update = match mail {
+            None => self.seats(coach, team, 1, 1, &below_cap),
+            Some(mail) => {
+                let update = self.seats(coach, team, 1, 1, &format!("{below_cap} AND {}", mail.condition()));
+                mail.valued(update.update_expression(mail.counted_in(MOVE_SEATS)))
+            }
+        };
+        let update = update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
         updating(update)
     }
 
@@ -290,7 +307,7 @@ impl Workspaces {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(coach)))
-            .update_expression("ADD client_count :clients, active_count :active")
+            .update_expression(MOVE_SEATS)
             .expression_attribute_values(":clients", n(clients))
             .expression_attribute_values(":active", n(active));
         match team {
@@ -340,6 +357,7 @@ fn stored(item: Item) -> Result<StoredWorkspace, StoreError> {
         client_count: record.client_count,
         active_count: record.active_count,
         saved_at: record.saved_at.into(),
+        mails: record.mails,
     })
 }
 

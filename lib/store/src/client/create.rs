@@ -23,6 +23,7 @@ use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_it
 use crate::held_by::Address;
 use crate::outbox::Content;
 use crate::watch::Watch;
+use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
 
 /// All that a creation writes.
@@ -31,6 +32,8 @@ pub struct NewClientWrite<'a, S> {
     pub email: &'a Email,
     /// The team that the workspace was in when it was read.
     pub team: Option<&'a TeamId>,
+    /// The welcome mail, where one is to be sent.
+    pub mail: Option<WelcomeMail>,
     pub intake: IntakeWrite<'a>,
     /// `new_client`, as subscribers get it and as automations send it.
     pub events: Vec<Event>,
@@ -119,7 +122,7 @@ impl Clients {
         let kept = Kept { traces: Some(traces), ..Kept::default() };
         let mut writes = vec![
             (Part::Email, email.take(id)),
-            (Part::Workspace, self.workspaces.take_seat(coach, new.team)),
+            (Part::Workspace, self.workspaces.take_seat(coach, new.team, new.mail)),
             (Part::Other, self.put_if_new(&Record::new(new.client, now.into(), kept, Versions::FIRST))),
             (Part::Other, self.sweeper.watches().put(&Watch::new(new.client, now))),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
