@@ -1,4 +1,5 @@
-//! `PATCH` and `DELETE` of `/v1/crm/bookings/{id}`: how long a moved booking lasts, and where a cancellation names its contact.
+//! `PATCH` and `DELETE` of `/v1/crm/bookings/{id}`: how long a moved booking lasts, and where a cancellation names its
+//! contact.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};

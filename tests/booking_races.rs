@@ -286,7 +286,8 @@ async fn of_moves_of_bookings_that_are_longer_or_shorter_than_a_slot_of_now_one_
     let with = |minutes: u32| {
         Fact::calendar("ada", &uuid(CALENDAR)).with("slot_minutes", minutes).with("slot_interval_minutes", 30)
     };
-    // Lengths of two bookings, the calendar's slots by the time that they move, and where they want to go: each overlaps the others.
+    // Lengths of two bookings, the calendar's slots by the time that they move, and where they want to go: each
+    // overlaps the others.
     for (round, (lengths, slots_of_now, [one, other, third])) in [
         ([120, 120], 30, ["12:00", "13:30", "13:30"]),
         ([30, 90], 120, ["12:00", "11:00", "11:00"]),

@@ -359,7 +359,9 @@ async fn an_address_that_a_record_shows_is_found_whatever_it_is() {
         assert_eq!((&found[0]["client_id"], &found[0]["email"]), (&json!(id), &json!(email)));
     }
     assert_eq!(find("J%C3%96RG@XN--BCHER-KVA.example").await[0]["client_id"], "c4");
-    // A plus sign in a query is a blank, and who writes one means a plus sign.
+    // A plus sign in a query is a blank, and who writes one means a plus sign, whatever another coach has.
+    world.coach("bob").await;
+    world.facts([Fact::client("bob", "theirs").with("email", "first tag@example.com")]).await;
     create(&key, "first+tag@example.com").await;
     assert_eq!(find("first+tag@example.com").await[0]["email"], "first+tag@example.com");
     assert_eq!(find("first%20tag@example.com").await[0]["email"], "first+tag@example.com");

@@ -1,4 +1,5 @@
-//! `POST /v1/crm/contacts` with the address of a contact that was merged away: it is answered with the contact that it lives on as.
+//! `POST /v1/crm/contacts` with the address of a contact that was merged away: it is answered with the contact that it
+//! lives on as.
 
 use serde_json::{Value, json};
 

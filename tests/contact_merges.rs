@@ -67,8 +67,7 @@ async fn a_contact_that_was_merged_away_keeps_ids_and_the_address_that_leads_to_
 }
 
 /// The attributes of a contact that was merged away.
-const LEFT: [&str; 8] =
-    ["contact_ref", "email_key", "email_said_at", "merged_at", "merged_into", "pk", "sk", "version"];
+const LEFT: [&str; 8] = ["contact_ref", "email_key", "email_set_at", "merged_at", "merged_into", "pk", "sk", "version"];
 
 #[tokio::test]
 async fn whatever_comes_first_the_end_is_the_same() {

@@ -148,8 +148,8 @@ impl Records {
     }
 }
 
-/// Sends versions of every record in this order, each said at its nanosecond, and checks that the last word is shown: of versions of one
-/// instant the one that came last.
+/// Sends versions of every record in this order, each said at its nanosecond, and checks that the last word is shown:
+/// of versions of one instant the one that came last.
 async fn the_last_word_counts(records: &Records, base: DateTime<Utc>, order: &[(u64, i64)]) {
     let mut last: Option<(u64, i64)> = None;
     let mut expected = Vec::new();
@@ -252,4 +252,32 @@ async fn answers_and_payloads_show_milliseconds() {
     world.facts([Fact::client("ada", "c1").with("occurred_at", occurred_at.as_str())]).await;
     let body: Value = serde_json::from_slice(&receiver.hooks()[0].body).unwrap();
     assert_eq!(body["timestamp"], format!("{}Z", &occurred_at[..23]));
+}
+
+#[tokio::test]
+async fn a_deleted_automation_stays_deleted_for_an_older_word_and_comes_back_by_a_later_one() {
+    let records = Records::start().await;
+    let base = records.world.now().await;
+    let saved = |nanos: i64| {
+        let (_, fact) = records.version(0).into_iter().find(|(name, _)| *name == "automation").unwrap();
+        fact.with("occurred_at", instant(base, nanos))
+    };
+    let deleted = |nanos: i64| {
+        fact(
+            "automation.deleted",
+            json!({ "automation_id": "a", "coach_id": "ada", "occurred_at": instant(base, nanos) }),
+        )
+    };
+    let is_there = async || records.item("COACH#ada", "AUTOMATION#a").await["name"].is_object();
+    for (fact, there) in [
+        (saved(100_100), true),
+        (deleted(100_900), false),
+        (saved(100_899), false),
+        (saved(100_901), true),
+        (deleted(100_900), true),
+    ] {
+        let shown = format!("{fact:?}");
+        records.world.facts([fact]).await;
+        assert_eq!(is_there().await, there, "{shown}");
+    }
 }

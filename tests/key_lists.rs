@@ -195,3 +195,20 @@ async fn a_page_of_keys_costs_the_same_however_many_there_ever_were() {
     assert_eq!((ids_of(&page).len(), &page["next_cursor"]), (2, &Value::Null));
     assert!(live.calls <= 4 && live.read_units < few_units, "{live:?}");
 }
+
+#[tokio::test]
+async fn a_cursor_that_names_a_key_twice_names_it_once() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    mixed_keys(&world, &ada).await;
+    let settings = ada.settings().await;
+    let page = settings.get("/settings/keys?limit=2").await.expect(200).body;
+    let cursor = page["next_cursor"].as_str().unwrap();
+    let (shown, keys) = cursor.split_at(2);
+    let twice = format!("{shown}{}{keys}", &keys[..32]);
+    let next =
+        async |cursor: &str| ids_of(&settings.get(&format!("/settings/keys?cursor={cursor}")).await.expect(200).body);
+    assert_eq!(next(&twice).await, next(cursor).await);
+    let unknown = format!("01{}{}", "0".repeat(32), "0".repeat(32));
+    settings.get(&format!("/settings/keys?cursor={unknown}")).await.expect(200);
+}

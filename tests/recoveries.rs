@@ -1,4 +1,5 @@
-//! Limits of what a coach has sent by hand: one recovery of an endpoint at a time, an event once an hour, ten test events a minute.
+//! Limits of what a coach has sent by hand: one recovery of an endpoint at a time, an event once an hour, ten test
+//! events a minute.
 
 use std::collections::BTreeSet;
 use std::future::IntoFuture;

@@ -1,6 +1,7 @@
-//! Days of stack time with receivers that behave at random, while messages come twice, functions die and the store errs. However it goes:
-//! every event ends delivered or failed at every endpoint, with a whole log, no more than nine attempts, gaps as scheduled, one id. Half of
-//! the receivers answer with odd headers, which nothing of that depends on.
+//! Days of stack time with receivers that behave at random, while messages come twice, functions die and the store
+//! errs. However it goes: every event ends delivered or failed at every endpoint, with a whole log, no more than nine
+//! attempts, gaps as scheduled, one id. Half of the receivers answer with odd headers, which nothing of that depends
+//! on.
 //!
 //! A run is told by its seed. `cargo test -p behaviour --features long-simulation simulation` makes longer ones.
 

@@ -124,19 +124,28 @@ impl World {
         items
     }
 
-    /// Removes the one item with that partition key whose sort key is not that of an audit record; the item.
+    /// Removes the one item with that partition key whose sort key is neither that of an audit record nor that of a
+    /// counter; the item.
     pub(crate) async fn take_item(&self, table: &str, pk: &str) -> Value {
         let mut items = self.items(table, pk).await;
-        items.retain(|item| !item["sk"]["S"].as_str().unwrap_or_default().starts_with("AUDIT#"));
+        items.retain(|item| {
+            let sk = item["sk"]["S"].as_str().unwrap_or_default();
+            !sk.starts_with("AUDIT#") && sk != "SETTINGS"
+        });
         assert_eq!(items.len(), 1, "{items:?}");
         let item = items.remove(0);
         let mut key = json!({ "pk": item["pk"] });
         if item["sk"].is_object() {
             key["sk"] = item["sk"].clone();
         }
+        self.delete_item(table, &key).await;
+        item
+    }
+
+    /// Deletes an item from a table.
+    pub(crate) async fn delete_item(&self, table: &str, key: &Value) {
         let delete = json!({ "TableName": format!("{TABLE_PREFIX}{table}"), "Key": key });
         self.local.aws("DynamoDB_20120810.DeleteItem", &delete).await;
-        item
     }
 
     /// Puts an item into a table.

@@ -28,7 +28,8 @@ use store::{MAX_ROUNDS, StoreError, stand_back};
 use crate::App;
 use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result, welcome};
 
-/// Welcome mails beyond a coach's limit of the day. The limit keeps a stolen key from mailing strangers under our sender.
+/// Welcome mails beyond a coach's limit of the day. The limit keeps a stolen key from mailing strangers under our
+/// sender.
 const LIMITED_MAILS: Metric = Metric::new("welcome_mails_limited", Unit::Count);
 
 /// What a creation reads before it writes: the workspace, who the new client has been so far, and what it sets off.
@@ -135,8 +136,8 @@ async fn settle(
     Err(StoreError::kept_changing("a workspace").into())
 }
 
-/// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day. Otherwise the answer is as
-/// after a failed send.
+/// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day.
+/// Otherwise the answer is as after a failed send.
 fn welcome_mail(app: &App, partner: &Partner, draft: &ClientDraft, workspace: &StoredWorkspace) -> Option<WelcomeMail> {
     if !draft.send_welcome || draft.email.mailbox().is_none() {
         return None;

@@ -36,12 +36,12 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     app.gate.answer(&inbound, admission, work).await
 }
 
-/// Clients with the address, which may be one of the application's that a POST would refuse. A `+` that was sent without being encoded
-/// arrives as a blank.
+/// Clients with the address, which may be one of the application's that a POST would refuse. A `+` that was sent
+/// without being encoded arrives as a blank.
 async fn addressed(app: &App, email: &str) -> Result<Vec<Client>, StoreError> {
-    let mut found = app.clients.with_email(&Email::said(email).key()).await?;
-    if found.is_empty() && email.contains(' ') {
-        found = app.clients.with_email(&Email::said(&email.replace(' ', "+")).key()).await?;
+    let mut found = app.clients.with_email(&Email::said(email)).await?;
+    if email.contains(' ') {
+        found.extend(app.clients.with_email(&Email::said(&email.replace(' ', "+"))).await?);
     }
     Ok(found)
 }

@@ -1,5 +1,5 @@
-//! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged. The contact is named in the body, or in the query
-//! by clients that send no body with DELETE.
+//! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged. The contact is named in the body,
+//! or in the query by clients that send no body with DELETE.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -39,7 +39,7 @@ where
                 }
             }
         };
-        // Elapsed: it goes on beside the next.
+        // Timed out: this message continues beside the next.
         let _ = timeout(HEAD_START, until_it_ends).await;
     }
     while let Some(taken) = under_way.next().await {

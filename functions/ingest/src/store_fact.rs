@@ -5,6 +5,7 @@ use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use futures::future::try_join;
+use futures::stream::{StreamExt, TryStreamExt, iter};
 use runtime::{BoxError, Metric, Unit, add};
 use store::StoreError;
 use store::booking::EventFact;
@@ -24,6 +25,8 @@ const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", Unit::Count);
 
 /// Recorded answers about a contact that are removed before the fact goes on later.
 const MAX_FORGOTTEN: i32 = 50;
+/// Contacts whose answers are removed at once.
+const CONCURRENT_CONTACTS: usize = 16;
 
 /// What came of a fact.
 pub(crate) enum Stored {
@@ -205,15 +208,20 @@ async fn merge_contacts(
 
 /// Removes the recorded answers that are about any of these contacts. False: there are more.
 async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<bool, StoreError> {
-    let mut is_done = true;
+    let mut forgetting = Vec::new();
     for contact in contacts {
-        let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
-        is_done &= answers.len() < MAX_FORGOTTEN as usize;
-        for answer in answers {
-            app.claims.forget(&answer, &About::Contact(contact.clone())).await?;
-        }
+        forgetting.push(forget_answers_about(app, contact));
     }
-    Ok(is_done)
+    let done: Vec<bool> = iter(forgetting).buffer_unordered(CONCURRENT_CONTACTS).try_collect().await?;
+    Ok(done.into_iter().all(|is_done| is_done))
+}
+
+async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
+    let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
+    for answer in &answers {
+        app.claims.forget(answer, &About::Contact(contact.clone())).await?;
+    }
+    Ok(answers.len() < MAX_FORGOTTEN as usize)
 }
 
 /// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.

@@ -33,8 +33,8 @@ impl Sessions {
         Ok(Self { claim, clock: env.clock(), workspaces: workspaces.clone() })
     }
 
-    /// Counts a signed-in coach's request, does its work and answers it. A coach whose workspace has not been handed over
-    /// yet has no settings.
+    /// Counts a signed-in coach's request, does its work and answers it. A coach whose workspace has not been handed
+    /// over yet has no settings.
     pub(crate) async fn answer<F, Fut>(&self, inbound: &Inbound, work: F) -> Response
     where
         F: FnOnce(Session) -> Fut,

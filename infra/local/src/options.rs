@@ -13,8 +13,8 @@ pub struct Options {
     #[arg(long, default_value_t = 8080)]
     pub port: u16,
 
-    /// Port of the AWS endpoint: DynamoDB, SQS (JSON protocol), EventBridge PutEvents, SES v2, Secrets Manager; any credentials. 0 takes a
-    /// free one.
+    /// Port of the AWS endpoint: DynamoDB, SQS (JSON protocol), EventBridge PutEvents, SES v2, Secrets Manager; any
+    /// credentials. 0 takes a free one.
     #[arg(long, default_value_t = 4566)]
     pub aws_port: u16,
 

@@ -6,7 +6,8 @@
 //! 3. Today in the calendar's zone is the first of the horizon's days. A slot starts no sooner than the notice allows.
 //! 4. It keeps off every event of the coach, by the longer of the two buffers that face each other.
 //!
-//! A booking that is moved starts where the grid has a slot and keeps its length. It may fit where a slot of today does not.
+//! A booking that is moved starts where the grid has a slot and keeps its length. It may fit where a slot of today does
+//! not.
 
 use chrono::{Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Weekday};
 use serde::Serialize;
@@ -95,7 +96,8 @@ impl Availability {
     }
 }
 
-/// The slot of that date and time, if there is one. `busy` holds every confirmed event of the coach that could be in the way.
+/// The slot of that date and time, if there is one. `busy` holds every confirmed event of the coach that could be in
+/// the way.
 pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[Busy], now: Timestamp) -> Option<Slot> {
     Offer::new(calendar, busy, now).find(date, time)
 }
@@ -148,7 +150,7 @@ fn interval_of(calendar: &Calendar) -> usize {
 pub struct Offer<'a> {
     calendar: &'a Calendar,
     blocked: Blocked,
-    /// How long what is booked lasts.
+    /// Length of the booking.
     length: TimeDelta,
     /// The first instant at which a booking may start.
     earliest: Timestamp,

@@ -137,8 +137,9 @@ impl From<OpeningHours> for (String, String) {
     }
 }
 
-/// The openings of a day's hours, in order. Hours that share time are one opening, from the earliest opening time to the latest closing
-/// time, with one grid of slots. Hours that only touch stay two openings, each with a grid of its own.
+/// The openings of a day's hours, in order. Hours that share time are one opening, from the earliest opening time to
+/// the latest closing time, with one grid of slots. Hours that only touch stay two openings, each with a grid of its
+/// own.
 pub fn merged(hours: &[OpeningHours]) -> Vec<OpeningHours> {
     let mut hours = hours.to_vec();
     hours.sort_unstable_by_key(|hours| hours.opens_min);

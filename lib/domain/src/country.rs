@@ -24,7 +24,8 @@ pub struct Country([u8; 2]);
 pub struct InvalidCountry;
 
 impl Country {
-    /// Reads an assigned code in upper case. Antarctica is a country, too: whether it has phone numbers is another question.
+    /// Reads an assigned code in upper case. Antarctica is a country, too: whether it has phone numbers is another
+    /// question.
     pub fn parse(text: &str) -> Result<Self, InvalidCountry> {
         let code = text.as_bytes().try_into().map_err(|_| InvalidCountry)?;
         if ASSIGNED.split(' ').any(|assigned| assigned == text) { Ok(Self(code)) } else { Err(InvalidCountry) }

@@ -1,5 +1,5 @@
-//! E-mail addresses. Kept as given. Compared with a lower-cased local part and the domain in its ASCII form (UTS 46), and otherwise
-//! untouched: no trimming, no dots or tags removed.
+//! E-mail addresses. Kept as given. Compared with a lower-cased local part and the domain in its ASCII form (UTS 46),
+//! and otherwise untouched: no trimming, no dots or tags removed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -61,8 +61,15 @@ impl Email {
         EmailKey(compared(&self.0))
     }
 
-    /// The address as mail goes to it, with the domain in its ASCII form. `None`: the local part is not ASCII, which Amazon SES does not
-    /// deliver to, or the domain has no ASCII form.
+    /// The form in which version 0.1 compared the address, where that is another one: the domain lower-cased, in its
+    /// own letters.
+    pub fn former_key(&self) -> Option<EmailKey> {
+        let former = lower_cased(&self.0);
+        (former != compared(&self.0)).then_some(EmailKey(former))
+    }
+
+    /// The address as mail goes to it, with the domain in its ASCII form. `None`: the local part is not ASCII, which
+    /// Amazon SES does not deliver to, or the domain has no ASCII form.
     pub fn mailbox(&self) -> Option<String> {
         let (local, domain) = self.0.rsplit_once('@')?;
         let domain = ascii_domain(domain).filter(|_| local.is_ascii())?;
@@ -70,7 +77,8 @@ impl Email {
     }
 }
 
-/// A text as e-mail addresses are compared. A domain that has no ASCII form is lower-cased, as a text without a domain is.
+/// A text as e-mail addresses are compared. A domain that has no ASCII form is lower-cased, as a text without a domain
+/// is.
 pub(crate) fn compared(text: &str) -> String {
     match text.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii_domain(domain)?))) {
         Some((local, domain)) => format!("{}@{domain}", lower_cased(local)),
@@ -78,7 +86,8 @@ pub(crate) fn compared(text: &str) -> String {
     }
 }
 
-/// A sigma at the end of a word is the same letter as one within: which of the two it is lower-cased to depends on its neighbours.
+/// A sigma at the end of a word is the same letter as one within: which of the two it is lower-cased to depends on its
+/// neighbours.
 fn lower_cased(text: &str) -> String {
     text.to_lowercase().replace('ς', "σ")
 }
@@ -179,6 +188,13 @@ mod tests {
     fn domains_compare_in_their_ascii_form(#[case] text: &str, #[case] key: &str) {
         assert_eq!(Email::said(text).key().as_str(), key);
         assert_eq!(Email::said(key).key().as_str(), key, "comparing is idempotent");
+    }
+
+    #[test]
+    fn an_address_of_ascii_alone_was_compared_as_it_is_now() {
+        assert_eq!(Email::said("Ada@Example.com").former_key(), None);
+        let former = Email::said("Ada@Bücher.example").former_key().unwrap();
+        assert_eq!(former.as_str(), "ada@bücher.example");
     }
 
     #[rstest::rstest]

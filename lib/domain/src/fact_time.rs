@@ -1,7 +1,7 @@
-//! The time at which the application said something, with all the digits that it gave.
+//! The `occurred_at` of a fact, to the nanosecond.
 //!
-//! Of two facts about one record the later one counts, and applications write clocks with microseconds or nanoseconds: two facts of one
-//! millisecond have an order. The API itself shows and sets milliseconds ([`Timestamp`]).
+//! Of two facts about one record the later one counts, and applications write clocks with microseconds or nanoseconds:
+//! two facts of one millisecond have an order. The API itself shows and sets milliseconds ([`Timestamp`]).
 
 use std::fmt;
 
@@ -12,7 +12,8 @@ use crate::time::Timestamp;
 
 const NS_PER_MS: u32 = 1_000_000;
 
-/// An instant in whole nanoseconds. Renders in one width, so that rendered times sort as the instants do. The default is the Unix epoch.
+/// An instant in whole nanoseconds. Renders in one width, so that rendered times sort as the instants do. The default
+/// is the Unix epoch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FactTime(DateTime<Utc>);
 
@@ -46,8 +47,8 @@ impl FactTime {
         self.0.timestamp_subsec_nanos() % NS_PER_MS
     }
 
-    /// The instant of that many milliseconds since the Unix epoch and nanoseconds beyond them. More nanoseconds than a millisecond has are
-    /// dropped.
+    /// The instant of that many milliseconds since the Unix epoch and nanoseconds beyond them. More nanoseconds than a
+    /// millisecond has are dropped.
     pub fn from_ms_and_ns(ms: i64, ns: u32) -> Self {
         Self(Timestamp::from_ms(ms).utc() + TimeDelta::nanoseconds((ns % NS_PER_MS).into()))
     }

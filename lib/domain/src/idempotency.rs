@@ -97,8 +97,8 @@ impl IdempotencyKey {
     }
 }
 
-/// The fingerprint of a request. Two requests have the same when their method, path and body are the same as they are parsed: neither the
-/// order of members nor the case of a UUID matters.
+/// The fingerprint of a request. Two requests have the same when their method, path and body are the same as they are
+/// parsed: neither the order of members nor the case of a UUID matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint {
     read: [u8; 32],

@@ -1,7 +1,8 @@
 //! Phone numbers: kept as given, matched as E.164 with the workspace's present country as the default region.
 //!
-//! Parsing is Google's libphonenumber. The country of a workspace may change after its contacts were stored, so contacts are indexed by
-//! the last digits of their number, which no country's rules change ([`PhoneEnding`]). Whoever finds them there compares the E.164 forms.
+//! Parsing is Google's libphonenumber. The country of a workspace may change after its contacts were stored, so
+//! contacts are indexed by the last digits of their number, which no country's rules change ([`PhoneEnding`]). Whoever
+//! finds them there compares the E.164 forms.
 
 use std::fmt;
 
@@ -12,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::country::Country;
 
-/// Digits of an ending. Five tell most contacts of a workspace apart, and all numbering plans but a few have longer numbers.
+/// Digits of an ending. Five tell most contacts of a workspace apart, and all numbering plans but a few have longer
+/// numbers.
 const ENDING_DIGITS: usize = 5;
 
 /// Longest text that is parsed, in bytes. The library refuses longer ones, too, after some work.
@@ -55,10 +57,12 @@ impl Phone {
         })
     }
 
-    /// The ending under which the number is found, whatever country the workspace has then. `None`: no country reads the text as a number.
+    /// The ending under which the number is found, whatever country the workspace has then. `None`: no country reads
+    /// the text as a number.
     ///
-    /// Digits, extension and letters are read alike everywhere; a region is named since the library asks for one. A number that begins like
-    /// an international one with an unknown country code is read by a region with another international prefix.
+    /// Digits, extension and letters are read alike everywhere; a region is named since the library asks for one. A
+    /// number that begins like an international one with an unknown country code is read by a region with another
+    /// international prefix.
     pub fn ending(&self) -> Option<PhoneEnding> {
         let number = self.parse(Some(Region::DE)).or_else(|| self.parse(Some(Region::US)))?;
         Some(PhoneEnding::of(&get_national_significant_number_owned(&number)))
@@ -78,8 +82,8 @@ impl PhoneKey {
         &self.e164
     }
 
-    /// The endings under which contacts with the number are found. A number of four digits, such as Niue has, may be written with its
-    /// country code and without a sign that tells.
+    /// The endings under which contacts with the number are found. A number of four digits, such as Niue has, may be
+    /// written with its country code and without a sign that tells.
     pub fn endings(&self) -> Vec<PhoneEnding> {
         let is_short = self.national.len() < ENDING_DIGITS;
         let whole = is_short.then(|| PhoneEnding::of(self.e164.trim_start_matches('+')));

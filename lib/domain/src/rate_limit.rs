@@ -1,6 +1,6 @@
-//! Limits of a key, a signed-in coach and an endpoint per calendar minute (UTC). Windows that align with the minute make
-//! the count exact across any number of functions: each request adds one to its minute's counters if all of them are
-//! below their limits.
+//! Limits of a key, a signed-in coach and an endpoint per calendar minute (UTC). Windows that align with the minute
+//! make the count exact across any number of functions: each request adds one to its minute's counters if all of them
+//! are below their limits.
 
 use crate::time::Timestamp;
 
@@ -64,7 +64,7 @@ impl Minute {
     }
 }
 
-/// What is left of a limit in its current window.
+/// The remaining quota of a limit in its current window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quota {
     pub limit: Limit,

@@ -252,8 +252,8 @@ const UNKNOWN: &str = "This API key is unknown, revoked or expired.";
 const DIFFERENT: &str = "Authorization and X-Api-Key hold different keys. Send one of them.";
 const NOT_BEARER: &str = "Authorization must be `Bearer <key>`.";
 
-/// The key that the headers present, in its form at least. An empty header is no header. `Bearer` without a key is empty, too: templates
-/// make it of a variable that is not set.
+/// The key that the headers present, in its form at least. An empty header is no header. `Bearer` without a key is
+/// empty, too: templates make it of a variable that is not set.
 fn presented(headers: &HeaderMap) -> Result<ApiKey, Problem> {
     let refused = |why| Err(Problem::Unauthenticated(why));
     let sent = |name| headers.get(name).map(http::HeaderValue::as_bytes).filter(|value| !value.trim_ascii().is_empty());

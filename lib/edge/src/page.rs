@@ -1,5 +1,5 @@
-//! Answers for people: whole HTML pages, plain, with headers that keep them out of caches, frames, search engines and `Referer`. A page with
-//! a form has a script, which it works without.
+//! Answers for people: whole HTML pages, plain, with headers that keep them out of caches, frames, search engines and
+//! `Referer`. A page with a form has a script, which it works without.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};

@@ -1,5 +1,5 @@
-//! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<lower-cased>`: who has the address (module `held_by`); its first
-//! holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
+//! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<compared form>`: who has the address (module
+//! `held_by`); its first holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
 //! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`, `listed_at`; active ones only.
 //!
 //! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
@@ -20,7 +20,7 @@ mod standing;
 
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use domain::client::{Client, ClientListItem};
-use domain::email::EmailKey;
+use domain::email::{Email, EmailKey};
 use domain::id::{ClientId, CoachId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
@@ -40,7 +40,7 @@ pub use standing::StoredClient;
 
 use crate::contact::Contacts;
 use crate::db::{Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, failed, from_item, n, s, stand_back, updating};
-use crate::held_by::Holders;
+use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
 use crate::sweep::Sweeper;
 use crate::watch::{Said, Watch};
@@ -135,13 +135,17 @@ impl Clients {
 
     /// All clients with that address, newest first, whoever owns them. One that is erased, or has another address, since its holders were
     /// read is none.
-    pub async fn with_email(&self, email: &EmailKey) -> Result<Vec<Client>, StoreError> {
-        let Some(holders) = self.holders(email.as_str()).await? else { return Ok(Vec::new()) };
-        let mut clients = Vec::new();
-        let keys = holders.all().map(|id| key(&client_pk(id))).collect();
+    pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
+        let (mut clients, mut keys) = (Vec::new(), Vec::new());
+        for (_, holders) in self.locks(email).await? {
+            keys.extend(holders.iter().flat_map(Holders::all).map(|id| key(&client_pk(id))));
+        }
+        if keys.is_empty() {
+            return Ok(clients);
+        }
         for item in self.db.read(&self.table, keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
             let client = from_item::<Record>("client", item)?.into_client();
-            let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == *email);
+            let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
             clients.extend(has_it.then_some(client));
         }
         clients.sort_by(|a, b| (b.created_at, &b.id).cmp(&(a.created_at, &a.id)));
@@ -254,8 +258,30 @@ impl Clients {
         updating(update)
     }
 
-    async fn holders(&self, email: &str) -> Result<Option<Holders>, StoreError> {
+    async fn holders(&self, email: &EmailKey) -> Result<Option<Holders>, StoreError> {
         self.lookup.item(&email_pk(email)).await?.map(Holders::from_item).transpose()
+    }
+
+    /// The items of an address with their holders: the address's own, and the one under which version 0.1 stored it
+    /// where that is another.
+    async fn locks(&self, email: &Email) -> Result<Vec<(EmailKey, Option<Holders>)>, StoreError> {
+        let mut locks = Vec::new();
+        for key in std::iter::once(email.key()).chain(email.former_key()) {
+            let holders = self.holders(&key).await?;
+            locks.push((key, holders));
+        }
+        Ok(locks)
+    }
+
+    /// Parts of a transaction: the client no longer has an address.
+    async fn leave_address(&self, email: &Email, id: &ClientId) -> Result<Vec<TransactWriteItem>, StoreError> {
+        let locks = self.locks(email).await?.into_iter();
+        let left = locks.filter_map(|(email, holders)| self.address(&email).leave(holders.as_ref(), id.as_str()));
+        Ok(left.collect())
+    }
+
+    fn address(&self, email: &EmailKey) -> Address<'_> {
+        Address { table: &self.table, key: key(&email_pk(email)) }
     }
 }
 
@@ -263,8 +289,8 @@ fn key(pk: &str) -> Item {
     Item::from([("pk".to_owned(), s(pk))])
 }
 
-fn email_pk(email: &str) -> String {
-    format!("EMAIL#{email}")
+fn email_pk(email: &EmailKey) -> String {
+    format!("EMAIL#{}", email.as_str())
 }
 
 fn listed_at(item: &Item) -> Option<String> {

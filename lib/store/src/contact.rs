@@ -1,17 +1,18 @@
-//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was merged away or
-//! erased. sk `EMAIL#<compared form>` and `PHONE#<last digits>`: the live contacts with that address (module `held_by`).
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared, each address followed
-//! by the contacts that had it when they were merged away. GSI `by_contact`: what is about a contact, those merged into it included.
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was
+//! merged away or erased. sk `EMAIL#<compared form>` and `PHONE#<last digits>`: the live contacts with that address
+//! (module `held_by`).
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared,
+//! each address followed by the contacts that had it when they were merged away. GSI `by_contact`: what is about a
+//! contact, those merged into it included.
 //!
 //! 1. `page`       Query `listed`, consistent.
-//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address. If nobody has, reads along the chains of merges
-//!    of those who had.
+//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address. If nobody has, reads along
+//!    the chains of merges of those who had.
 //! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
 //! 4. `create`     Transaction: record, the address, which one alone can take, what the write leaves (module `crm_write`).
 //! 5. `change`     Transaction on the version read: record, what the write leaves.
-//! 6. `save`       Read, then a transaction on the version read: the record and its addresses, or the address that one that was merged away
-//!    had. The first time Query `by_contact`, too: who
-//!    was merged into it before it was seen.
+//! 6. `save`       Read, then a transaction on the version read: the record and its addresses, or the address that one
+//!    that was merged away had. The first time Query `by_contact`, too: who was merged into it before it was seen.
 //! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends; of an erased contact, an
 //!    UpdateItem of its tombstone.
 //! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
@@ -72,9 +73,9 @@ impl Contacts {
         listing.page(&self.db, coach, request).await?.try_map(live)
     }
 
-    /// The live contact with that address. Of several that the application has told of it is the one that was known first, and of those
-    /// that came at the same instant the one with the least id. If nobody has it, it is the contact that one who had it lives on as. An address
-    /// that everybody has is looked at for so many alone.
+    /// The live contact with that address. Of several that the application has told of it is the one that was known
+    /// first, and of those that came at the same instant the one with the least id. If nobody has it, it is the contact
+    /// that one who had it lives on as. An address that everybody has is looked at for so many alone.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
         let query = self.db.client().query().table_name(&self.table).index_name("by_email").consistent_read(true);
         let query = query
@@ -105,7 +106,8 @@ impl Contacts {
     /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a
     /// placeholder in an import, is looked at for so many alone.
     ///
-    /// Phones are compared as E.164 in `country`, the workspace's present one. Numbers with other beginnings share an ending.
+    /// Phones are compared as E.164 in `country`, the workspace's present one. Numbers with other beginnings share an
+    /// ending.
     pub async fn find_lead(
         &self,
         coach: &CoachId,
@@ -115,7 +117,9 @@ impl Contacts {
     ) -> Result<Option<StoredContact>, StoreError> {
         let email_sk = email_sk(email.as_str());
         let endings = phone.map(PhoneKey::endings).unwrap_or_default();
-        let phone_sks = endings.iter().map(|ending| phone_sk(ending.as_str()));
+        // Version 0.1 stored contacts under the whole number.
+        let numbers = endings.iter().map(|ending| ending.as_str()).chain(phone.map(PhoneKey::as_str));
+        let phone_sks = numbers.map(phone_sk);
         let wanted = std::iter::once(email_sk.clone()).chain(phone_sks).collect();
         let mut found = self.read(coach, wanted).await?;
         found.sort_by_key(|item| sk_of(item) != email_sk);
@@ -132,7 +136,7 @@ impl Contacts {
         Ok(None)
     }
 
-    /// Those of an address's holders who are no clients.
+    /// The holders of an address who are no clients.
     async fn free(&self, coach: &CoachId, holders: &Holders) -> Result<Vec<StoredContact>, StoreError> {
         let mut free: Vec<StoredContact> = Vec::new();
         let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();
@@ -221,8 +225,8 @@ fn contact_sk(contact: ContactId) -> String {
     format!("{PREFIX}{contact}")
 }
 
-/// The `email_key` of contacts that had an address when they were merged away. It sorts right after the address, so that one query finds
-/// those who have it, and then those who had it.
+/// The `email_key` of contacts that had an address when they were merged away. It sorts right after the address, so
+/// that one query finds those who have it, and then those who had it.
 fn merged_email_key(email: &str) -> String {
     format!("{email}\u{1}")
 }
@@ -236,8 +240,8 @@ fn email_sk(email: &str) -> String {
     format!("EMAIL#{email}")
 }
 
-fn phone_sk(ending: &str) -> String {
-    format!("PHONE#{ending}")
+fn phone_sk(digits: &str) -> String {
+    format!("PHONE#{digits}")
 }
 
 fn live(item: Item) -> Result<StoredContact, StoreError> {

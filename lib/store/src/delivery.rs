@@ -11,8 +11,9 @@
 //! 4. `recording`, `recorded` A statement on the lease, or UpdateItem: the attempt's line, and what follows. In the module `entry`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
-//! 7. `find` GetItem and `restart` a transaction with the order; `recover` finds what failed by a Query of GSI `failed` (`pk`, `failed_at`)
-//!    and a BatchGetItem, and begins chains for groups of them in one transaction each: in the module `restart`.
+//! 7. `find` GetItem and `restart` a transaction with the order; `recover` finds what failed by a Query of GSI `failed`
+//!    (`pk`, `failed_at`) and a BatchGetItem, and begins chains for groups of them in one transaction each: in the
+//!    module `restart`.
 //! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
 //! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), 300 at most, then an UpdateItem each: in the
 //!    module `erase`.

@@ -11,8 +11,8 @@
 //! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_slow` UpdateItem: module
 //!    `slots`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
-//! 9. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is something to note:
-//!    module `health`.
+//! 9. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is
+//!    something to note: module `health`.
 
 mod by_hand;
 mod health;

@@ -1,17 +1,18 @@
-//! The time of the fact that set an item or a part of it, as it is stored: milliseconds as a number, and beside them the nanoseconds beyond,
-//! where there are any. A release that knows no nanoseconds reads such an item as one of the millisecond.
+//! The time of the fact that set an item or a part of it, as it is stored: milliseconds as a number, and beside them
+//! the nanoseconds beyond, where there are any. A release that knows no nanoseconds reads such an item as one of the
+//! millisecond.
 
 use domain::fact_time::FactTime;
 use serde::{Deserialize, Serialize};
 
-/// What is stored is not newer than the fact. Values: `:at` and `:at_ns`, the fact's time.
+/// Condition: the stored item is not newer than the fact. Values: `:at` and `:at_ns`, the fact's time.
 pub(crate) const NOT_NEWER: &str = "attribute_not_exists(pk) OR saved_at < :at \
     OR (saved_at = :at AND (attribute_not_exists(saved_ns) OR saved_ns <= :at_ns))";
 
 /// Sets the time of an item to the fact's. Values: as for [`NOT_NEWER`].
 pub(crate) const SET_SAVED: &str = "saved_at = :at, saved_ns = :at_ns";
 
-/// What is stored was set by the fact that was found. Values: `:found` and `:found_ns`, that fact's time.
+/// Condition: the stored item was set by the fact that was found. Values: `:found` and `:found_ns`, that fact's time.
 pub(crate) const AS_FOUND: &str = "saved_at = :found AND (saved_ns = :found_ns OR attribute_not_exists(saved_ns))";
 
 /// Defines the two attributes of a time, to be flattened into an item.

@@ -6,9 +6,9 @@
 //! So many are noted. Whoever comes later has the address all the same, and is not found by it: a placeholder that an import gives to
 //! everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
 
-use crate::db::{Item, StoreError, deleting, putting, s, updating};
+use crate::db::{Item, StoreError, checking, deleting, putting, s, updating};
 
 /// Holders of one address that are noted.
 const MAX_HOLDERS: usize = 1_000;
@@ -57,6 +57,12 @@ impl Address<'_> {
         let put =
             Put::builder().table_name(self.table).set_item(Some(item)).condition_expression("attribute_not_exists(pk)");
         putting(put)
+    }
+
+    /// Part of a transaction: nobody has the address.
+    pub(crate) fn check_free(self) -> TransactWriteItem {
+        let check = ConditionCheck::builder().table_name(self.table).set_key(Some(self.key));
+        checking(check.condition_expression("attribute_not_exists(pk)"))
     }
 
     /// Adds a holder to what was found; nothing to write when it is one already, or there are as many as are noted.

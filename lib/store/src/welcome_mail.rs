@@ -1,5 +1,5 @@
-//! Table `workspaces`, welcome mails: `mail_day` (UTC) and `mails_sent` of a workspace's own item. The transaction that creates a client
-//! counts the client's mail in the write that takes the seat, which makes the limit exact at no cost.
+//! Table `workspaces`, welcome mails: `mail_day` (UTC) and `mails_sent` of a workspace's own item. The transaction that
+//! creates a client counts the client's mail in the write that takes the seat, which makes the limit exact at no cost.
 
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use chrono::NaiveDate;
@@ -26,8 +26,8 @@ pub struct WelcomeMail {
 }
 
 impl StoredWorkspace {
-    /// One more welcome mail, of which a workspace may send `most` in a UTC day. `None`: the day's are used up. A function whose clock is
-    /// behind counts for the day that another has begun.
+    /// One more welcome mail, of which a workspace may send `most` in a UTC day. `None`: the day's are used up. A
+    /// function whose clock is behind counts for the day that another has begun.
     pub fn welcome_mail(&self, today: NaiveDate, most: u32) -> Option<WelcomeMail> {
         let MailsSent { mail_day, mails_sent } = self.mails;
         let begun = mail_day.filter(|day| *day >= today);

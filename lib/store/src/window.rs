@@ -1,7 +1,8 @@
-//! Counters per calendar minute on an item: `<letter><minute>` for each limit, and `last_call`, the call that counted last.
+//! Counters per calendar minute on an item: `<letter><minute>` for each limit, and `last_call`, the call that counted
+//! last.
 //!
-//! One `UpdateItem` counts a request under all of its limits or under none. The request's own random `call` marks the item:
-//! an update whose answer was lost is repeated, recognized, and counted once unless another call came between.
+//! One `UpdateItem` counts a request under all of its limits or under none. The request's own random `call` marks the
+//! item: an update whose answer was lost is repeated, recognized, and counted once unless another call came between.
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
@@ -92,7 +93,7 @@ struct Counter {
     limit: Limit,
     current: String,
     current_name: String,
-    /// Of the minute before last: it goes with the same write.
+    /// Counter of the minute before last. The same write removes the counter.
     past: String,
     past_name: String,
     most_name: String,
@@ -112,7 +113,8 @@ impl Counting {
         Self { now, call: random_bytes(), counters: limits.iter().enumerate().map(counter).collect() }
     }
 
-    /// The update with the names and values of the expressions. The item is returned as it is afterwards, or as it refused.
+    /// The update with the names and values of the expressions. The item is returned as it is afterwards, or as it
+    /// refused.
     pub(crate) fn on(&self, update: UpdateItemFluentBuilder) -> UpdateItemFluentBuilder {
         let update = self.counters.iter().fold(update, |update, counter| {
             update

@@ -1,6 +1,6 @@
 //! Table `workspaces`: coaches' workspaces and teams (and, in modules of their own, what belongs to a workspace).
-//! pk `COACH#<coach_id>`, sk `WORKSPACE`: the record, its `version`, the exact counts `client_count`, `active_count`, and the day's welcome
-//! mails (module `welcome_mail`).
+//! pk `COACH#<coach_id>`, sk `WORKSPACE`: the record, its `version`, the exact counts `client_count`, `active_count`,
+//! and the day's welcome mails (module `welcome_mail`).
 //! pk `TEAM#<team_id>`, sk `TEAM`: cap and `client_count` over all of the team's workspaces.
 //!
 //! 1. `get`        GetItem, consistent.
@@ -222,7 +222,8 @@ impl Workspaces {
         }
     }
 
-    /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item: [`seat_refusal`] tells why.
+    /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item:
+    /// [`seat_refusal`] tells why.
     pub(crate) fn take_seat(
         &self,
         coach: &CoachId,

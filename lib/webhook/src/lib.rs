@@ -3,8 +3,8 @@
 //! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing is decompressed.
 //! Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
 //!
-//! An attempt sends its request once at most. The status decides, whatever the headers look like. The body is for the log: it is read until
-//! two seconds after the status, up to 64 KiB.
+//! An attempt sends its request once at most. The status decides, whatever the headers look like. The body is for the
+//! log: it is read until two seconds after the status, up to 64 KiB.
 
 mod connect;
 mod error;

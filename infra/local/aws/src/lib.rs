@@ -1,6 +1,6 @@
 //! The AWS side of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager
-//! `GetSecretValue` and `PutSecretValue` on one HTTP endpoint, as far as template.yaml uses them. Serves local runs alone. SQS speaks the
-//! JSON protocol; a request of the Query protocol is refused by name.
+//! `GetSecretValue` and `PutSecretValue` on one HTTP endpoint, as far as template.yaml uses them. Serves local runs
+//! alone. SQS speaks the JSON protocol; a request of the Query protocol is refused by name.
 //!
 //! DynamoDB is dynoxide in this process, behind a loopback listener of its own; faults, crash signals and the call log sit
 //! before it. The other services share one SQLite file. Every time is stack time, from the [`runtime::Clock`].

@@ -137,7 +137,8 @@ impl Mailbox {
     }
 }
 
-/// Why SES refuses a recipient, as far as the address shows. A display name may stand before an address in angle brackets.
+/// Why SES refuses a recipient, as far as the address shows. A display name may stand before an address in angle
+/// brackets.
 fn refusal(recipient: &str) -> Option<&'static str> {
     let address = match recipient.rsplit_once('<') {
         Some((_, rest)) => rest.trim_end().strip_suffix('>').unwrap_or(rest),

@@ -59,8 +59,8 @@ fn allowed(calendar: &Calendar, day: NaiveDate, busy: &[Busy], now: Timestamp) -
     times.filter_map(|time| judge(&clock, calendar, day, time, busy, now).map(|start| (time, start))).collect()
 }
 
-/// The opening that a minute of the day lies in: from that minute, it goes as far either way as some hours go on from one minute to the
-/// next.
+/// The opening that a minute of the day lies in: from that minute, it goes as far either way as some hours go on from
+/// one minute to the next.
 fn opening_around(hours: &[OpeningHours], minute: i64) -> Option<(i64, i64)> {
     let open = |from: i64, to: i64| {
         hours.iter().any(|hours| i64::from(hours.opens_min()) <= from && to < i64::from(hours.closes_min()))

@@ -72,10 +72,10 @@ pub enum Move {
     To(Busy),
 }
 
-/// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that it is shown in,
-/// `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was paid has been paid. The booking
-/// keeps the length and the buffers that it was made with. It has to start where the calendar's slots start, to end by its closing, and to
-/// leave room by its own buffers and by the calendar's.
+/// Decides on a booking's new time. `event` is the one that is named, if it is with the contact; `zone` is the one that
+/// it is shown in, `others` are all confirmed events but itself that could be in its way. Nothing is charged: what was
+/// paid has been paid. The booking keeps the length and the buffers that it was made with. It has to start where the
+/// calendar's slots start, to end by its closing, and to leave room by its own buffers and by the calendar's.
 pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,

@@ -1,3 +1,5 @@
+//! Phone numbers of all countries, in all ways to write them.
+
 use proptest::prelude::*;
 use rlibphonenumber::PhoneNumberType;
 

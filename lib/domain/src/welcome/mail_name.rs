@@ -1,5 +1,5 @@
-//! People's names in mails. A name is the caller's own text, and the mail goes out under our sender: nothing in a name may be something
-//! that a mail program turns into a link, such as a web address, an e-mail address or a phone number.
+//! People's names in mails. A name is the caller's own text, and the mail goes out under our sender: nothing in a name
+//! may be something that a mail program turns into a link, such as a web address, an e-mail address or a phone number.
 
 /// Longest name, in characters.
 const MAX_CHARS: usize = 60;
@@ -31,8 +31,8 @@ pub(super) fn mail_name(name: &str) -> Option<String> {
     }
 }
 
-/// Letters, marks and joiners beyond ASCII. Excluded are blanks, controls, direction marks, and the forms of dots, at signs, colons and
-/// slashes that programs read as those.
+/// Letters, marks and joiners beyond ASCII. Excluded are blanks, controls, direction marks, and the forms of dots, at
+/// signs, colons and slashes that programs read as those.
 fn is_of_a_script(c: char) -> bool {
     let reads_as_ascii = matches!(c, '\u{ff00}'..='\u{ff65}') && !c.is_alphabetic();
     let is_look_alike = matches!(

@@ -16,11 +16,10 @@ use serde::Serialize;
 use crate::claim::{About, Answer, Claim, Claims};
 use crate::client::record::{Kept, Record, Traces, Versions};
 use crate::client::standing::intake_pk;
-use crate::client::{Clients, email_pk, key};
+use crate::client::{Clients, key};
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
 use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
-use crate::held_by::Address;
 use crate::outbox::Content;
 use crate::watch::Watch;
 use crate::welcome_mail::WelcomeMail;
@@ -115,13 +114,12 @@ impl Clients {
     fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<(Part, TransactWriteItem)> {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
-        let email = Address { table: &self.table, key: key(&email_pk(new.email.key().as_str())) };
         let fact = Content::Fact(Box::new(new.fact.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
         let traces = Traces { lead, claim: new.claim.1.key() };
         let kept = Kept { traces: Some(traces), ..Kept::default() };
         let mut writes = vec![
-            (Part::Email, email.take(id)),
+            (Part::Email, self.address(&new.email.key()).take(id)),
             (Part::Workspace, self.workspaces.take_seat(coach, new.team, new.mail)),
             (Part::Other, self.put_if_new(&Record::new(new.client, now.into(), kept, Versions::FIRST))),
             (Part::Other, self.sweeper.watches().put(&Watch::new(new.client, now))),
@@ -129,6 +127,7 @@ impl Clients {
             (Part::Other, self.outbox.put(&fact, new.fact_after)),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now).map(|write| (Part::Other, write)));
+        writes.extend(new.email.former_key().map(|former| (Part::Email, self.address(&former).check_free())));
         writes.extend(new.team.map(|team| (Part::Team, self.workspaces.take_team_seat(team))));
         if let Some(lead) = new.lead {
             let linked = Contact {
@@ -212,7 +211,7 @@ fn intake_record<'a>(client: &ClientId, intake: &IntakeWrite<'a>, now: Timestamp
 
 /// The first cause in the order in which callers are told of them.
 fn refusal(parts: &[Part], reasons: &[CancellationReason], team: Option<&TeamId>) -> Result<Created, StoreError> {
-    let failed = |part: Part| parts.iter().position(|other| *other == part).filter(|index| refused_at(reasons, *index));
+    let failed = |part: Part| (0..parts.len()).find(|index| parts[*index] == part && refused_at(reasons, *index));
     if failed(Part::Claim).is_some() {
         return Ok(Created::ClaimLost);
     }

@@ -3,7 +3,6 @@
 
 use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
 use domain::client::{Client, Origin};
-use domain::email::Email;
 use domain::event::Event;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
@@ -14,12 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::feed::Seats;
 use super::record::{Record, Traces};
 use super::standing::{client_pk, intake_pk};
-use super::{Clients, MAX_ROUNDS, Standing, email_pk, key};
+use super::{Clients, MAX_ROUNDS, Standing, key};
 use crate::audit;
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Ask, StoreError, Transacted, deleting, from_item, putting_over, stand_back, to_item, write};
-use crate::held_by::Address;
 
 /// What is left to erase elsewhere.
 #[derive(Debug, Clone)]
@@ -101,9 +99,8 @@ impl Clients {
             seats.add(workspace, -1, -i64::from(client.is_active));
             writes.extend(self.seat_writes(&seats));
         }
-        if let Some(email) = client.profile.email.as_ref().map(Email::key) {
-            let address = Address { table: &self.table, key: key(&email_pk(email.as_str())) };
-            writes.extend(address.leave(self.holders(email.as_str()).await?.as_ref(), client.id.as_str()));
+        if let Some(email) = &client.profile.email {
+            writes.extend(self.leave_address(email, &client.id).await?);
         }
         writes.extend(self.untold(&client));
         let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));

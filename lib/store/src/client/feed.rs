@@ -13,9 +13,8 @@ use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
 use crate::client::record::{Record, Versions};
-use crate::client::{Clients, MAX_ROUNDS, Standing, Telling, email_pk, key};
+use crate::client::{Clients, MAX_ROUNDS, Standing, Telling};
 use crate::db::{StoreError, Transacted, putting_over, stand_back, to_item};
-use crate::held_by::Address;
 use crate::watch::Watch;
 use crate::workspace::StoredWorkspace;
 
@@ -165,15 +164,12 @@ impl Clients {
         if old == new {
             return Ok(Vec::new());
         }
-        let id = client.id.as_str();
         let mut writes = Vec::new();
-        if let Some(old) = old {
-            let address = Address { table: &self.table, key: key(&email_pk(old.as_str())) };
-            writes.extend(address.leave(self.holders(old.as_str()).await?.as_ref(), id));
+        if let Some(old) = found.and_then(|found| found.email.as_ref()) {
+            writes.extend(self.leave_address(old, &client.id).await?);
         }
         if let Some(new) = new {
-            let address = Address { table: &self.table, key: key(&email_pk(new.as_str())) };
-            writes.extend(address.join(self.holders(new.as_str()).await?.as_ref(), id));
+            writes.extend(self.address(&new).join(self.holders(&new).await?.as_ref(), client.id.as_str()));
         }
         Ok(writes)
     }

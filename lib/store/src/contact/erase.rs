@@ -135,15 +135,16 @@ impl Contacts {
         let mut going: Vec<_> = contacts.into_iter().map(|id| (id, client.as_ref())).collect();
         let mut gone = BTreeSet::new();
         let (mut most, mut is_done) = (MAX_ERASED, true);
-        while let Some((id, client)) = going.pop() {
-            if gone.insert(id) {
-                let contact = ContactRef::new(coach, id);
-                self.erase_one(&contact, (client, erased_at)).await?;
-                let (merged, about) = self.about(&contact).await?;
-                // The index may lag: some may have been merged elsewhere since.
-                let merged = self.find_all(coach, &merged).await?.into_iter();
-                let merged = merged.filter(|(_, stored)| stored.merged_into() == Some(contact.contact_id));
-                going.extend(merged.map(|(id, _)| (id, None)));
+        while !going.is_empty() {
+            going.retain(|(id, _)| gone.insert(*id));
+            let mut erasing = Vec::new();
+            for (id, client) in &going {
+                erasing.push(self.erase_merged(coach, *id, (*client, erased_at)));
+            }
+            let erased: Vec<_> = stream::iter(erasing).buffer_unordered(CONCURRENT_WRITES).try_collect().await?;
+            going = Vec::new();
+            for (contact, merged, about) in erased {
+                going.extend(merged.into_iter().map(|id| (id, None)));
                 let some = &about[..about.len().min(most)];
                 self.erase_about(&contact, some).await?;
                 most -= some.len();
@@ -151,6 +152,22 @@ impl Contacts {
             }
         }
         Ok(Gone { contacts: gone.into_iter().map(|id| ContactRef::new(coach, id)).collect(), is_done })
+    }
+
+    /// Erases a contact. Returns it with the contacts that were merged into it, and the keys of what else is about it.
+    async fn erase_merged(
+        &self,
+        coach: &CoachId,
+        id: ContactId,
+        whose: (Option<&ClientId>, FactTime),
+    ) -> Result<(ContactRef, Vec<ContactId>, Vec<Item>), StoreError> {
+        let contact = ContactRef::new(coach, id);
+        self.erase_one(&contact, whose).await?;
+        let (merged, about) = self.about(&contact).await?;
+        // The index may lag: some may have been merged elsewhere since.
+        let merged = self.find_all(coach, &merged).await?.into_iter();
+        let merged = merged.filter(|(_, stored)| stored.merged_into() == Some(id)).map(|(id, _)| id).collect();
+        Ok((contact, merged, about))
     }
 
     /// Leaves a tombstone. To do it again finds it done, and notes the client where that was not known.

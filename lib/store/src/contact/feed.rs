@@ -43,8 +43,8 @@ enum End {
 }
 
 impl Contacts {
-    /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more. Of one that was merged away, the
-    /// address is kept that it had then.
+    /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more. Of one
+    /// that was merged away, the address is kept that it had then.
     pub async fn save(&self, saved: &ContactSaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
@@ -52,7 +52,7 @@ impl Contacts {
             let found = match self.find(&saved.coach_id, saved.contact_id).await? {
                 Some(Stored::Erased(_)) => return Ok(()),
                 Some(Stored::Merged(merged)) => {
-                    let Some(told) = merged.told(saved.email.as_ref(), said_at) else { return Ok(()) };
+                    let Some(told) = merged.with_late_email(saved.email.as_ref(), said_at) else { return Ok(()) };
                     match self.db.transact(&[self.put(&told, Some(merged.version))]).await? {
                         Transacted::Done => return Ok(()),
                         Transacted::Refused(_) => continue,

@@ -64,7 +64,8 @@ impl StoredContact {
     }
 }
 
-/// The signpost of a contact that was merged away: ids, dates, and the address that leads to the contact it was merged into.
+/// The signpost of a contact that was merged away: ids, dates, and the address that leads to the contact it was merged
+/// into.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct MergedContact {
     pk: String,
@@ -82,7 +83,7 @@ pub(super) struct MergedContact {
     email_key: Option<String>,
     /// When the application or the API set the address, or removed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    email_said_at: Option<FactTime>,
+    email_set_at: Option<FactTime>,
     pub(super) version: u64,
 }
 domain::discreet! { MergedContact }
@@ -99,35 +100,35 @@ impl MergedContact {
             contact_ref,
             client_id: None,
             email_key: None,
-            email_said_at: None,
+            email_set_at: None,
             version,
         }
     }
 
     /// The same, with the address of the stored contact.
     pub(super) fn with_email_of(mut self, found: Option<&Stored>) -> Self {
-        (self.email_key, self.email_said_at) = match found {
+        (self.email_key, self.email_set_at) = match found {
             Some(Stored::Live(live)) => {
                 let email_key = live.email_key.as_deref().map(merged_email_key);
                 (email_key, live.known.said.saved_at.max(live.known.said.email_set_at.map(FactTime::from)))
             }
-            Some(Stored::Merged(before)) => (before.email_key.clone(), before.email_said_at),
+            Some(Stored::Merged(before)) => (before.email_key.clone(), before.email_set_at),
             Some(Stored::Erased(_)) | None => (None, None),
         };
         self
     }
 
-    /// The same, after a late record of the application with that address. The last address said before the merge counts, or else the
-    /// first one after it. `None`: this address does not count, or changes nothing.
-    pub(super) fn told(&self, email: Option<&Email>, said_at: FactTime) -> Option<Self> {
+    /// The same, after a late record of the application with that address. The last address said before the merge
+    /// counts, or else the first one after it. `None`: this address does not count, or changes nothing.
+    pub(super) fn with_late_email(&self, email: Option<&Email>, said_at: FactTime) -> Option<Self> {
         let email_key = email.map(|email| merged_email_key(email.key().as_str()));
-        let counts = match self.email_said_at {
+        let counts = match self.email_set_at {
             None => true,
             Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&said_at),
             Some(known) => said_at < known,
         };
-        let is_news = (&self.email_key, self.email_said_at) != (&email_key, Some(said_at));
-        let told = Self { email_key, email_said_at: Some(said_at), version: self.version + 1, ..self.clone() };
+        let is_news = (&self.email_key, self.email_set_at) != (&email_key, Some(said_at));
+        let told = Self { email_key, email_set_at: Some(said_at), version: self.version + 1, ..self.clone() };
         (counts && is_news).then_some(told)
     }
 

@@ -11,6 +11,9 @@ use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, checking, sk_of};
 use crate::workspace::key_of;
 
+/// Merges that a request follows from a contact to the one that it lives on as.
+const MAX_FOLLOWED: usize = 100;
+
 /// What is known of a contact.
 #[derive(Debug, Clone)]
 pub enum Standing {
@@ -98,13 +101,14 @@ impl Contacts {
         })
     }
 
-    /// The live contact that a contact lives on as, or is. `None`: it is erased, or has not been seen.
+    /// The live contact that a contact lives on as, or is. `None`: it is erased, has not been seen, or lies beyond
+    /// [`MAX_FOLLOWED`] merges.
     pub(super) async fn living(
         &self,
         coach: &CoachId,
         contact: ContactId,
     ) -> Result<Option<StoredContact>, StoreError> {
-        let mut chain = self.chain(coach, contact).await?;
+        let mut chain = self.chain_of(coach, contact, MAX_FOLLOWED).await?;
         let is_erased = chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_))));
         Ok(match chain.pop() {
             Some((_, Some(Stored::Live(live)))) if !is_erased => Some(*live),
@@ -119,9 +123,19 @@ impl Contacts {
         coach: &CoachId,
         first: ContactId,
     ) -> Result<Vec<(ContactId, Option<Stored>)>, StoreError> {
+        self.chain_of(coach, first, usize::MAX).await
+    }
+
+    /// The beginning of a chain, of that many contacts.
+    async fn chain_of(
+        &self,
+        coach: &CoachId,
+        first: ContactId,
+        most: usize,
+    ) -> Result<Vec<(ContactId, Option<Stored>)>, StoreError> {
         let mut chain = Vec::new();
         let mut next = Some(first);
-        while let Some(id) = next {
+        while let Some(id) = next.filter(|_| chain.len() < most) {
             if chain.iter().any(|(other, _)| *other == id) {
                 if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) {
                     break;

@@ -1,9 +1,9 @@
 //! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
 //! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
 //!
-//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint off
-//! and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test event out of
-//! the index of what failed.
+//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint
+//! off and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test
+//! event out of the index of what failed.
 //!
 //! A chain can begin for as long as deliveries are kept. It prolongs what it needs by its own time alone: however often something is sent
 //! again, its body goes.
@@ -93,8 +93,8 @@ impl Record {
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
     }
 
-    /// Returns true if a recovery of what failed since then sends it again. The index may be behind and another call ahead:
-    /// the record as it stands decides.
+    /// Returns true if a recovery of what failed since then sends it again. The index may be behind and another call
+    /// ahead: the record as it stands decides.
     fn is_recovered(&self, since: Timestamp, now: Timestamp) -> bool {
         let failed_then = self.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
         let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
@@ -136,8 +136,8 @@ impl Deliveries {
         Ok(record.status == DeliveryStatus::Pending && record.next_attempt == 1)
     }
 
-    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is left to
-    /// the next call by `until`, or where the store gives no answer any more.
+    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is
+    /// left to the next call by `until`, or where the store gives no answer any more.
     pub async fn recover(
         &self,
         whose: (&CoachId, &EndpointId),

@@ -1,9 +1,9 @@
-//! Limits of what a coach orders for an endpoint by hand. pk `COACH#<coach_id>`, sk `BY_HAND#<endpoint_id>`: counters of
-//! test events per calendar minute, as in module `window`, and the lease of a recovery: `recovery_owner`,
+//! Limits of what a coach orders for an endpoint by hand. pk `COACH#<coach_id>`, sk `BY_HAND#<endpoint_id>`: counters
+//! of test events per calendar minute, as in module `window`, and the lease of a recovery: `recovery_owner`,
 //! `recovery_until` (ms) and, once all is ordered, `recovery_last`, the delivery that was ordered last.
 //!
-//! A recovery runs until its last delivery has been attempted, or its lease has expired. A function that dies holds up the
-//! next recovery for [`RECOVERY_LEASE`] at most.
+//! A recovery runs until its last delivery has been attempted, or its lease has expired. A function that dies holds up
+//! the next recovery for [`RECOVERY_LEASE`] at most.
 
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;

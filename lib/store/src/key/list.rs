@@ -1,8 +1,8 @@
 //! The list of a coach's keys, page by page: live keys first, then the others, newest first in both.
 //!
-//! The first page reads the ring with the newest entries, in one Query. Its cursor names the live keys: later pages read
-//! the rest of the live keys by name, and then the entries of all other keys. A page costs what it shows, and at most
-//! [`MAX_LIVE_KEYS`] entries and records besides.
+//! The first page reads the ring with the newest entries, in one Query. Its cursor names the live keys: later pages
+//! read the rest of the live keys by name, and then the entries of all other keys. A page costs what it shows, and at
+//! most [`MAX_LIVE_KEYS`] entries and records besides.
 
 use std::collections::HashMap;
 
@@ -100,7 +100,8 @@ impl Keys {
         Ok(Page { keys, next_cursor: cursor })
     }
 
-    /// The coach's newest keys after one, and with the first of them the ring, unless an earlier release wrote the ring.
+    /// The coach's newest keys after one, and with the first of them the ring, unless an earlier release wrote the
+    /// ring.
     async fn entries(
         &self,
         coach: &CoachId,
@@ -131,7 +132,7 @@ impl Keys {
 /// Keys of a page that were not live on the first one.
 struct Rest {
     entries: Vec<Entry>,
-    /// Whether more follow.
+    /// True if more entries follow.
     more: bool,
 }
 

@@ -11,8 +11,6 @@ use super::{MAX_HEAD_BYTES, Status, kept_retry_after};
 const FRAME_HEAD_BYTES: usize = 9;
 /// Default of `SETTINGS_MAX_FRAME_SIZE`, which our client does not change (RFC 9113, 4.2).
 const MAX_FRAME_BYTES: usize = 16 * 1024;
-/// Limit of a single field. It bounds the memory of a connection.
-const MAX_FIELD_BYTES: usize = 4 * MAX_FRAME_BYTES;
 
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
@@ -145,7 +143,7 @@ impl Frames {
         if is_whole && block.coded.is_empty() {
             block.write(out);
             self.block = None;
-        } else if is_whole || block.tried_bytes > MAX_FIELD_BYTES || block.read_bytes > MAX_HEAD_BYTES as usize {
+        } else if is_whole || block.read_bytes > MAX_HEAD_BYTES as usize {
             self.give_up(out);
         }
     }
@@ -358,7 +356,7 @@ mod tests {
             if frames.has_ended() {
                 break;
             }
-            assert!(frames.block.as_ref().unwrap().coded.len() <= MAX_FIELD_BYTES + MAX_FRAME_BYTES);
+            assert!(frames.block.as_ref().unwrap().coded.len() <= MAX_HEAD_BYTES as usize + MAX_FRAME_BYTES);
         }
         assert!(frames.has_ended());
         assert_eq!(out, answer(END_STREAM));

@@ -35,8 +35,14 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 /// A field as it is, in no table.
 fn field(name: &str, value: &str) -> Vec<u8> {
     let length = |text: &str| {
-        let rest = text.len().checked_sub(127)?;
-        Some([0x7f, u8::try_from(rest & 0x7f).unwrap() | 0x80, u8::try_from(rest >> 7).unwrap()].to_vec())
+        let mut rest = text.len().checked_sub(127)?;
+        let mut bytes = vec![0x7f];
+        while rest >= 0x80 {
+            bytes.push(u8::try_from(rest & 0x7f).unwrap() | 0x80);
+            rest >>= 7;
+        }
+        bytes.push(u8::try_from(rest).unwrap());
+        Some(bytes)
     };
     let string = |text: &str| {
         let length = length(text).unwrap_or_else(|| vec![u8::try_from(text.len()).unwrap()]);
@@ -136,6 +142,8 @@ async fn a_status_counts_whatever_the_header_block_holds_and_the_connection_is_k
         ("64 KiB of fields", many(10, 6600)),
         ("800 KiB of fields", many(80, 10_000)),
         ("3 MiB of fields", many(300, 10_000)),
+        ("a field of 100 KiB", many(1, 102_400)),
+        ("three fields of 1 MiB", many(3, 1_048_576)),
         ("a blank in a name", field("Allow-Credentials ", "true")),
         ("a name in capitals", field("X-Capital", "y")),
         ("no name", field("", "y")),
@@ -166,7 +174,7 @@ async fn a_status_counts_whatever_the_header_block_holds_and_the_connection_is_k
 async fn odd_headers_of_one_answer_leave_the_others_on_its_connection_alone() {
     let (receiver, client) = Raw::start(|stream| match stream % 8 {
         1 => answer(stream, &[OK]),
-        3 => answer(stream, &[vec![OK], many(80, 10_000)].concat()),
+        3 => answer(stream, &[vec![OK], many(80, 10_000), many(1, 102_400)].concat()),
         5 => answer(stream, &[vec![OK], field("No Token", "\0")].concat()),
         _ => answer(stream, &field("x", "no status")),
     })

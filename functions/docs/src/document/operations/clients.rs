@@ -38,7 +38,7 @@ fn list(schemas: &mut Schemas) -> Operation {
             "email",
             json!({ "type": "string", "maxLength": MAX_CLIENT_EMAIL_CHARS }),
             "The client with this e-mail address, compared without regard to case. Looked up directly: a client made a moment ago is \
-             found, whatever `limit` is. What is no e-mail address matches nobody. A `+` is written `%2B`.",
+             found, whatever `limit` is. Any address that a record shows is found. A blank is read as `+`.",
         )
         .in_query("cursor", json!({ "type": "string", "format": "cursor" }), "`next_cursor` of the page before. Empty: the first page.")
         .answers(answer)
@@ -66,8 +66,8 @@ fn create(schemas: &mut Schemas) -> Operation {
         .about(
             "Makes an account, takes a seat of the plan and of the team, mints one intake, links a CRM contact with the same e-mail \
              address or phone number, and fires `new_client`. Once per idempotency key, however often it is sent: see \
-             [idempotency](/docs/guides/idempotency). E-mail addresses are compared lower-cased, one account each over the whole \
-             service.",
+             [idempotency](/docs/guides/idempotency). E-mail addresses are compared lower-cased and with the domain in ASCII form, one \
+             account each over the whole service.",
         )
         .parameter(idempotency_key(
             false,

@@ -34,7 +34,7 @@ fn create(schemas: &mut Schemas) -> Operation {
         .once()
         .summary("Create a contact, or find it")
         .about(
-            "By e-mail address, compared lower-cased. A contact that has it is answered as it is: its name, its preferences and its \
+            "By e-mail address, compared lower-cased and with the domain in ASCII form. A contact that has it is answered as it is: its name, its preferences and its \
              suppression stay. If a contact had it that was merged into another, that other one is answered. Nothing is sent to anybody, no workflow begins, and no account is made.",
         )
         .body(body, &[("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))])

@@ -33,7 +33,7 @@ struct Statement {
     condition: Option<Condition>,
 }
 
-/// What a statement asks of a request besides: that the key has one of these values.
+/// A condition of a statement: the key of the request has one of these values.
 #[derive(Debug, Clone)]
 struct Condition {
     key: &'static str,
