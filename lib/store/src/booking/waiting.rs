@@ -34,7 +34,7 @@ impl Bookings {
         [putting(put), self.calendars.check_unseen(coach, calendar)]
     }
 
-    /// Gives a calendar's buffers to events that were stored before it: at most [`MAX_GIVEN`]. Returns false if there
+    /// Gives a calendar's buffers to events that were stored before it: at most `MAX_GIVEN`. Returns false if there
     /// may be more. A second call finds these done.
     pub async fn give_buffers(&self, coach: &CoachId, calendar: CalendarId) -> Result<bool, StoreError> {
         let waiting = self.waiting(coach, calendar).await?;

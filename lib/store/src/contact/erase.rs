@@ -126,7 +126,7 @@ impl Contacts {
         Err(StoreError::kept_changing("the contact"))
     }
 
-    /// Erases contacts, those that were merged into them, and up to [`MAX_ERASED`] opportunities and events about them.
+    /// Erases contacts, those that were merged into them, and up to `MAX_ERASED` opportunities and events about them.
     pub async fn erase_all(
         &self,
         coach: &CoachId,
