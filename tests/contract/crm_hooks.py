@@ -66,14 +66,16 @@ class CrmRequests:
             case.body = self.to_stage(case.body)
 
     def agree(self, case):
-        """Has a query that names a contact name the one that the body does, or the one of the booking where there is no body."""
+        """Has a query name the contact that the body does, none where the body does not, and the booking's where there is no body: either
+        place is enough."""
         if case.operation.path == "/v1/crm/bookings/{id}" and case.method == "DELETE":
             query = dict(case.query or {})
             if isinstance(case.body, dict):
-                case.query = {name: case.body.get(name, value) for name, value in query.items()}
+                if query.pop("leadId", None) is not None and "leadId" in case.body:
+                    query["leadId"] = case.body["leadId"]
             else:
                 case.path_parameters["id"], query["leadId"] = next(self.bookings)
-                case.query = query
+            case.query = query
 
     def put(self, case, values):
         """Puts values in the place of those that a body has."""
