@@ -41,7 +41,7 @@ class CrmRequests:
             if case.meta.phase.name.value != "stateful":
                 self.name_records(case)
             self.choose(case)
-            self.agree(case)
+        self.agree(case)
 
     def name_records(self, case):
         """Has a request name records that there are."""
@@ -73,7 +73,7 @@ class CrmRequests:
             if isinstance(case.body, dict):
                 if query.pop("leadId", None) is not None and "leadId" in case.body:
                     query["leadId"] = case.body["leadId"]
-            else:
+            elif case.meta.generation.mode.is_positive:
                 case.path_parameters["id"], query["leadId"] = next(self.bookings)
             case.query = query
 
