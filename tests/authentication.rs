@@ -132,7 +132,7 @@ async fn a_forged_key_with_a_right_checksum_costs_its_own_check_and_no_read() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     world.facts([Fact::client("ada", "c1")]).await;
-    // What the environments know of real keys helps no other.
+    // Real keys that the environments know help no forged one.
     let known = ada.partner_key().await;
     let mut forged = Vec::new();
     for body in [

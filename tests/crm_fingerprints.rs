@@ -55,7 +55,7 @@ async fn an_id_is_the_same_in_either_case_and_however_its_path_is_encoded() {
             send(&path, &other).await.refused(409, "idempotency_payload_mismatch");
         }
     }
-    // What is no id is compared as it is.
+    // A text that is no id is compared as it is.
     let named = |name: &str| json!({ "name": name, "email": "case@example.com" });
     key.post("/v1/crm/contacts", named(LETTERED)).once("name").await.expect(201);
     let shouted = key.post("/v1/crm/contacts", named(&LETTERED.to_uppercase())).once("name");

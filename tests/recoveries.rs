@@ -94,7 +94,7 @@ async fn a_recovery_runs_until_what_it_ordered_last_was_attempted() {
 #[tokio::test]
 async fn a_recovery_that_dies_holds_the_next_one_up_for_a_minute_at_most_and_is_gone_on_with() {
     const FAILED: usize = 40;
-    /// What fits into one transaction.
+    /// Deliveries that fit into one transaction.
     const COMMITTED: usize = 25;
     let place = Place::new().await;
     let (ada, endpoint, settings) = place.coach().await;
@@ -144,7 +144,7 @@ async fn switching_off_and_on_and_recovering_in_a_loop_sends_an_event_once_an_ho
         place.world.advance_s(10 * 60).await;
         assert_eq!(place.receiver.hooks().len(), sent);
     }
-    // What was sent again succeeds here but for one, and what succeeded is not sent once more.
+    // All but one succeed when they are sent again, and a delivery that succeeded is not sent once more.
     place.world.advance_s(HOUR_S - 4 * 600).await;
     place.receiver.script((1..EVENTS).map(|_| Answer::status(204)));
     for (recovered, pause_s) in [(EVENTS, HOUR_S), (1, HOUR_S), (1, 0)] {
@@ -178,7 +178,7 @@ async fn an_endpoint_is_sent_at_most_ten_test_events_a_minute() {
     let real = ada.deliveries(&endpoint).await.remove(0);
     place.world.advance_to_next_minute().await;
     let began = place.world.now().await;
-    // What is refused for another reason does not count.
+    // A request that is refused for another reason does not count.
     settings.post(&path(&endpoint, "test"), json!({ "type": "none" })).await.refused_for("type");
     let calls = (0..25).map(|_| settings.post(&path(&endpoint, "test"), json!({})).into_future());
     let (accepted, limited): (Vec<Reply>, Vec<Reply>) =

@@ -43,7 +43,7 @@ pub struct Gone {
 
 /// Opportunities and events that one call erases, or takes their contact from.
 const MAX_ERASED: usize = 200;
-/// Those that are written at once.
+/// Opportunities and events that are written at once.
 const CONCURRENT_WRITES: usize = 16;
 
 impl Going {
