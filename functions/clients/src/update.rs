@@ -7,14 +7,14 @@ use domain::id::ClientId;
 use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use store::StoreError;
-use store::client::WatchedClient;
+use store::client::StoredClient;
 
 use crate::App;
 use crate::read::CLIENT;
 
 pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
-    let work = async |partner: edge::Partner, found: Result<Option<WatchedClient>, StoreError>| {
+    let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         inbound.check_size()?;
         let is_active = parse_activation(&inbound.json()?)?;
         let changed = app.clients.set_active(&partner.coach, found?, is_active, partner.now).await?;
@@ -24,9 +24,9 @@ pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParame
 }
 
 /// The client that a path names, to be changed. What is no id names nobody.
-async fn find(app: &App, id: &str) -> Result<Option<WatchedClient>, StoreError> {
+async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
     match ClientId::parse(id) {
-        Ok(id) => app.clients.watched(&id).await,
+        Ok(id) => app.clients.get(&id).await,
         Err(_) => Ok(None),
     }
 }

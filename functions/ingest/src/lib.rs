@@ -36,6 +36,7 @@ use store::pipeline::Pipelines;
 use store::record::Records;
 use store::rules::Rules;
 use store::vault::Vault;
+use store::watch::Watches;
 use store::workflow::Workflows;
 use store::workspace::Workspaces;
 
@@ -61,6 +62,7 @@ pub struct App {
     workflows: Workflows,
     records: Records,
     rules: Rules,
+    watches: Watches,
     facts: SeenFacts,
     claims: ClaimEraser,
     deliveries: Deliveries,
@@ -88,6 +90,7 @@ impl App {
             workflows: Workflows::new(env, &db)?,
             records: Records::new(env, &db, &vault, &clients, &outbox)?,
             rules: Rules::new(env, &db, &workspaces)?,
+            watches: Watches::new(env, &db)?,
             facts: SeenFacts::new(env, &db)?,
             claims: ClaimEraser::new(env, &db)?,
             deliveries: Deliveries::new(env, &db, &vault)?,

@@ -10,10 +10,11 @@ use runtime::{BoxError, Metric, Unit, add};
 use store::StoreError;
 use store::booking::EventFact;
 use store::claim::About;
-use store::client::{FeedOutcome, Telling};
+use store::client::FeedOutcome;
 use store::contact::Merged;
 use store::contact_ref::ContactRef;
 use store::delivery::Erasing;
+use store::fact::FactContext;
 use store::record::Recorded;
 use store::workspace::Saved;
 
@@ -52,12 +53,12 @@ pub(crate) async fn store_fact(
     now: Timestamp,
 ) -> Result<Stored, BoxError> {
     let (said_at, is_again) = (fact.occurred_at, envelope.passes > 0);
+    let context = FactContext { occurred_at: said_at, backfill: fact.backfill, now };
     match &fact.body {
-        FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, said_at).await? {
+        FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, &app.watches, context).await? {
             Saved::Done(stored) => {
                 // A fact that dies here comes again, is equally old, and copies again.
                 app.keys.copy_entitlements(&stored, now).await?;
-                app.rules.keep_zone(*stored, telling(fact, now)).await?;
                 Ok(Stored::Done)
             }
             Saved::Stale => Ok(Stored::Done),
@@ -67,12 +68,12 @@ pub(crate) async fn store_fact(
             app.workspaces.save_team(team, said_at).await?;
             Ok(Stored::Done)
         }
-        FactBody::ClientSaved(saved) => match app.clients.save(saved, telling(fact, now)).await? {
+        FactBody::ClientSaved(saved) => match app.clients.save(saved, context).await? {
             FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
-            within(app, &programme.coach_id, app.rules.save_programme(programme, telling(fact, now))).await
+            within(app, &programme.coach_id, app.rules.save_programme(programme, context)).await
         }
         FactBody::AutomationSaved(automation) => {
             within(app, &automation.coach_id, app.rules.save_automation(automation, said_at, now)).await
@@ -107,7 +108,7 @@ pub(crate) async fn store_fact(
         FactBody::OfClient(client, ClientHappening::Erased) => {
             erase(app, client, (said_at, now), envelope.after.as_deref()).await
         }
-        FactBody::OfClient(client, happening) => match record(app, fact, client, happening, now).await? {
+        FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
             Recorded::Done => Ok(Stored::Done),
             Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
@@ -155,26 +156,25 @@ async fn calendar_event(
 /// Everything that happens to a client but its erasure.
 async fn record(
     app: &App,
-    fact: &Fact,
     client: &ClientId,
     happening: &ClientHappening,
-    now: Timestamp,
+    fact: FactContext,
 ) -> Result<Recorded, StoreError> {
-    let (records, said_at, said) = (&app.records, fact.occurred_at, telling(fact, now));
+    let records = &app.records;
     match happening {
-        ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, said).await,
+        ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, fact).await,
         ClientHappening::CheckInReviewed { check_in, reviewed_at } => {
-            records.review_check_in(client, check_in, *reviewed_at, said_at).await
+            records.review_check_in(client, check_in, *reviewed_at, fact.occurred_at).await
         }
-        ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in, said).await,
-        ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, said).await,
-        ClientHappening::DailyLogDeleted(date) => records.delete_daily_log(client, *date, said).await,
-        ClientHappening::DoseScheduleSaved(schedule) => records.save_dose_schedule(client, schedule, said).await,
-        ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, said).await,
-        ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log, said).await,
-        ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, said).await,
+        ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in, fact).await,
+        ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, fact).await,
+        ClientHappening::DailyLogDeleted(date) => records.delete_daily_log(client, *date, fact).await,
+        ClientHappening::DoseScheduleSaved(schedule) => records.save_dose_schedule(client, schedule, fact).await,
+        ClientHappening::DoseLogged(logged) => records.log_dose(client, logged, fact).await,
+        ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log, fact).await,
+        ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, fact).await,
         ClientHappening::MessageReceived { message, received_at } => {
-            records.receive_message(client, message, *received_at, fact.backfill, now).await
+            records.receive_message(client, message, *received_at, fact.backfill, fact.now).await
         }
         ClientHappening::Erased => Ok(Recorded::Done),
     }
@@ -266,10 +266,6 @@ pub(crate) fn coach_of(body: &FactBody) -> Option<&CoachId> {
         FactBody::WorkflowSaved(saved) => Some(&saved.coach_id),
         FactBody::TeamSaved(_) | FactBody::OfClient(..) => None,
     }
-}
-
-fn telling(fact: &Fact, now: Timestamp) -> Telling {
-    Telling { at: fact.occurred_at, backfill: fact.backfill, now }
 }
 
 fn unknown(field: &str, id: &str) -> Stored {

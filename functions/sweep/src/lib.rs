@@ -1,11 +1,13 @@
-//! The sweep: tells of clients that have come to match an automation on a computed event.
+//! The sweep: evaluates the clients that are due under their coach's automations on computed events. Nothing else evaluates them.
 //!
 //! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each shard with
 //! somebody who is due. A message's call goes through its shard. It has a time, and where that does not suffice sends the message anew.
 //! Whoever is not reached, or fails, stays due: the next call finds them. What is written is one transaction for each client.
 
+mod evaluate;
 mod event;
 mod pass;
+mod rulebook;
 mod shard;
 
 use std::sync::Arc;
@@ -16,9 +18,11 @@ use lambda_runtime::LambdaEvent;
 use outbound::sweep::{ShardOrder, SweepQueue};
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::Db;
+use store::client::ClientLookup;
 use store::outbox::Outbox;
-use store::sweep::{SHARDS, Sweeper};
+use store::record::RecordReader;
 use store::vault::Vault;
+use store::watch::{SHARDS, Watches};
 use store::workspace::Workspaces;
 use tokio::sync::Semaphore;
 
@@ -30,10 +34,14 @@ const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
 /// A started sweep.
 pub struct App {
     clock: Arc<dyn Clock>,
-    sweeper: Sweeper,
+    watches: Watches,
+    workspaces: Workspaces,
+    clients: ClientLookup,
+    records: RecordReader,
+    outbox: Outbox,
     queue: SweepQueue,
-    /// For each client that is being judged: those of a page, and those of the passes over coaches among it.
-    judging: Semaphore,
+    /// One permit for each client that is being evaluated, of a page of the index or of a pass.
+    evaluating: Semaphore,
     observer: Observer,
 }
 
@@ -42,13 +50,15 @@ impl App {
     pub async fn new(env: &Environment) -> Result<Self, BoxError> {
         let db = Db::new(env);
         let vault = Vault::open(env).await?;
-        let workspaces = Workspaces::new(env, &db)?;
-        let outbox = Outbox::new(env, &db, &vault)?;
         Ok(Self {
             clock: env.clock(),
-            sweeper: Sweeper::new(env, &db, &workspaces, &outbox)?,
+            watches: Watches::new(env, &db)?,
+            workspaces: Workspaces::new(env, &db)?,
+            clients: ClientLookup::new(env, &db)?,
+            records: RecordReader::new(env, &db)?,
+            outbox: Outbox::new(env, &db, &vault)?,
             queue: SweepQueue::new(env)?,
-            judging: Semaphore::new(shard::CONCURRENT),
+            evaluating: Semaphore::new(shard::CONCURRENT),
             observer: env.observer(),
         })
     }
@@ -88,7 +98,7 @@ impl App {
 
     /// Since when the one who has waited longest in a shard has been due.
     async fn look_into(&self, shard: u8, now: Timestamp) -> Result<Option<Timestamp>, BoxError> {
-        let since = self.sweeper.oldest_due(shard, now).await?;
+        let since = self.watches.oldest_due(shard, now).await?;
         if since.is_some() {
             self.queue.send(ShardOrder { shard }).await?;
         }

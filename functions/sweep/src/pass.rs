@@ -1,15 +1,15 @@
-//! The pass over all active clients of a coach whose rules have changed: who matches already is no news, and each is due when it could
-//! come to match what is new. It remembers how far it has come, so that a pass over many clients survives the end of its call.
+//! The pass over all active clients of a coach whose rules have changed: each is evaluated under the new version of the rules. The progress is
+//! stored page by page, so that a pass over many clients survives the end of its call.
 
 use domain::id::{ClientId, CoachId};
-use domain::time::Timestamp;
 use futures::stream::{self, StreamExt};
 use runtime::error_chain;
 use store::StoreError;
-use store::sweep::{Because, Rulebook};
+use store::watch::CoachWatch;
 use tokio::time::Instant;
 
 use crate::App;
+use crate::rulebook::Rulebook;
 use crate::shard::{CONCURRENT, Tally};
 
 /// Clients of one page, which the coach's rules are read once for.
@@ -19,22 +19,23 @@ impl App {
     pub(crate) async fn pass(&self, coach: &CoachId, until: Instant) -> Tally {
         let mut tally = Tally::default();
         if let Err(error) = self.pass_pages(coach, until, &mut tally).await {
-            tracing::error!(coach_id = %coach, error = error_chain(&error), "a coach's clients could not be passed over");
+            tracing::error!(coach_id = %coach, error = error_chain(&error), "the pass over a coach's clients failed");
             tally.failed += 1;
         }
         tally
     }
 
     async fn pass_pages(&self, coach: &CoachId, until: Instant, tally: &mut Tally) -> Result<(), StoreError> {
-        let mut watch = self.sweeper.pass_of(coach, self.now()).await?;
-        while let Some(at) = watch {
-            let rules = self.sweeper.rulebook(coach, self.now()).await?;
-            let (clients, after) = self.sweeper.pass_page(&at, PAGE).await?;
-            let changed_at = at.rules_known_at().unwrap_or(rules.as_of());
-            *tally = tally.add(self.pass_page(&clients, &rules, changed_at).await?);
-            let is_last = after.is_none();
-            watch = self.sweeper.pass_on(at, &rules, after).await?.filter(|_| !is_last);
-            if watch.is_some() && Instant::now() >= until {
+        let mut watch = self.watches.coach(coach).await?;
+        while watch.is_due(self.now()) {
+            let rules = Rulebook::read(&self.workspaces, &watch, self.now()).await?;
+            let done = self.pass_page(&watch, &rules, tally).await?;
+            // Refused: the rules have changed meanwhile, and the pass begins anew.
+            watch = match self.watches.save_pass(done).await? {
+                Some(next) => next,
+                None => self.watches.coach(coach).await?,
+            };
+            if watch.is_due(self.now()) && Instant::now() >= until {
                 tally.is_cut = true;
                 break;
             }
@@ -42,24 +43,35 @@ impl App {
         Ok(())
     }
 
+    /// Evaluates the clients of the next page. The coach's watch as it is to be stored afterwards.
     async fn pass_page(
         &self,
-        clients: &[ClientId],
+        watch: &CoachWatch,
         rules: &Rulebook,
-        changed_at: Timestamp,
-    ) -> Result<Tally, StoreError> {
-        let work: Vec<_> = clients.iter().map(|client| self.pass_one(client, rules, changed_at)).collect();
+        tally: &mut Tally,
+    ) -> Result<CoachWatch, StoreError> {
+        let is_watched = rules.is_watched();
+        if !is_watched && !watch.is_watched {
+            // Nobody is in the index because of this coach's rules.
+            return Ok(watch.clone().with_pass_done(rules.as_of, false));
+        }
+        let page = self.clients.active_page(&rules.coach_id, watch.pass_after(), PAGE).await?;
+        let work: Vec<_> = page.items.iter().map(|client| self.pass_one(client, rules)).collect();
         let tallies: Vec<_> = stream::iter(work).buffer_unordered(CONCURRENT).collect().await;
-        Ok(Tally::sum(tallies.into_iter().collect::<Result<_, _>>()?))
+        *tally = tally.add(Tally::sum(tallies.into_iter().collect::<Result<_, _>>()?));
+        Ok(match page.next {
+            Some(after) => watch.clone().with_page_done(after, rules.as_of),
+            None => watch.clone().with_pass_done(rules.as_of, is_watched),
+        })
     }
 
-    /// A client that cannot be judged does not keep the pass from the others. It is left due; where that cannot be done either, the pass
-    /// comes to this page again.
-    async fn pass_one(&self, client: &ClientId, rules: &Rulebook, changed_at: Timestamp) -> Result<Tally, StoreError> {
-        let judged = self.judged(self.sweeper.judge(client, rules, Because::RulesChanged(changed_at))).await;
-        if judged.is_err() {
-            self.sweeper.leave_due(client, rules.as_of()).await?;
+    /// A client whose evaluation fails does not keep the pass from the others. It is marked as due; where that fails too, the pass comes to
+    /// this page again.
+    async fn pass_one(&self, client: &ClientId, rules: &Rulebook) -> Result<Tally, StoreError> {
+        let outcome = self.evaluate(client, rules).await;
+        if outcome.is_err() {
+            self.watches.mark_due(client, rules.as_of).await?;
         }
-        Ok(Tally::of(&judged, client.as_str()))
+        Ok(Tally::of(&outcome, client.as_str()))
     }
 }

@@ -1,51 +1,50 @@
 //! Going through one shard, who has waited longest first.
 
 use std::collections::HashMap;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use domain::id::{ClientId, CoachId};
-use futures::future::FutureExt;
 use futures::stream::{self, StreamExt};
 use outbound::sweep::ShardOrder;
 use runtime::{BoxError, Metric, Unit, add, error_chain};
-use store::StoreError;
-use store::sweep::{Because, Due, Judged, Rulebook};
+use store::watch::{Due, DuePage};
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
 use crate::App;
+use crate::evaluate::Outcome;
+use crate::rulebook::Rulebook;
 
 /// Who is read of the index at once. Coaches' rules are read once for all of them.
 const PAGE: i32 = 100;
-/// Clients that are judged at once.
+/// Clients that are evaluated at once.
 pub(crate) const CONCURRENT: usize = 32;
 /// How long one call goes through a shard before it leaves the rest to another: half of the function's time-out.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Clients that were judged, events that were told, clients and coaches that could not be judged.
-const JUDGED: Metric = Metric::new("sweep_judged", Unit::Count);
-const TOLD: Metric = Metric::new("sweep_told", Unit::Count);
+/// Clients that were evaluated, events that were emitted, clients and coaches whose evaluation failed.
+const EVALUATED: Metric = Metric::new("sweep_judged", Unit::Count);
+const EMITTED: Metric = Metric::new("sweep_told", Unit::Count);
 const FAILED: Metric = Metric::new("sweep_failed", Unit::Count);
 
 /// What came of a part of a sweep.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Tally {
-    pub(crate) judged: u64,
-    pub(crate) told: u64,
+    pub(crate) evaluated: u64,
+    pub(crate) emitted: u64,
     pub(crate) failed: u64,
     /// Something is left that there was no time for.
     pub(crate) is_cut: bool,
 }
 
 impl Tally {
-    pub(crate) const FAILED: Self = Self { judged: 0, told: 0, failed: 1, is_cut: false };
+    pub(crate) const FAILED: Self = Self { evaluated: 0, emitted: 0, failed: 1, is_cut: false };
 
     pub(crate) fn add(self, other: Self) -> Self {
         Self {
-            judged: self.judged + other.judged,
-            told: self.told + other.told,
+            evaluated: self.evaluated + other.evaluated,
+            emitted: self.emitted + other.emitted,
             failed: self.failed + other.failed,
             is_cut: self.is_cut || other.is_cut,
         }
@@ -56,12 +55,12 @@ impl Tally {
     }
 
     /// One client. A failure is logged here; whoever failed stays due.
-    pub(crate) fn of(result: &Result<Judged, BoxError>, client: &str) -> Self {
+    pub(crate) fn of(result: &Result<Outcome, BoxError>, client: &str) -> Self {
         match result {
-            Ok(Judged::Told(told)) => Self { judged: 1, told: *told as u64, ..Self::default() },
-            Ok(Judged::NotDue) => Self::default(),
+            Ok(Outcome::Emitted(count)) => Self { evaluated: 1, emitted: *count as u64, ..Self::default() },
+            Ok(Outcome::NotDue) => Self::default(),
             Err(error) => {
-                tracing::error!(client_id = client, error = error_chain(&**error), "a client could not be judged");
+                tracing::error!(client_id = client, error = error_chain(&**error), "the evaluation of a client failed");
                 Self::FAILED
             }
         }
@@ -79,34 +78,24 @@ impl Rulebooks<'_> {
         Arc::clone(self.read.lock().await.entry(coach.clone()).or_default())
     }
 
-    async fn judge(&self, client: &ClientId, coach: &CoachId) -> Result<Judged, StoreError> {
+    async fn evaluate(&self, client: &ClientId, coach: &CoachId) -> Result<Outcome, BoxError> {
         let cell = self.cell(coach).await;
-        let rules = cell.get_or_try_init(|| self.app.sweeper.rulebook(coach, self.app.now())).await?;
-        self.app.sweeper.judge(client, rules, Because::Due).await
+        let read = async || {
+            let watch = self.app.watches.coach(coach).await?;
+            Rulebook::read(&self.app.workspaces, &watch, self.app.now()).await
+        };
+        self.app.evaluate(client, cell.get_or_try_init(read).await?).await
     }
 }
 
 impl App {
-    /// What comes of judging a client, once it is one of few. One that makes it panic, by a fault of ours, keeps nobody else from being
-    /// judged.
-    pub(crate) async fn judged(
-        &self,
-        work: impl Future<Output = Result<Judged, StoreError>>,
-    ) -> Result<Judged, BoxError> {
-        let _one_of_few = self.judging.acquire().await?;
-        match AssertUnwindSafe(work).catch_unwind().await {
-            Ok(judged) => Ok(judged?),
-            Err(_) => Err("judging it panicked".into()),
-        }
-    }
-
-    /// Judges all of a shard who are due now.
+    /// Evaluates all of a shard who are due now.
     pub(crate) async fn sweep(&self, shard: u8) -> Result<(), BoxError> {
         let (now, until) = (self.now(), Instant::now() + TIME);
         let mut tally = Tally::default();
         let mut start = None;
         loop {
-            let (due, next) = self.sweeper.due(shard, now, PAGE, start).await?;
+            let DuePage { due, next } = self.watches.due(shard, now, PAGE, start).await?;
             tally = tally.add(self.sweep_page(due, until).await);
             start = next;
             if start.is_none() {
@@ -117,7 +106,7 @@ impl App {
                 break;
             }
         }
-        for (metric, count) in [(JUDGED, tally.judged), (TOLD, tally.told), (FAILED, tally.failed)] {
+        for (metric, count) in [(EVALUATED, tally.evaluated), (EMITTED, tally.emitted), (FAILED, tally.failed)] {
             add(metric, count as f64);
         }
         if tally.is_cut {
@@ -134,9 +123,7 @@ impl App {
 
     async fn sweep_one(&self, due: Due, rulebooks: &Rulebooks<'_>, until: Instant) -> Tally {
         match due {
-            Due::Client(client, coach) => {
-                Tally::of(&self.judged(rulebooks.judge(&client, &coach)).await, client.as_str())
-            }
+            Due::Client { id, coach_id } => Tally::of(&rulebooks.evaluate(&id, &coach_id).await, id.as_str()),
             Due::Coach(coach) => self.pass(&coach, until).await,
             Due::Unreadable(key) => {
                 tracing::error!(key, "an entry of the due index cannot be read");

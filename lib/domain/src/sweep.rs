@@ -1,17 +1,12 @@
-//! The sweep's rules: who comes to match an automation on a computed event, what is told of it, and when to look again.
+//! Evaluation of automations on computed events: which automations a client newly matches, and when to look again.
 //!
-//! [`evaluate`] judges a client at an instant. Nothing can come to match before [`States::due`], so whoever is not due is not looked at.
-//! - A fact makes its client due at the next whole minute ([`States::touch`]); what comes within a minute is judged as one. Where the
-//!   client is due already, it is judged as it stood before the fact ([`States::comes_first`]): a check-in a minute after its deadline
-//!   swallows nothing. So the sweeps tell what a look every minute would tell, at most a sweep's period late.
-//! - An automation that is new to the client or saved anew is judged silently, as of its saving; up to then the client is judged by what it
-//!   was before ([`Rule::former`]). One that is switched off or deleted tells nothing any more, not even what the client has come to match
-//!   since it was last judged. That stays so when it is switched on again.
-//! - [`Computed::at`] is when the client came to match, whenever that is found: it names the episode, and the seven days count from it.
-//! - What came and went while nothing swept is not told; a run of matching that still holds is, with the instant at which it began.
+//! [`evaluate`] is edge-triggered: an event is emitted when a client starts to match, and not again while it keeps matching. An evaluation
+//! before [`States::due`] changes nothing unless a fact, a rule, the time zone or the programme changed meanwhile, so the sweep reads due
+//! clients alone. The first evaluation under a revision of an automation is silent (it seeds the state), and so is every rule while
+//! [`States::silent`] holds. Rules: the table of computed events in the specification.
 
 mod days;
-mod judge;
+mod matching;
 mod state;
 
 use std::collections::BTreeMap;
@@ -27,24 +22,21 @@ use crate::programme::ProgrammePhase;
 use crate::time::Timestamp;
 use crate::tz::Tz;
 
-use days::Days;
-use judge::{Judge, Span};
+use days::{Days, LOOK_BACK_DAYS};
+use matching::Matching;
 pub use state::{Lasting, Mark, State, States};
 
 /// Window of the compliance that a phase asks for.
 const PHASE_WINDOW_DAYS: u32 = 7;
-/// Most that one evaluation tells, so that it fits a transaction. What is over waits for the next.
-pub const MAX_TOLD: usize = 40;
-/// Active automations of a coach on one computed event that are judged; of more, those with the first ids.
+/// Active automations of a coach on one computed event that are evaluated; of more, those with the first ids.
 pub const MAX_SWEPT: usize = 100;
-/// Most states that are kept of automations that are not judged.
+/// Most states that are kept of automations that are not evaluated.
 const MAX_KEPT: usize = 100;
 
 /// What is known of a client, as far as the rules ask.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub created_at: Timestamp,
-    pub is_active: bool,
     /// Of the workspace.
     pub zone: Tz,
     /// When the latest check-in was submitted.
@@ -59,7 +51,7 @@ pub struct Facts {
     pub logged: DosesLogged,
 }
 
-/// That a client came to a phase on a date.
+/// The entry of a client into a phase.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PhaseEntry {
     pub name: String,
@@ -69,28 +61,15 @@ pub struct PhaseEntry {
     pub number: u64,
 }
 
-/// An automation, and since when it is as it is.
+/// An automation and its revision. A change of trigger, `active` or steps makes another revision; a new name does not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     pub automation: Automation,
-    /// Tells it from what it was before. Another revision is another rule: who matches it already is not told of.
+    /// When this revision was stored. No two revisions of an automation have the same.
     pub revision: Timestamp,
-    /// When it was stored, as of which that is judged.
-    pub saved_at: Timestamp,
-    /// What it was before, oldest first, as long as a client may still have to be judged by it. A deletion leaves none.
-    pub former: Vec<Former>,
 }
 
-/// What an automation was from one saving to the next. What is known of the client is the same ever since: a fact that comes after a saving
-/// makes the client be judged first.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Former {
-    pub automation: Automation,
-    pub revision: Timestamp,
-    pub saved_at: Timestamp,
-}
-
-/// That a client came to match an automation.
+/// The start of a match: one computed event.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Computed {
     pub coach_id: CoachId,
@@ -101,13 +80,13 @@ pub struct Computed {
     /// When the client came to match.
     pub at: Timestamp,
     pub found: Found,
-    /// Tells this time from every other at which this client comes to match this automation.
+    /// Distinguishes this match from every other of this client and automation. The event's id derives from it.
     pub episode: String,
     /// The endpoints that the automation's Webhook steps name.
     pub to: Vec<EndpointId>,
 }
 
-/// The figures of a computed event, as they are when it is found.
+/// The figures of a computed event at the evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Found {
@@ -134,142 +113,77 @@ pub enum Found {
     },
 }
 
-/// What an evaluation comes to.
+/// The result of an evaluation: both parts are committed in one transaction, on condition that the evaluated states are still stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
-    pub told: Vec<Computed>,
-    /// To be stored in one transaction with what is told, on condition that those that were judged are still stored.
+    pub emitted: Vec<Computed>,
     pub states: States,
 }
 
-/// Judges a client by its coach's rules, the inactive ones included. A client off the active roster is left as it is. Where more is to be
-/// told than fits, the states say how far each rule came, and that the client is due: the next evaluation goes on from there.
-pub fn evaluate(facts: &Facts, rules: &[Rule], states: &States, now: Timestamp) -> Evaluation {
-    if !facts.is_active {
-        return Evaluation { told: Vec::new(), states: States { due: None, ..states.clone() } };
-    }
-    let now = now.max(states.at);
-    let due = states.due.map_or(now, |due| due.clamp(states.at, now));
-    let considered = considered(rules);
-    let judge = Judge { facts, days: Days::of(facts, doses_read(&considered, states, now), now) };
-    let (mut told, mut waits) = (Vec::new(), false);
-    let lasting = lasting(states, rules, &considered);
-    let mut next = States { at: now, due: None, silent: false, fresh: false, of: BTreeMap::new(), lasting };
-    for rule in considered {
-        let id = &rule.automation.id;
-        let mut last = states.of.get(id).cloned();
-        for revision in revisions(rule, states, now) {
-            let (mark, from) = stood(&judge, &revision, last, states, due);
-            if told.len() == MAX_TOLD {
-                waits = true;
-                last = Some(State { revision: revision.id, mark, up_to: Some(from) });
-                break;
-            }
-            let (mark, computed) = judge.at(&revision, mark, Span { from, now: revision.ends });
-            told.extend(computed);
-            last = Some(State { revision: revision.id, mark, up_to: None });
-        }
-        if let Some(state) = last {
-            next.due = earliest(next.due, judge.due(&rule.automation.trigger, &state.mark, now));
-            next.of.insert(id.clone(), state);
-        }
-    }
-    if waits {
-        next.of.values_mut().for_each(|state| state.up_to = state.up_to.or(Some(now)));
-        next = States { at: states.at, due: Some(due), silent: states.silent, ..next };
-    }
-    Evaluation { told, states: next }
-}
-
-/// An automation as it is or was, and the part of its time that the client was not judged in.
-struct Revision<'a> {
-    automation: &'a Automation,
-    id: Timestamp,
-    begins: Timestamp,
-    ends: Timestamp,
-    /// The one before, if the client was judged by it up to this one.
-    follows: Option<Timestamp>,
-}
-
-impl Revision<'_> {
-    /// Whether a client's state is of it.
-    fn is_of(&self, state: &State) -> bool {
-        state.revision == self.id && state.mark.trigger == self.automation.trigger
-    }
-}
-
-/// What a rule was and is, oldest first, as far as the client is still to be judged by it: from the revision on that its state is of, and
-/// without those that ended before the client was last judged. One that is not swept silences those before it.
-fn revisions<'a>(rule: &'a Rule, states: &States, now: Timestamp) -> Vec<Revision<'a>> {
-    let former = rule.former.iter().map(|former| (&former.automation, former.revision, former.saved_at));
-    let saved: Vec<_> = former.chain([(&rule.automation, rule.revision, rule.saved_at)]).collect();
-    let ends = saved.iter().skip(1).map(|(.., saved_at)| *saved_at).chain([now]);
-    let all = ends.enumerate().map(|(number, ends)| {
-        let (automation, id, saved_at) = saved[number];
-        let [begins, ends] = [saved_at, ends].map(|at| at.clamp(states.at, now));
-        // Who was away when it was saved comes to it anew.
-        let was_there = !states.fresh || saved_at > states.at;
-        let before = number.checked_sub(1).map(|before| saved[before]);
-        let follows = before.filter(|(before, ..)| was_there && is_swept(before)).map(|(_, id, _)| id);
-        Revision { automation, id, begins, ends, follows }
-    });
-    let mut all: Vec<Revision<'_>> = all.collect();
-    let (state, present) = (states.of.get(&rule.automation.id), all.len() - 1);
-    let over = all[..present].iter().take_while(|revision| revision.ends <= states.at).count();
-    let not_swept =
-        all[..present].iter().rposition(|revision| !is_swept(revision.automation)).map_or(0, |last| last + 1);
-    let known = all.iter().rposition(|revision| state.is_some_and(|state| revision.is_of(state))).unwrap_or(0);
-    all.split_off(over.max(not_swept).max(known))
-}
-
-/// How a revision stood with the client, and the instant before which nothing is new: what was seeded or comes from a backfill is judged
-/// here, silently.
-fn stood(
-    judge: &Judge<'_>,
-    revision: &Revision<'_>,
-    last: Option<State>,
+/// Evaluates an active client under its coach's active rules at `now`. `changed_at` is when a fact last marked the client as due.
+pub fn evaluate(
+    facts: &Facts,
+    rules: &[Rule],
     states: &States,
-    due: Timestamp,
-) -> (Mark, Timestamp) {
-    let trigger = &revision.automation.trigger;
-    let (mark, from) = match last {
-        Some(state) if revision.is_of(&state) => (state.mark, state.up_to.unwrap_or(due).max(due)),
-        // Another name is no news.
-        Some(State { revision: last, mark, .. }) if revision.follows == Some(last) && mark.trigger == *trigger => {
-            (judge.silently(trigger, mark, revision.begins), revision.begins)
-        }
-        last => {
-            let lasting = last.as_ref().map(|state| &state.mark.lasting);
-            let lasting = lasting.or_else(|| states.lasting.get(&revision.automation.id));
-            (judge.silently(trigger, Mark::fresh(trigger, lasting), revision.begins), revision.begins)
-        }
+    changed_at: Option<Timestamp>,
+    now: Timestamp,
+) -> Evaluation {
+    let considered = considered(rules);
+    let matching = Matching {
+        facts,
+        days: Days::of(facts, doses_read(&considered, now), now),
+        from: earliest(states.due, changed_at).unwrap_or(now),
+        now,
     };
-    if !states.silent {
-        return (mark, from);
+    let mut emitted = Vec::new();
+    let lasting = lasting(states, &considered, facts, now);
+    let mut next = States { lasting, ..States::default() };
+    for rule in considered {
+        let Rule { automation, revision } = rule;
+        let last = states.of.get(&automation.id);
+        let known = last.filter(|last| last.revision == *revision);
+        let lasting = last.map(|last| &last.mark.lasting).or_else(|| states.lasting.get(&automation.id));
+        let silent = states.silent || known.is_none();
+        let mut mark = known.map_or_else(|| Mark::seed(lasting), |known| known.mark.clone());
+        let started = matching.start(&automation.trigger, &mut mark, silent);
+        emitted.extend(started.filter(|_| !silent).map(|started| started.of(rule)));
+        next.due = earliest(next.due, matching.due(&automation.trigger, &mark));
+        next.of.insert(automation.id.clone(), State { revision: *revision, mark });
     }
-    let from = from.max(due);
-    if from > revision.ends { (mark, from) } else { (judge.silently(trigger, mark, from), from) }
+    Evaluation { emitted, states: next }
 }
 
-/// The first date whose doses an evaluation looks at; `None` where no rule asks for doses. It is early enough for any time zone.
-pub fn reads_from(rules: &[Rule], states: &States, now: Timestamp) -> Option<NaiveDate> {
-    // Who was judged since is judged as of then.
-    doses_read(&considered(rules), states, now.max(states.at)).map(|(first, _)| first)
+/// The first date whose doses an evaluation reads; `None` where no rule asks for doses. It is early enough for any time zone.
+pub fn reads_from(rules: &[Rule], now: Timestamp) -> Option<NaiveDate> {
+    doses_read(&considered(rules), now).map(|read| read.first)
 }
 
-/// The first date whose doses are looked at, and the longest window.
-fn doses_read(considered: &[&Rule], states: &States, now: Timestamp) -> Option<(NaiveDate, u32)> {
-    let judged: Vec<Revision<'_>> = considered.iter().flat_map(|rule| revisions(rule, states, now)).collect();
-    let window = judged.iter().filter_map(|revision| window_days(&revision.automation.trigger)).max()?;
-    let is_seeded =
-        |revision: &&Revision<'_>| states.of.get(&revision.automation.id).is_none_or(|state| !revision.is_of(state));
-    let seeded_as_of = judged.iter().filter(is_seeded).map(|revision| revision.begins);
-    let earliest = seeded_as_of.chain(states.due).fold(now, Timestamp::min).max(states.at);
-    let first = earliest.utc().date_naive().checked_sub_signed(TimeDelta::days(i64::from(window) + 1))?;
-    Some((first, window))
+/// True if these rules can match anything.
+pub fn is_watched(rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| is_swept(&rule.automation))
 }
 
-/// The dates that the doses are counted over, where the rule asks for them.
+/// True if a rule asks for the phases of a client's programme.
+pub fn asks_for_phases(rules: &[Rule]) -> bool {
+    rules.iter().any(|rule| rule.automation.trigger == Trigger::PhaseEligible)
+}
+
+/// The doses that an evaluation reads.
+#[derive(Debug, Clone, Copy)]
+struct DosesRead {
+    first: NaiveDate,
+    longest_window_days: u32,
+}
+
+fn doses_read(considered: &[&Rule], now: Timestamp) -> Option<DosesRead> {
+    let windows = considered.iter().filter_map(|rule| window_days(&rule.automation.trigger));
+    let longest_window_days = windows.max()?;
+    let days = i64::from(longest_window_days) + LOOK_BACK_DAYS + 1;
+    let first = now.utc().date_naive().checked_sub_signed(TimeDelta::days(days))?;
+    Some(DosesRead { first, longest_window_days })
+}
+
+/// The dates that doses are counted over, where the rule asks for compliance.
 fn window_days(trigger: &Trigger) -> Option<u32> {
     match trigger {
         Trigger::ComplianceDrop { window_days, .. } | Trigger::ComplianceMilestone { window_days, .. } => {
@@ -280,12 +194,11 @@ fn window_days(trigger: &Trigger) -> Option<u32> {
     }
 }
 
-/// Whether a sweep judges by an automation.
 fn is_swept(automation: &Automation) -> bool {
     automation.active && automation.trigger.computed().is_some()
 }
 
-/// The active rules that a sweep judges, by id, as many of each kind as count.
+/// The active rules on computed events by id, up to [`MAX_SWEPT`] of each kind.
 fn considered(rules: &[Rule]) -> Vec<&Rule> {
     let mut swept: Vec<&Rule> = rules.iter().filter(|rule| is_swept(&rule.automation)).collect();
     swept.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
@@ -302,17 +215,14 @@ fn considered(rules: &[Rule]) -> Vec<&Rule> {
     swept
 }
 
-/// What stays of automations that are not judged now: that a milestone was reached, and of those that the coach still has, all that lasts.
-fn lasting(states: &States, rules: &[Rule], considered: &[&Rule]) -> BTreeMap<AutomationId, Lasting> {
-    let is_of = |rule: &Rule, id: &AutomationId| rule.automation.id == *id;
-    let is_kept = |id: &AutomationId, lasting: &Lasting| {
-        let is_judged = considered.iter().any(|rule| is_of(rule, id));
-        let is_listed = rules.iter().any(|rule| is_of(rule, id));
-        !is_judged && (lasting.reached || (is_listed && *lasting != Lasting::default()))
-    };
-    let of = states.of.iter().map(|(id, state)| (id, &state.mark.lasting));
-    let kept = of.chain(&states.lasting).filter(|(id, lasting)| is_kept(id, lasting));
-    kept.take(MAX_KEPT).map(|(id, lasting)| (id.clone(), lasting.clone())).collect()
+/// What outlives the state of automations that are not evaluated now: switched off, deleted, of another kind, or another coach's.
+fn lasting(states: &States, considered: &[&Rule], facts: &Facts, now: Timestamp) -> BTreeMap<AutomationId, Lasting> {
+    let is_evaluated = |id: &AutomationId| considered.iter().any(|rule| rule.automation.id == *id);
+    let of = states.of.iter().map(|(id, state)| (id, &state.mark.lasting)).chain(&states.lasting);
+    let mut kept: Vec<(&AutomationId, &Lasting)> =
+        of.filter(|(id, lasting)| !is_evaluated(id) && lasting.still_counts(facts.phase.as_ref(), now)).collect();
+    kept.sort_by_key(|(_, lasting)| !lasting.reached);
+    kept.into_iter().take(MAX_KEPT).map(|(id, lasting)| (id.clone(), lasting.clone())).collect()
 }
 
 /// The earlier of two instants that may not come.

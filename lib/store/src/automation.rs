@@ -1,73 +1,79 @@
-//! Table `workspaces`, automations. pk `COACH#<coach_id>`, sk `AUTOMATION#<automation_id>`: the record, when it was said and stored, and
-//! what it was before, as long as a client may have been judged by that last; of a deleted one that it was deleted and when, so that
-//! nothing older brings it back.
+//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` while active; sk `AUTOMATION_OFF#<automation_id>`
+//! while inactive, and once deleted: a tombstone, so that no older fact brings the automation back. Only active automations are read when an
+//! event looks up its automations or a client is evaluated. (Version 0.1 stored all of them under the first key: these move when saved.)
 //!
-//! 1. `automation`           GetItem, consistent.
-//! 2. `put_automation`       Part of the transaction that changes the rules, on what was read.
-//! 3. `automations_on`       Query of the partition, consistent: active ones that wait for one of these events, by id.
-//! 4. `rules`                The same, all of them.
+//! 1. `automation`       BatchGetItem of both keys, consistent.
+//! 2. `put_automation`   Part of the transaction that changes the rules, on what was read under both keys.
+//! 3. `automations_on`   Query of the active ones, consistent: those that wait for one of these events, by id.
+//! 4. `rules`            The same: those on computed events.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
 use domain::event::{ComputedType, EventName, EventType};
 use domain::fact_time::FactTime;
 use domain::id::{AutomationId, CoachId};
-use domain::sweep::{Former, MAX_SWEPT, Rule};
+use domain::sweep::{MAX_SWEPT, Rule};
 use domain::time::Timestamp;
+use runtime::{Metric, Unit, add};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Item, StoreError, failed, from_item, n, putting, s, to_item};
+use crate::db::{Ask, Item, StoreError, deleting, failed, from_item, n, putting, s, sk_of, to_item};
 use crate::fact_order::{AS_FOUND, SavedAt};
 use crate::workspace::{Workspaces, key_of, partition};
 
+/// Active automations of a coach beyond the limit of their event, which are not evaluated.
+const LEFT_OUT: Metric = Metric::new("automations_left_out", Unit::Count);
+
 const ENTITY: &str = "automation";
-const SORT_PREFIX: &str = "AUTOMATION#";
-/// Pages of a megabyte that are read of a coach's automations: thousands of them.
+const ACTIVE_PREFIX: &str = "AUTOMATION#";
+const INACTIVE_PREFIX: &str = "AUTOMATION_OFF#";
+/// Pages of a megabyte that are read of a coach's active automations: thousands of them.
 const MAX_PAGES: usize = 4;
-/// Most that is kept of what an automation was before. Who edits faster than that loses what came to match between two edits.
-const MAX_FORMER: usize = 10;
 
 /// An automation as stored.
 #[derive(Debug)]
-pub(crate) enum StoredAutomation {
+enum Stored {
     Present(Box<Record>),
     Deleted(Tombstone),
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Record {
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Record {
     automation_id: AutomationId,
     coach_id: CoachId,
-    #[serde(flatten)]
-    present: Revision,
-    /// What it was before, oldest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    former: Vec<Revision>,
-}
-
-/// What an automation was said to be.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Revision {
     name: String,
     active: bool,
     trigger: Trigger,
     steps: Vec<Step>,
-    /// When it was said, in ms.
     #[serde(flatten)]
     saved_at: SavedAt,
-    /// When it was stored: then, those who matched it already were no news. No two revisions of an automation have the same.
+    /// When the present revision was stored. No two revisions of an automation have the same.
     stored_at: Timestamp,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Tombstone {
+struct Tombstone {
     deleted: bool,
     #[serde(flatten)]
     saved_at: SavedAt,
 }
 
-impl StoredAutomation {
+/// What is stored of an automation under its two keys.
+#[derive(Debug, Default)]
+pub(crate) struct FoundAutomation {
+    active: Option<Stored>,
+    inactive: Option<Stored>,
+}
+
+/// The next state of an automation.
+pub(crate) struct NextAutomation {
+    stored: Stored,
+    /// Clients have to be evaluated again: a computed event is emitted by another revision, or not any more.
+    pub(crate) changes_rules: bool,
+}
+
+impl Stored {
     fn from_item(item: Item) -> Result<Self, StoreError> {
         if item.contains_key("deleted") {
             return Ok(Self::Deleted(from_item(ENTITY, item)?));
@@ -75,144 +81,143 @@ impl StoredAutomation {
         Ok(Self::Present(Box::new(from_item(ENTITY, item)?)))
     }
 
-    /// When it was said.
-    pub(crate) fn said_at(&self) -> FactTime {
+    fn occurred_at(&self) -> FactTime {
         match self {
-            Self::Present(record) => record.present.saved_at.into(),
+            Self::Present(record) => record.saved_at.into(),
             Self::Deleted(tombstone) => tombstone.saved_at.into(),
         }
     }
 
-    /// What sets it off; `None` where it is deleted.
-    pub(crate) fn trigger(&self) -> Option<&Trigger> {
+    fn present(&self) -> Option<&Record> {
         match self {
-            Self::Present(record) => Some(&record.present.trigger),
+            Self::Present(record) => Some(record),
             Self::Deleted(_) => None,
         }
     }
 
-    /// Whether it is what it is said to be.
-    pub(crate) fn is_same(&self, as_said: Option<&Automation>) -> bool {
-        match (self, as_said) {
-            (Self::Present(record), Some(as_said)) => record.present.is_of(as_said),
-            (Self::Deleted(_), None) => true,
-            _ => false,
-        }
-    }
-
-    /// What it becomes. Said again it is the same revision. Of what it was stays what a client may have been judged by last, unless it
-    /// was switched off since or waited for something else: all that ended after every client was judged, at `passed_at`.
-    pub(crate) fn next(
-        found: Option<Self>,
-        to: Option<&Automation>,
-        (said_at, now): (FactTime, Timestamp),
-        passed_at: Option<Timestamp>,
-    ) -> Self {
-        let Some(to) = to else { return Self::Deleted(Tombstone { deleted: true, saved_at: said_at.into() }) };
-        let mut former = Vec::new();
-        let mut stored_at = now;
-        if let Some(Self::Present(mut record)) = found {
-            if record.present.is_of(to) {
-                record.present.saved_at = said_at.into();
-                return Self::Present(record);
-            }
-            // It tells one revision from the next, whatever the clocks of two functions say.
-            stored_at = now.max(record.present.stored_at + TimeDelta::milliseconds(1));
-            former = record.former;
-            former.push(record.present);
-        }
-        let ends: Vec<Timestamp> = former.iter().skip(1).map(|next| next.stored_at).chain([stored_at]).collect();
-        let is_over = |at: usize| passed_at.is_some_and(|passed_at| ends[at] < passed_at) || !former[at].is_swept();
-        let over = (0..former.len()).rev().find(|at| is_over(*at)).map_or(0, |at| at + 1);
-        former.drain(..over.max(former.len().saturating_sub(MAX_FORMER)));
-        let present = Revision::new(to, said_at, stored_at);
-        Self::Present(Box::new(Record { automation_id: to.id.clone(), coach_id: to.coach_id.clone(), present, former }))
+    fn is_active(&self) -> bool {
+        matches!(self, Self::Present(record) if record.active)
     }
 }
 
-impl Revision {
-    fn new(automation: &Automation, said_at: FactTime, stored_at: Timestamp) -> Self {
-        Self {
-            name: automation.name.clone(),
-            active: automation.active,
-            trigger: automation.trigger.clone(),
-            steps: automation.steps.clone(),
-            saved_at: said_at.into(),
-            stored_at,
-        }
-    }
-
-    /// Whether sweeps judge clients by it.
-    fn is_swept(&self) -> bool {
-        self.active && self.trigger.computed().is_some()
-    }
-
-    fn is_of(&self, automation: &Automation) -> bool {
-        self.name == automation.name
-            && self.active == automation.active
-            && self.trigger == automation.trigger
-            && self.steps == automation.steps
-    }
-
-    fn automation(&self, id: &AutomationId, coach: &CoachId) -> Automation {
+impl Record {
+    fn automation(&self) -> Automation {
         Automation {
-            id: id.clone(),
-            coach_id: coach.clone(),
+            id: self.automation_id.clone(),
+            coach_id: self.coach_id.clone(),
             name: self.name.clone(),
             active: self.active,
             trigger: self.trigger.clone(),
             steps: self.steps.clone(),
         }
     }
+
+    fn is_swept(&self) -> bool {
+        self.active && self.trigger.computed().is_some()
+    }
 }
 
-impl Record {
-    fn automation(&self) -> Automation {
-        self.present.automation(&self.automation_id, &self.coach_id)
+impl FoundAutomation {
+    fn latest(&self) -> Option<&Stored> {
+        [&self.active, &self.inactive].into_iter().flatten().max_by_key(|stored| stored.occurred_at())
     }
 
-    fn rule(&self) -> Rule {
-        let former = self.former.iter().map(|former| Former {
-            automation: former.automation(&self.automation_id, &self.coach_id),
-            revision: former.stored_at,
-            saved_at: former.stored_at,
-        });
-        Rule {
-            automation: self.automation(),
-            revision: self.present.stored_at,
-            saved_at: self.present.stored_at,
-            former: former.collect(),
+    /// The state that a fact sets, `None` for a deletion; `None` if what is stored is newer, or the same.
+    pub(crate) fn next(
+        &self,
+        to: Option<&Automation>,
+        occurred_at: FactTime,
+        now: Timestamp,
+    ) -> Option<NextAutomation> {
+        let found = self.latest();
+        if found.is_some_and(|found| found.occurred_at() > occurred_at) {
+            return None;
         }
+        let was = found.and_then(Stored::present);
+        let was_swept = was.is_some_and(Record::is_swept);
+        let Some(to) = to else {
+            let stored = Stored::Deleted(Tombstone { deleted: true, saved_at: occurred_at.into() });
+            return Some(NextAutomation { stored, changes_rules: was_swept });
+        };
+        let is_same_revision =
+            |was: &&Record| was.active == to.active && was.trigger == to.trigger && was.steps == to.steps;
+        let same = was.filter(is_same_revision);
+        let stored_at = match (same, was) {
+            (Some(same), _) => same.stored_at,
+            // It tells one revision from the next, whatever the clocks of two functions say.
+            (None, Some(was)) => now.max(was.stored_at + TimeDelta::milliseconds(1)),
+            (None, None) => now,
+        };
+        let record = Record {
+            automation_id: to.id.clone(),
+            coach_id: to.coach_id.clone(),
+            name: to.name.clone(),
+            active: to.active,
+            trigger: to.trigger.clone(),
+            steps: to.steps.clone(),
+            saved_at: occurred_at.into(),
+            stored_at,
+        };
+        let changes_rules = same.is_none() && (was_swept || record.is_swept());
+        (was != Some(&record)).then(|| NextAutomation { stored: Stored::Present(Box::new(record)), changes_rules })
     }
 }
 
 impl Workspaces {
-    /// A coach's automation.
-    pub(crate) async fn automation(
+    /// What is stored of a coach's automation.
+    pub(crate) async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
+        let keys = [ACTIVE_PREFIX, INACTIVE_PREFIX].map(|prefix| key(coach, prefix, id));
+        let mut found = FoundAutomation::default();
+        for item in self.db().read(self.table(), keys.into()).await? {
+            let is_active = sk_of(&item).starts_with(ACTIVE_PREFIX);
+            let stored = Some(Stored::from_item(item)?);
+            if is_active { found.active = stored } else { found.inactive = stored }
+        }
+        Ok(found)
+    }
+
+    /// Parts of a transaction: an automation under the key of its state and under none else, where both are as they were found.
+    pub(crate) fn put_automation(
         &self,
         coach: &CoachId,
         id: &AutomationId,
-    ) -> Result<Option<StoredAutomation>, StoreError> {
-        let item = self.db().get(self.table(), key(coach, id)).await?;
-        item.map(StoredAutomation::from_item).transpose()
+        next: &NextAutomation,
+        found: &FoundAutomation,
+    ) -> [TransactWriteItem; 2] {
+        let (active, inactive) = (key(coach, ACTIVE_PREFIX, id), key(coach, INACTIVE_PREFIX, id));
+        match next.stored.is_active() {
+            true => [
+                self.put_stored(active, &next.stored, found.active.as_ref()),
+                self.delete_stored(inactive, found.inactive.as_ref()),
+            ],
+            false => [
+                self.put_stored(inactive, &next.stored, found.inactive.as_ref()),
+                self.delete_stored(active, found.active.as_ref()),
+            ],
+        }
     }
 
-    /// Part of a transaction: an automation, where what is stored was said then, or where there is none.
-    pub(crate) fn put_automation(
-        &self,
-        (coach, id): (&CoachId, &AutomationId),
-        next: &StoredAutomation,
-        found_at: Option<FactTime>,
-    ) -> TransactWriteItem {
-        let mut item = key(coach, id);
+    fn put_stored(&self, key: Item, next: &Stored, found: Option<&Stored>) -> TransactWriteItem {
+        let mut item = key;
         item.extend(match next {
-            StoredAutomation::Present(record) => to_item(record),
-            StoredAutomation::Deleted(tombstone) => to_item(tombstone),
+            Stored::Present(record) => to_item(record),
+            Stored::Deleted(tombstone) => to_item(tombstone),
         });
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
-        putting(match found_at {
+        putting(match found.map(Stored::occurred_at) {
             None => put.condition_expression("attribute_not_exists(pk)"),
             Some(at) => put
+                .condition_expression(AS_FOUND)
+                .expression_attribute_values(":found", n(at.ms()))
+                .expression_attribute_values(":found_ns", n(at.ns_of_ms())),
+        })
+    }
+
+    fn delete_stored(&self, key: Item, found: Option<&Stored>) -> TransactWriteItem {
+        let delete = Delete::builder().table_name(self.table()).set_key(Some(key));
+        deleting(match found.map(Stored::occurred_at) {
+            None => delete.condition_expression("attribute_not_exists(pk)"),
+            Some(at) => delete
                 .condition_expression(AS_FOUND)
                 .expression_attribute_values(":found", n(at.ms()))
                 .expression_attribute_values(":found_ns", n(at.ns_of_ms())),
@@ -222,28 +227,27 @@ impl Workspaces {
     /// A coach's active automations on these events, in the order of their ids.
     pub async fn automations_on(&self, coach: &CoachId, events: &[EventType]) -> Result<Vec<Automation>, StoreError> {
         let names: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
-        let mut found = self.automations_of(coach, &names).await?;
-        found.retain(|record| record.present.active);
+        let found = self.active_automations(coach, &names).await?;
         let found: Vec<Automation> = found.iter().map(Record::automation).collect();
-        warn_of_many(coach, events, &found);
+        for event in events {
+            let waiting = found.iter().filter(|automation| automation.trigger.event() == EventName::from(*event));
+            note_left_out(coach, event.as_str(), waiting.count(), MAX_TRIGGERED);
+        }
         Ok(found)
     }
 
-    /// All automations of a coach, in the order of their ids: those that no sweep judges, too, since what they told of clients is remembered
-    /// as long as they are there.
-    pub(crate) async fn rules(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
-        let (computed, emitted) = (ComputedType::ALL.map(ComputedType::as_str), EventType::ALL.map(EventType::as_str));
-        let found = self.automations_of(coach, &[&computed[..], &emitted[..]].concat()).await?;
-        let active = found.iter().filter(|record| record.present.is_swept()).count();
-        if active > MAX_SWEPT {
-            // That many of each kind count: whoever has more in all may be near it, and somebody should know.
-            tracing::warn!(coach_id = %coach, active, "a coach has many automations on computed events");
+    /// A coach's active automations on computed events, in the order of their ids.
+    pub async fn rules(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
+        let found = self.active_automations(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
+        for event in ComputedType::ALL {
+            let waiting = found.iter().filter(|record| record.trigger.computed() == Some(event));
+            note_left_out(coach, event.as_str(), waiting.count(), MAX_SWEPT);
         }
-        Ok(found.iter().map(Record::rule).collect())
+        Ok(found.iter().map(|record| Rule { automation: record.automation(), revision: record.stored_at }).collect())
     }
 
-    async fn automations_of(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<Record>, StoreError> {
-        let mut found = Vec::new();
+    async fn active_automations(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<Record>, StoreError> {
+        let mut found: Vec<Record> = Vec::new();
         let mut start = None;
         for _ in 0..MAX_PAGES {
             let names: Vec<String> = (0..events.len()).map(|index| format!(":event{index}")).collect();
@@ -257,7 +261,7 @@ impl Workspaces {
                 .expression_attribute_names("#trigger", "trigger")
                 .expression_attribute_names("#event", "event")
                 .expression_attribute_values(":pk", s(partition(coach)))
-                .expression_attribute_values(":prefix", s(SORT_PREFIX))
+                .expression_attribute_values(":prefix", s(ACTIVE_PREFIX))
                 .consistent_read(true)
                 .set_exclusive_start_key(start)
                 .ask()
@@ -274,23 +278,19 @@ impl Workspaces {
         if start.is_some() {
             tracing::warn!(coach_id = %coach, "a coach has more automations than are read");
         }
+        found.retain(|record| record.active);
         Ok(found)
     }
 }
 
-/// Those beyond the limit are not considered where all of them are met: somebody should know.
-fn warn_of_many(coach: &CoachId, events: &[EventType], found: &[Automation]) {
-    for event in events {
-        let count = found.iter().filter(|automation| automation.trigger.event() == EventName::from(*event)).count();
-        if count > MAX_TRIGGERED {
-            tracing::warn!(coach_id = %coach, event = event.as_str(), count, "a coach has more automations than are considered");
-        }
+/// Reports the automations of an event beyond the limit, so that somebody knows.
+fn note_left_out(coach: &CoachId, event: &str, count: usize, limit: usize) {
+    if count > limit {
+        add(LEFT_OUT, (count - limit) as f64);
+        tracing::warn!(coach_id = %coach, event, count, "a coach has more automations than are evaluated");
     }
 }
 
-fn key(coach: &CoachId, id: &AutomationId) -> Item {
-    key_of(coach, &format!("{SORT_PREFIX}{id}"))
+fn key(coach: &CoachId, prefix: &str, id: &AutomationId) -> Item {
+    key_of(coach, &format!("{prefix}{id}"))
 }
-
-#[cfg(test)]
-mod tests;

@@ -14,7 +14,6 @@ mod create;
 mod erase;
 mod feed;
 mod lookup;
-mod ready;
 mod record;
 mod standing;
 
@@ -24,7 +23,6 @@ use domain::email::{Email, EmailKey};
 use domain::id::{ClientId, CoachId};
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
-use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
 pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
@@ -32,8 +30,6 @@ pub use erase::Erased;
 pub use feed::FeedOutcome;
 pub use lookup::ClientLookup;
 use lookup::is_tombstone;
-pub(crate) use ready::LastLog;
-pub use ready::Telling;
 pub use record::place_of;
 pub(crate) use standing::Standing;
 pub use standing::StoredClient;
@@ -42,8 +38,7 @@ use crate::contact::Contacts;
 use crate::db::{Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, failed, from_item, n, s, stand_back, updating};
 use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
-use crate::sweep::Sweeper;
-use crate::watch::{Said, Watch};
+use crate::watch::{Change, Marked, Watches};
 use crate::workspace::Workspaces;
 use record::Record;
 use standing::client_pk;
@@ -65,14 +60,7 @@ pub struct Clients {
     workspaces: Workspaces,
     contacts: Contacts,
     outbox: Outbox,
-    sweeper: Sweeper,
-}
-
-/// A client that was read to be changed, with what is watched of it.
-#[derive(Debug)]
-pub struct WatchedClient {
-    stored: StoredClient,
-    watch: Option<Watch>,
+    watches: Watches,
 }
 
 impl Clients {
@@ -91,7 +79,7 @@ impl Clients {
             workspaces: workspaces.clone(),
             contacts: contacts.clone(),
             outbox: outbox.clone(),
-            sweeper: Sweeper::new(env, db, workspaces, outbox)?,
+            watches: Watches::new(env, db)?,
         })
     }
 
@@ -152,34 +140,23 @@ impl Clients {
         Ok(clients)
     }
 
-    /// The client with that id, to be changed, whoever owns it.
-    pub async fn watched(&self, id: &ClientId) -> Result<Option<WatchedClient>, StoreError> {
-        let (found, watch) = try_join(self.get(id), self.sweeper.watches().get(id)).await?;
-        Ok(found.map(|stored| WatchedClient { stored, watch }))
-    }
-
     /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
     /// when it was said: what the application said before is older, and where it is the application's value, that is told.
     pub async fn set_active(
         &self,
         coach: &CoachId,
-        found: Option<WatchedClient>,
+        found: Option<StoredClient>,
         is_active: bool,
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
         let mut found = found;
-        let telling = Telling { at: now.into(), backfill: false, now };
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Some(WatchedClient { stored, watch }) = found.filter(|found| found.stored.client.coach_id == *coach)
-            else {
-                return Ok(None);
-            };
+            let Some(stored) = found.filter(|found| found.client.coach_id == *coach) else { return Ok(None) };
             let set_at = stored.flag_set_at(now);
-            let StoredClient { mut client, version, flag_is_ours, .. } = stored;
-            let id = client.id.clone();
-            let is_new = client.is_active != is_active;
-            client.is_active = is_active;
+            let StoredClient { version, flag_is_ours, .. } = stored;
+            let client = Client { is_active, ..stored.client.clone() };
+            let is_new = stored.client.is_active != is_active;
             let mut writes = Vec::new();
             if is_new || !flag_is_ours {
                 let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, set_at)));
@@ -188,42 +165,26 @@ impl Clients {
             if is_new {
                 writes.push(self.activation(&client, version, set_at));
                 writes.push(self.workspaces.count_active(coach, if is_active { 1 } else { -1 }));
-                let Some(watch) = self.activation_of_watch(&client, watch, telling, round).await? else {
-                    found = self.watched(&id).await?;
-                    continue;
-                };
-                writes.extend(watch);
+                let change = Change::between(&stored.client, &client);
+                let marked = Marked { now, silent: false };
+                writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
             } else {
                 writes.push(self.confirmation(&client, version, set_at));
             }
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Some(client));
             }
-            found = self.watched(&id).await?;
+            self.restore_watch(&stored, now).await?;
+            found = self.get(&client.id).await?;
         }
         Err(StoreError::kept_changing("the client"))
     }
 
-    /// What becomes of a client's watch with its flag; `None` where something was to be told first. As a rule nothing is, which the
-    /// transaction itself checks at first: the coach's watch is read only once it has been refused.
-    async fn activation_of_watch(
-        &self,
-        client: &Client,
-        watch: Option<Watch>,
-        telling: Telling,
-        round: u32,
-    ) -> Result<Option<Vec<TransactWriteItem>>, StoreError> {
-        let watches = self.sweeper.watches();
-        let mut watch = watch.unwrap_or_else(|| Watch::new(client, telling.now));
-        let nothing_is_due = client.is_active || !watch.states().comes_first(telling.now, None, false);
-        if round > 0 || !nothing_is_due {
-            let watched = self.caught_up(&client.id, watch, telling).await?;
-            return Ok(watched.map(|mut watched| watched.follow(client).into_iter().collect()));
-        }
-        let judged_at = watch.states().at;
-        watch.follow(client, Said { now: telling.now, backfill: false, is_watched: true });
-        let unchanged_rules = (!client.is_active).then(|| watches.unchanged_rules(&client.coach_id, judged_at));
-        Ok(Some([Some(watches.put(&watch)), unchanged_rules].into_iter().flatten().collect()))
+    /// Creates the watch of a client that has none, such as one whose table was restored to an earlier time.
+    pub(crate) async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
+        let writes = [self.watches.create_missing(&found.client, now), self.unchanged(found)];
+        self.db.transact(&writes).await?;
+        Ok(())
     }
 
     fn confirmation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {

@@ -319,6 +319,20 @@ pub async fn stand_back(round: u32) {
     }
 }
 
+/// Makes attempts until one settles, with back-off between them. `None`: a concurrent write was in the way.
+pub async fn retry<T, Fut>(what: &'static str, attempt: impl Fn() -> Fut) -> Result<T, StoreError>
+where
+    Fut: Future<Output = Result<Option<T>, StoreError>>,
+{
+    for round in 0..MAX_ROUNDS {
+        stand_back(round).await;
+        if let Some(settled) = attempt().await? {
+            return Ok(settled);
+        }
+    }
+    Err(StoreError::kept_changing(what))
+}
+
 /// Between nothing and the whole of `longest`: transactions that met must not meet again.
 fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(f64::from(u16::from_be_bytes(random_bytes())) / f64::from(u16::MAX))

@@ -9,12 +9,14 @@
 use std::collections::HashSet;
 
 use chrono::TimeDelta;
+use domain::fact_time::FactTime;
 use domain::id::FactId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Ask, Db, Item, StoreError, Written, from_item, s, to_item, write};
+use crate::watch::Marked;
 
 /// How long a fact is remembered.
 const RETENTION: TimeDelta = TimeDelta::days(14);
@@ -23,6 +25,22 @@ const RETENTION: TimeDelta = TimeDelta::days(14);
 const ROUND_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 const PREFIX: &str = "FACT#";
+
+/// The circumstances of a fact that is applied.
+#[derive(Debug, Clone, Copy)]
+pub struct FactContext {
+    pub occurred_at: FactTime,
+    /// Part of a first synchronisation, of which no event is emitted.
+    pub backfill: bool,
+    pub now: Timestamp,
+}
+
+impl FactContext {
+    /// How the fact marks a client, or all of a coach's, as due.
+    pub(crate) fn marked(self) -> Marked {
+        Marked { now: self.now, silent: self.backfill }
+    }
+}
 
 #[derive(Serialize, Deserialize)]
 struct Mark {

@@ -3,7 +3,7 @@
 //! sk `GRADES`: the latest grade of each wellness system, sealed.
 //! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, which reads in a third of the time that an
 //! attribute each takes. Of each that was told of, `d<mmdd>`: when that was said, in ms, negative for a deletion.
-//! sk `DOSES#<yyyy-mm>`: how often each dose was logged on each day of a month. sk `DOSES#SCHEDULE`: what is to be taken.
+//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`.
 //! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
 //! sk `DOSES_WATCH`: module `watch`.
 //! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: something that was told once. Kept for 14 days.
@@ -28,13 +28,12 @@ use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-pub(crate) use dose::DOSES_PREFIX;
-pub use dose::Doses;
-
-use crate::client::{Clients, Standing, Telling};
+use crate::client::{Clients, Standing};
 use crate::db::{Ask, Db, Item, MAX_ROUNDS, StoreError, failed, n, putting, s, stand_back};
+pub use crate::doses::Doses;
 use crate::outbox::Outbox;
 use crate::vault::Vault;
+use crate::watch::Watches;
 
 /// How long it is remembered that something was told.
 const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
@@ -59,6 +58,7 @@ pub struct Records {
     table: String,
     vault: Vault,
     clients: Clients,
+    watches: Watches,
     outbox: Outbox,
 }
 
@@ -90,6 +90,7 @@ impl Records {
             table: env.config().get("RECORDS_TABLE")?.to_owned(),
             vault: vault.clone(),
             clients: clients.clone(),
+            watches: Watches::new(env, db)?,
             outbox: outbox.clone(),
         })
     }

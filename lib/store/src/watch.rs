@@ -1,14 +1,17 @@
 //! Table `records`, what the sweep watches.
-//! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, how its coach's
-//! automations stand with it, and when it is due. The key sorts right behind the doses: one query reads both.
-//! pk `COACH#<coach_id>`, sk `WATCH`: when the coach's rules last changed, and how far the pass over its clients has come.
-//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). Who cannot come to match anything is not in it.
+//! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, the client's states, and
+//! when it is due. The key sorts right behind the doses: one query reads both.
+//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its clients.
+//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An item without `sweep_shard` is in no shard: an inactive client, or one whose coach has no
+//! automation on computed events. So a fact marks its client as due whatever the coach's rules are.
 //!
-//! 1. `get`, `coach`      GetItem, consistent.
-//! 2. `with_doses`        Query, consistent: a client's watch, and its doses from a month on.
-//! 3. `put`, `put_coach`  Parts of transactions, on the version read; `save`, `save_coach`: the same alone.
-//! 4. `wake`, `raise_daily_log`  UpdateItem, whatever else the watch is.
-//! 5. `due`, `oldest_due` Query `due` of one shard, who has waited longest first.
+//! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
+//! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. `change` exists only with the client.
+//! 3. `change_alone`      UpdateItem: the same change without a transaction.
+//! 4. `change_rules`      Part of the transaction that changes an automation, a programme or the time zone.
+//! 5. `commit`            Transaction on the version read: the states of an evaluation, and its events.
+//! 6. `save_pass`         PutItem on the version read.
+//! 7. `due`, `oldest_due` Query `due` of one shard, who has waited longest first.
 
 mod client;
 mod coach;
@@ -16,23 +19,27 @@ mod coach;
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 use chrono::NaiveDate;
+use domain::client::Client;
 use domain::dose::Month;
+use domain::event::Event;
 use domain::id::{ClientId, CoachId};
+use domain::sweep::{Facts, States};
 use domain::time::Timestamp;
+use domain::tz::Tz;
 use runtime::{BoxError, Environment};
-use serde::Serialize;
 
-pub(crate) use client::{Said, Watch};
+pub(crate) use client::Change;
+pub use client::Watch;
 pub use coach::CoachWatch;
-pub(crate) use coach::{Before, Changed};
 
 use crate::db::{
-    Ask, Db, Item, StoreError, Transacted, Written, checking, failed, n, putting_over, query_all, s, sk_of, stand_back,
-    to_item, write,
+    Ask, Db, Item, StoreError, Transacted, Written, deleting, failed, n, putting, putting_over, query_all, s, sk_of,
+    stand_back, to_item, updating, write,
 };
-use crate::record::{DOSES_PREFIX, Doses};
+use crate::doses::{DOSES_PREFIX, Doses, month_sk};
+use crate::outbox::Outbox;
 
 /// Partitions of the `due` index.
 pub const SHARDS: u8 = 4;
@@ -40,67 +47,92 @@ pub const SHARDS: u8 = 4;
 const INDEX: &str = "due";
 const CLIENT_PREFIX: &str = "CLIENT#";
 const COACH_PREFIX: &str = "COACH#";
-/// How often a client's partition is read anew when its doses are not yet as its watch says they are.
+/// How often a client's partition is read again when its doses are older than its watch.
 const MAX_READS: u32 = 6;
 
 /// Who is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
-    Client(ClientId, CoachId),
+    Client {
+        id: ClientId,
+        coach_id: CoachId,
+    },
     /// All clients of the coach, whose rules have changed.
     Coach(CoachId),
-    /// An entry of another form, by its key. It keeps nobody else from being judged.
+    /// An entry of another form, by its key. Other entries are evaluated all the same.
     Unreadable(String),
 }
 
-/// Where a page of those who are due ended.
+/// How a client, or all of a coach's, are marked as due.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Marked {
+    pub(crate) now: Timestamp,
+    /// The next evaluation emits nothing.
+    pub(crate) silent: bool,
+}
+
+/// The end of a page of the due index.
 #[derive(Debug, Clone)]
 pub struct DueStart(Item);
 
+/// A page of the due index.
+#[derive(Debug)]
+pub struct DuePage {
+    pub due: Vec<Due>,
+    /// `None` at the end.
+    pub next: Option<DueStart>,
+}
+
 /// What an evaluation reads of a client.
-pub(crate) struct Observed {
-    pub(crate) watch: Watch,
-    pub(crate) doses: Doses,
+#[derive(Debug)]
+pub struct Observed {
+    pub watch: Watch,
+    pub doses: Doses,
+}
+
+impl Observed {
+    /// All that the rules ask of the client, but for its programme's phases.
+    pub fn facts(&self, zone: Tz) -> Facts {
+        Facts {
+            created_at: self.watch.created_at,
+            zone,
+            last_check_in_at: self.watch.last_check_in_at,
+            last_daily_log_on: self.watch.last_daily_log_on,
+            phase: self.watch.phase(),
+            phases: Vec::new(),
+            schedule: self.doses.schedule.clone(),
+            logged: self.doses.logged.clone(),
+        }
+    }
 }
 
 /// The watched items of the records table.
 #[derive(Clone)]
-pub(crate) struct Watches {
+pub struct Watches {
     db: Db,
     table: String,
 }
 
 impl Watches {
     /// The table that `RECORDS_TABLE` names.
-    pub(crate) fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
+    pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
         Ok(Self { db: db.clone(), table: env.config().get("RECORDS_TABLE")?.to_owned() })
     }
 
-    /// A client's watch.
-    pub(crate) async fn get(&self, client: &ClientId) -> Result<Option<Watch>, StoreError> {
-        self.item(client::key(client)).await?.map(Watch::from_item).transpose()
-    }
-
     /// A coach's watch; an empty one where there is none yet.
-    pub(crate) async fn coach(&self, coach: &CoachId) -> Result<CoachWatch, StoreError> {
-        let found = self.item(coach::key(coach)).await?;
+    pub async fn coach(&self, coach: &CoachId) -> Result<CoachWatch, StoreError> {
+        let found = self.db.get(&self.table, coach::key(coach)).await?;
         found.map_or_else(|| Ok(CoachWatch::new(coach)), CoachWatch::from_item)
     }
 
-    async fn item(&self, key: Item) -> Result<Option<Item>, StoreError> {
-        self.db.get(&self.table, key).await
-    }
-
     /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no date is given.
-    pub(crate) async fn with_doses(
-        &self,
-        client: &ClientId,
-        from: Option<NaiveDate>,
-    ) -> Result<Option<Observed>, StoreError> {
+    pub async fn client(&self, client: &ClientId, from: Option<NaiveDate>) -> Result<Option<Observed>, StoreError> {
         let Some(from) = from else {
-            return Ok(self.get(client).await?.map(|watch| Observed { watch, doses: Doses::default() }));
+            let item = self.db.get(&self.table, client::key(client)).await?;
+            let watch = item.map(Watch::from_item).transpose()?;
+            return Ok(watch.map(|watch| Observed { watch, doses: Doses::default() }));
         };
-        let first = format!("{DOSES_PREFIX}{}", Month::of(from));
+        let first = month_sk(Month::of(from));
         for round in 0..MAX_READS {
             stand_back(round).await;
             let mut items = self.partition_from(client, &first).await?;
@@ -108,14 +140,16 @@ impl Watches {
             let watch = Watch::from_item(items.swap_remove(place))?;
             // A query may see one item of a transaction as it is after it, and another as it was before.
             if watch.is_met_by(&first, &versions_of(&items)) {
-                return Ok(Some(Observed { watch, doses: Doses::of(items)? }));
+                let mut doses = Doses::default();
+                items.into_iter().try_for_each(|item| doses.add(item))?;
+                return Ok(Some(Observed { watch, doses }));
             }
         }
         Err(StoreError::kept_changing("the client's doses"))
     }
 
     async fn partition_from(&self, client: &ClientId, first: &str) -> Result<Vec<Item>, StoreError> {
-        // Backwards: the watch first, so that doses are seldom older than it.
+        // Backwards: the watch first, so that doses are seldom older than the watch.
         let query = self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
         let query = query
             .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
@@ -125,104 +159,109 @@ impl Watches {
         query_all(query).await
     }
 
-    /// Part of a transaction: a client's watch in the place of the one that was read.
-    pub(crate) fn put(&self, watch: &Watch) -> TransactWriteItem {
-        putting_over(&self.table, to_item(&watch.next_version()), watch.found_version())
+    /// Part of a transaction: the watch of a new client. The condition is the client's own: it is new.
+    pub(crate) fn create(&self, client: &Client, now: Timestamp) -> TransactWriteItem {
+        putting(Put::builder().table_name(&self.table).set_item(Some(to_item(&Watch::new(client, now)))))
     }
 
-    /// The same of a coach's.
-    pub(crate) fn put_coach(&self, watch: &CoachWatch) -> TransactWriteItem {
-        putting_over(&self.table, to_item(&watch.next_version()), watch.found_version())
+    /// Part of a transaction: the watch of a client that was found without one.
+    pub(crate) fn create_missing(&self, client: &Client, now: Timestamp) -> TransactWriteItem {
+        let mut watch = Watch::new(client, now);
+        watch.daily_log_deleted = true;
+        putting_over(&self.table, to_item(&watch), None)
     }
 
-    /// Part of a transaction: a coach's rules have been the same since an instant.
-    pub(crate) fn unchanged_rules(&self, coach: &CoachId, since: Timestamp) -> TransactWriteItem {
-        let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(coach::key(coach)));
-        let check = check
-            .condition_expression("attribute_not_exists(rules_saved_at) OR rules_saved_at < :since")
-            .expression_attribute_values(":since", s(coach::saved_before(since).to_string()));
-        checking(check)
+    /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was erased.
+    pub(crate) fn change(&self, client: &ClientId, change: Change, marked: Marked) -> TransactWriteItem {
+        let expression = change.expression(marked);
+        let update = Update::builder().table_name(&self.table).set_key(Some(client::key(client)));
+        updating(
+            update
+                .update_expression(expression.update)
+                .condition_expression(expression.condition)
+                .set_expression_attribute_names(Some(expression.names))
+                .set_expression_attribute_values(Some(expression.values)),
+        )
     }
 
-    /// Stores a client's watch in the place of the one that was read. False: it has changed since.
-    pub(crate) async fn save(&self, watch: &Watch) -> Result<bool, StoreError> {
-        self.save_item(&watch.next_version(), watch.found_version()).await
-    }
-
-    /// Makes a client due, unless it is already. Nothing of its watch but that is read.
-    pub(crate) async fn wake(&self, client: &ClientId, at: Timestamp) -> Result<(), StoreError> {
-        const NOT_YET: &str = "attribute_exists(pk) AND (attribute_not_exists(sweep_due_at) OR sweep_due_at > :at)";
+    /// The same without a transaction.
+    pub(crate) async fn change_alone(
+        &self,
+        client: &ClientId,
+        change: Change,
+        marked: Marked,
+    ) -> Result<Changed, StoreError> {
+        let expression = change.expression(marked);
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(client::key(client)));
             update
-                .update_expression("SET sweep_due_at = :at ADD version :one")
-                .condition_expression(NOT_YET)
-                .expression_attribute_values(":at", n(at.ms()))
-                .expression_attribute_values(":one", n(1))
+                .update_expression(&expression.update)
+                .condition_expression(&expression.condition)
+                .set_expression_attribute_names(Some(expression.names.clone()))
+                .set_expression_attribute_values(Some(expression.values.clone()))
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
                 .ask()
         });
-        // Refused: it is due, or gone.
-        written.await?;
+        Ok(match written.await? {
+            Written::Done(_) => Changed::Done,
+            Written::Refused(Some(_)) => Changed::Unneeded,
+            Written::Refused(None) => Changed::Missing,
+        })
+    }
+
+    /// Part of a transaction: the watch of an erased client goes.
+    pub(crate) fn delete(&self, client: &ClientId) -> TransactWriteItem {
+        deleting(Delete::builder().table_name(&self.table).set_key(Some(client::key(client))))
+    }
+
+    /// Makes a client due.
+    pub async fn mark_due(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
+        self.change_alone(client, Change::default(), Marked { now, silent: false }).await?;
         Ok(())
     }
 
-    /// A later last date with a daily log, whatever else has changed of a client's watch.
-    pub(crate) async fn raise_daily_log(&self, client: &ClientId, last: NaiveDate) -> Result<(), StoreError> {
-        const LATER: &str =
-            "attribute_exists(pk) AND (attribute_not_exists(last_daily_log_on) OR last_daily_log_on < :last)";
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(client::key(client)));
-            update
-                .update_expression("SET last_daily_log_on = :last ADD version :one")
-                .condition_expression(LATER)
-                .expression_attribute_values(":last", s(last.to_string()))
-                .expression_attribute_values(":one", n(1))
-                .ask()
-        });
-        // Refused: a later one is there, or the client is gone.
-        written.await?;
-        Ok(())
+    /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated again.
+    pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> TransactWriteItem {
+        updating(coach::change_rules(coach, marked).table_name(&self.table))
     }
 
-    /// Puts a coach's watch in the place of the one that was read; whether that was still there.
-    pub(crate) async fn save_coach(&self, watch: &CoachWatch) -> Result<bool, StoreError> {
-        self.save_item(&watch.next_version(), watch.found_version()).await
+    /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed since it was read.
+    pub async fn commit(&self, evaluated: Evaluated, outbox: &Outbox, now: Timestamp) -> Result<bool, StoreError> {
+        let Evaluated { watch, states, rules_version, is_watched, events } = evaluated;
+        let version = watch.version;
+        let next = watch.evaluated(states, rules_version, is_watched);
+        let mut writes = vec![putting_over(&self.table, to_item(&next), Some(version))];
+        writes.extend(outbox.put_events(events, now));
+        Ok(matches!(self.db.transact(&writes).await?, Transacted::Done))
     }
 
-    async fn save_item<R: Serialize>(&self, record: &R, version: Option<u64>) -> Result<bool, StoreError> {
-        let item = to_item(record);
+    /// Stores the progress of a pass. `None`: the rules have changed since the watch was read, and the pass begins anew.
+    pub async fn save_pass(&self, watch: CoachWatch) -> Result<Option<CoachWatch>, StoreError> {
+        let version = watch.version;
+        let mut next = watch;
+        next.version += 1;
+        let item = to_item(&next);
         let written = write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            let put = match version {
-                None => put.condition_expression("attribute_not_exists(pk)"),
-                Some(version) => {
-                    put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-                }
-            };
-            put.ask()
+            put.condition_expression("version = :version").expression_attribute_values(":version", n(version)).ask()
         });
-        Ok(matches!(written.await?, Written::Done(_)))
+        Ok(matches!(written.await?, Written::Done(_)).then_some(next))
     }
 
-    /// Carries out all of the writes or none. False: something has changed since it was read.
-    pub(crate) async fn commit(&self, writes: &[TransactWriteItem]) -> Result<bool, StoreError> {
-        Ok(matches!(self.db.transact(writes).await?, Transacted::Done))
-    }
-
-    /// Those of one shard who are due by an instant, at most `limit`, from where an earlier page ended.
-    pub(crate) async fn due(
+    /// Those of one shard who are due by an instant, at most `limit`, from the end of an earlier page on.
+    pub async fn due(
         &self,
         shard: u8,
         by: Timestamp,
         limit: i32,
         start: Option<DueStart>,
-    ) -> Result<(Vec<Due>, Option<DueStart>), StoreError> {
+    ) -> Result<DuePage, StoreError> {
         let page = self.due_page(shard, by, limit, start).await?;
-        Ok((page.items().iter().map(read_due).collect(), page.last_evaluated_key.map(DueStart)))
+        Ok(DuePage { due: page.items().iter().map(read_due).collect(), next: page.last_evaluated_key.map(DueStart) })
     }
 
-    /// Since when the one who has waited longest in a shard has been due.
-    pub(crate) async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
+    /// Since when the one who has waited longest in a shard has been due; `None` where nobody is due.
+    pub async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         let page = self.due_page(shard, by, 1, None).await?;
         let since = page.items().first().and_then(|item| item.get("sweep_due_at")?.as_n().ok()?.parse().ok());
         Ok(since.map(Timestamp::from_ms))
@@ -248,10 +287,33 @@ impl Watches {
     }
 }
 
+/// An evaluation of a client, to be committed.
+pub struct Evaluated {
+    /// As it was read.
+    pub watch: Watch,
+    pub states: States,
+    /// The version of the rules.
+    pub rules_version: u64,
+    /// The coach has active automations on computed events.
+    pub is_watched: bool,
+    pub events: Vec<Event>,
+}
+
+/// What came of a change without a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    Done,
+    /// The change's own condition does not hold.
+    Unneeded,
+    /// The client was erased, or its watch is missing.
+    Missing,
+}
+
 /// The versions of a client's doses, by their sort keys.
 fn versions_of(items: &[Item]) -> BTreeMap<&str, u64> {
     let version = |item: &Item| item.get("version")?.as_n().ok()?.parse().ok();
-    items.iter().filter_map(|item| Some((sk_of(item), version(item)?))).collect()
+    let doses = items.iter().filter(|item| sk_of(item).starts_with(DOSES_PREFIX));
+    doses.filter_map(|item| Some((sk_of(item), version(item)?))).collect()
 }
 
 fn read_due(item: &Item) -> Due {
@@ -259,7 +321,7 @@ fn read_due(item: &Item) -> Due {
     let (pk, coach) = (text("pk"), CoachId::parse(text("coach_id")));
     let client = pk.strip_prefix(CLIENT_PREFIX).map(ClientId::parse);
     match (client, coach) {
-        (Some(Ok(client)), Ok(coach)) => Due::Client(client, coach),
+        (Some(Ok(id)), Ok(coach_id)) => Due::Client { id, coach_id },
         (None, Ok(coach)) if pk.starts_with(COACH_PREFIX) => Due::Coach(coach),
         _ => Due::Unreadable(pk.to_owned()),
     }

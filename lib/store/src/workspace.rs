@@ -24,7 +24,9 @@ use crate::db::{
     Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
     to_attribute, updating, write,
 };
+use crate::fact::FactContext;
 use crate::fact_order::{NOT_NEWER, SET_SAVED, SavedAt};
+use crate::watch::Watches;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
 
 /// Counts begin with the record, so that conditions can rely on them.
@@ -112,8 +114,16 @@ impl Workspaces {
         self.db.get(&self.table, key(coach)).await?.map(stored).transpose()
     }
 
-    /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, workspace: &Workspace, occurred_at: FactTime) -> Result<Saved, StoreError> {
+    /// Where the days of a coach's clients begin and end.
+    pub async fn zone(&self, coach: &CoachId) -> Result<Tz, StoreError> {
+        let workspace = self.get(coach).await?;
+        workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?.zone()
+    }
+
+    /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies. Another time zone moves the
+    /// days of all clients, who are to be evaluated again.
+    pub async fn save(&self, workspace: &Workspace, watches: &Watches, fact: FactContext) -> Result<Saved, StoreError> {
+        let occurred_at = fact.occurred_at;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
             let found = self.get(&workspace.coach_id).await?;
@@ -127,6 +137,9 @@ impl Workspaces {
             if old_team != new_team {
                 writes.extend(new_team.map(|team| self.move_team_seats(team, seats)));
                 writes.extend(old_team.map(|team| self.move_team_seats(team, -seats)));
+            }
+            if found.as_ref().is_some_and(|found| found.workspace.time_zone != workspace.time_zone) {
+                writes.push(watches.change_rules(&workspace.coach_id, fact.marked()));
             }
             match self.db.transact(&writes).await? {
                 Transacted::Done => {

@@ -216,7 +216,6 @@ fn facts() -> Facts {
     let phase = |name: &str| ProgrammePhase { name: name.to_owned(), min_days: 7, min_compliance_pct: None };
     Facts {
         created_at: Timestamp::parse("2026-01-01T00:00:00Z").unwrap(),
-        is_active: true,
         zone: zone("UTC"),
         last_check_in_at: None,
         last_daily_log_on: None,
@@ -229,15 +228,15 @@ fn facts() -> Facts {
 
 #[test]
 fn whatever_a_sweep_finds_makes_an_event_of_that_name() {
-    let is_told = |trigger: Trigger| {
-        // Judged silently when nothing was known, and then as things stand.
-        let rule = Rule { automation: automation("a1", trigger), revision: at(), saved_at: at(), former: Vec::new() };
+    let is_emitted = |trigger: Trigger| {
+        // The first evaluation is silent, and nothing is known then.
+        let rule = Rule { automation: automation("a1", trigger), revision: at() };
         let before = at() + TimeDelta::days(-1);
         let nothing = Facts { created_at: before, phase: None, logged: DosesLogged(BTreeMap::new()), ..facts() };
-        let seeded = evaluate(&nothing, std::slice::from_ref(&rule), &States::new(before), before).states;
-        let told = evaluate(&facts(), &[rule], &seeded, at()).told;
-        assert_eq!(told.len(), 1);
-        Event::computed(&client(), &told[0]).unwrap().event_type
+        let seeded = evaluate(&nothing, std::slice::from_ref(&rule), &States::new(), None, before).states;
+        let emitted = evaluate(&facts(), &[rule], &seeded, None, at()).emitted;
+        assert_eq!(emitted.len(), 1);
+        Event::computed(&client(), &emitted[0]).unwrap().event_type
     };
     let (threshold, window_days) = (43.0, 7);
     assert_eq!(
@@ -248,7 +247,7 @@ fn whatever_a_sweep_finds_makes_an_event_of_that_name() {
             Trigger::CheckInInactivity { days: 5 },
             Trigger::DailyLogInactivity { days: 5 },
         ]
-        .map(is_told),
+        .map(is_emitted),
         ComputedType::ALL.map(EventName::Computed)
     );
 }

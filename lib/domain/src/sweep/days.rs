@@ -2,7 +2,7 @@
 
 use chrono::{NaiveDate, NaiveTime, TimeDelta};
 
-use super::Facts;
+use super::{DosesRead, Facts};
 use crate::compliance::{WINDOW_DAYS, compliance_pct};
 use crate::time::Timestamp;
 use crate::tz::Tz;
@@ -11,6 +11,10 @@ use crate::wall_clock::{date_at, reached_at};
 /// Dates that are looked ahead over. No window is longer; only doses logged for dates to come reach further, and then a client is looked
 /// at again.
 const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
+
+/// Dates that the beginning of a run is looked for. Sweeps run every few minutes, so only an outage makes a run older unseen; its match is
+/// then dated by the evaluation.
+pub(super) const LOOK_BACK_DAYS: i64 = 7;
 
 /// A local date, from its first instant to that of the next.
 #[derive(Debug, Clone, Copy)]
@@ -31,16 +35,16 @@ pub(super) struct Days {
 }
 
 impl Days {
-    /// With the doses from a date on, up to the last that is looked ahead to with a window of so many days.
-    pub(super) fn of(facts: &Facts, read: Option<(NaiveDate, u32)>, now: Timestamp) -> Self {
+    /// With the doses that were read, up to the last date that is looked ahead to.
+    pub(super) fn of(facts: &Facts, read: Option<DosesRead>, now: Timestamp) -> Self {
         let today = date_at(facts.zone, now);
         let last_logged_on = facts.logged.last_logged_on();
-        let (first, window_days) = read.unwrap_or((today, 0));
+        let first = read.map_or(today, |read| read.first);
         let mut days = Self { zone: facts.zone, last_logged_on, first, before: vec![(0, 0)] };
-        if window_days == 0 || last_logged_on.is_none() {
+        let Some(DosesRead { longest_window_days, .. }) = read.filter(|_| last_logged_on.is_some()) else {
             return days;
-        }
-        let (last, _) = days.horizon(today, window_days);
+        };
+        let (last, _) = days.horizon(today, longest_window_days);
         let mut sum = (0, 0);
         for date in days.first.iter_days().take_while(|date| *date <= last) {
             sum.0 += facts.logged.counting_on(date, &facts.schedule);
@@ -71,22 +75,16 @@ impl Days {
         compliance_pct(all.0 - earlier.0, all.1 - earlier.1)
     }
 
-    /// Since when something has held that depends on the date alone, not before `from`; `None` where it does not hold.
-    pub(super) fn held_since(
-        &self,
-        from: Timestamp,
-        now: Timestamp,
-        holds: impl Fn(NaiveDate) -> bool,
-    ) -> Option<Timestamp> {
-        let mut date = self.today(now);
+    /// The first instant of the dates up to today's on all of which something holds; `None` where it does not hold today, or has held for
+    /// longer than [`LOOK_BACK_DAYS`].
+    pub(super) fn run_began(&self, now: Timestamp, holds: impl Fn(NaiveDate) -> bool) -> Option<Timestamp> {
+        let today = self.today(now);
+        let mut date = today;
         if !holds(date) {
             return None;
         }
-        loop {
+        while (today - date).num_days() < LOOK_BACK_DAYS {
             let begins = self.begins(date)?;
-            if begins <= from {
-                return Some(from);
-            }
             // The day before, or where the zone skipped it the one before that.
             let before = self.today(begins + TimeDelta::milliseconds(-1));
             if before >= date || !holds(before) {
@@ -94,6 +92,7 @@ impl Days {
             }
             date = before;
         }
+        None
     }
 
     /// The first instant that is found on the days from today on, as long as a log can be in their windows. No doses are logged meanwhile.

@@ -1,6 +1,6 @@
-//! A client's life under test: facts and rules at their instants, and sweeps over it, either by the index or every minute.
+//! A client's life under test: facts and rules at their instants, and sweeps that evaluate the client when it is due, or always.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, TimeDelta};
 
@@ -34,7 +34,7 @@ pub(super) fn rule(id: &str, trigger: Trigger, saved_at: Timestamp) -> Rule {
         trigger,
         steps: Vec::new(),
     };
-    Rule { automation, revision: saved_at, saved_at, former: Vec::new() }
+    Rule { automation, revision: saved_at }
 }
 
 /// A client of whom nothing is known, with a dose to be taken so often a day.
@@ -42,7 +42,6 @@ pub(super) fn facts(created_at: Timestamp, zone: Tz, per_day: u32) -> Facts {
     let dose = ScheduledDose { dose_id: dose(), per_day, from: date("2000-01-01"), until: None };
     Facts {
         created_at,
-        is_active: true,
         zone,
         last_check_in_at: None,
         last_daily_log_on: None,
@@ -67,207 +66,182 @@ impl Facts {
     }
 }
 
-/// Something that was told, and when it was found.
+/// An emitted event, and the sweep that emitted it.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Told {
-    pub(super) found_at: Timestamp,
+pub(super) struct Emitted {
+    pub(super) swept_at: Timestamp,
     pub(super) computed: Computed,
 }
 
 #[derive(Clone)]
 pub(super) struct Life {
     pub(super) facts: Facts,
+    pub(super) is_active: bool,
     pub(super) rules: Vec<Rule>,
     pub(super) states: States,
-    pub(super) told: Vec<Told>,
-    /// The instants at which the client was judged.
-    pub(super) judged: Vec<Timestamp>,
-    /// While nothing sweeps.
-    pub(super) asleep: Option<(Timestamp, Timestamp)>,
-    /// Between two sweeps.
-    every: TimeDelta,
-    /// Whoever is due, or everybody.
-    by_index: bool,
+    pub(super) emitted: Vec<Emitted>,
+    /// The sweeps that evaluated the client.
+    pub(super) evaluated: Vec<Timestamp>,
+    /// Sweeps evaluate the client even if it is not due.
+    is_always_due: bool,
+    /// When a fact last marked the client as due.
+    changed_at: Option<Timestamp>,
+    /// The rules, the zone or the programme changed: the next sweep passes over all of the coach's clients.
+    passes: bool,
     now: Timestamp,
-    rules_saved_at: Option<Timestamp>,
-    /// When the passes over a coach's clients that follow saved rules come to this one.
-    passes: BTreeSet<Timestamp>,
-    /// Whether states go through their stored form whenever they change.
-    pub(super) is_stored: bool,
+    /// No sweep takes place.
+    pub(super) outages: Vec<(Timestamp, Timestamp)>,
 }
 
-/// As many former revisions as are kept of a rule.
-const MAX_FORMER: usize = 10;
-
 impl Life {
+    /// Of a client that was created just now.
     pub(super) fn swept(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
-        let (states, told) = (States::new(now), Vec::new());
-        let (judged, passes) = (Vec::new(), BTreeSet::new());
         Self {
             facts,
+            is_active: true,
             rules,
-            states,
-            told,
-            judged,
-            asleep: None,
-            every: PERIOD,
-            by_index: true,
+            states: States::new(),
+            emitted: Vec::new(),
+            evaluated: Vec::new(),
+            is_always_due: false,
+            changed_at: Some(now),
+            passes: false,
             now,
-            rules_saved_at: None,
-            passes,
-            is_stored: false,
+            outages: Vec::new(),
         }
     }
 
-    pub(super) fn watched_every_minute(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
-        Self { every: MINUTE, by_index: false, ..Self::swept(facts, rules, now) }
+    /// The same, evaluated by every sweep.
+    pub(super) fn evaluated_by_every_sweep(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
+        Self { is_always_due: true, ..Self::swept(facts, rules, now) }
     }
 
-    /// Time passes, with sweeps; one that is due now takes place.
+    /// True if a sweep would evaluate the client at an instant.
+    fn is_due(&self, at: Timestamp) -> bool {
+        let due = earliest(self.states.due, self.changed_at);
+        self.is_active && (self.is_always_due || self.passes || due.is_some_and(|due| due <= at))
+    }
+
+    /// The next instant at which the client is due.
+    pub(super) fn due(&self) -> Option<Timestamp> {
+        earliest(self.states.due, self.changed_at).filter(|_| self.is_active)
+    }
+
+    /// Time passes, with sweeps. A sweep at `until` takes place.
     pub(super) fn until(&mut self, until: Timestamp) {
-        let every_ms = self.every.num_milliseconds();
+        let period_ms = PERIOD.num_milliseconds();
         while self.now < until {
-            let sweep = Timestamp::from_ms((self.now.ms().div_euclid(every_ms) + 1) * every_ms);
-            let pass = self.passes.iter().find(|pass| **pass > self.now).copied();
-            let next = earliest(Some(sweep), pass).unwrap().min(until);
-            self.now = next;
-            if self.passes.remove(&next) {
-                self.states.wake(next);
-                self.store();
-            }
-            let is_due = self.states.due.is_some_and(|due| due <= next) || !self.by_index;
-            let is_asleep = self.asleep.is_some_and(|(from, to)| from <= next && next < to);
-            if next == sweep && is_due && !is_asleep {
-                self.evaluate();
+            let sweep = Timestamp::from_ms((self.now.ms().div_euclid(period_ms) + 1) * period_ms);
+            self.now = sweep.min(until);
+            let is_out = self.outages.iter().any(|(from, to)| *from <= sweep && sweep < *to);
+            if self.now == sweep && !is_out {
+                self.sweep();
             }
         }
     }
 
-    /// Time passes, and nothing sweeps.
+    /// Time passes without sweeps.
     pub(super) fn outage_until(&mut self, until: Timestamp) {
         self.now = until;
     }
 
-    fn store(&mut self) {
-        if self.is_stored {
-            let stored = serde_json::to_string(&self.states).unwrap();
+    fn sweep(&mut self) {
+        if self.is_due(self.now) {
+            self.evaluated.push(self.now);
+            let evaluation = self.evaluate();
+            let emitted = evaluation.emitted.into_iter();
+            self.emitted.extend(emitted.map(|computed| Emitted { swept_at: self.now, computed }));
+            // Through the stored form, as the table keeps it.
+            let stored = serde_json::to_string(&evaluation.states).unwrap();
             self.states = serde_json::from_str(&stored).unwrap();
+            assert_eq!(self.states, evaluation.states);
+            self.changed_at = None;
         }
+        self.passes = false;
     }
 
-    /// Judges the client, twice, of which one counts: a sweep that overlaps, or that is repeated a minute later, finds the same.
-    pub(super) fn evaluate(&mut self) {
-        if self.facts.is_active {
-            self.judged.push(self.now);
+    /// The evaluation, from no more doses than [`reads_from`] asks for.
+    fn evaluate(&self) -> Evaluation {
+        let mut facts = self.facts.clone();
+        match reads_from(&self.rules, self.now) {
+            Some(first) => facts.logged.0.retain(|month, _| *month >= Month::of(first)),
+            None => facts.logged = DosesLogged::default(),
         }
-        let evaluation = super::evaluate(&self.facts, &self.rules, &self.states, self.now);
-        let again = super::evaluate(&self.facts, &self.rules, &self.states, self.now + MINUTE);
-        let day = |at: Timestamp| crate::wall_clock::date_at(self.facts.zone, at);
-        if day(self.now) == day(self.now + MINUTE) && self.states.due.is_some_and(|due| due <= self.now) {
-            for told in &evaluation.told {
-                let same = |other: &&Computed| {
-                    (&other.automation_id, other.at, &other.episode) == (&told.automation_id, told.at, &told.episode)
-                };
-                assert!(again.told.iter().any(|other| same(&other)), "{told:?} is not in {:?}", again.told);
-            }
-        }
-        assert_eq!(super::evaluate(&self.facts, &self.rules_needed(), &self.states, self.now), evaluation);
-        if evaluation.told.len() < MAX_TOLD {
-            assert!(evaluation.states.due.is_none_or(|due| due > self.now));
-            let settled = super::evaluate(&self.facts, &self.rules, &evaluation.states, self.now);
-            assert_eq!((settled.told.len(), &settled.states), (0, &evaluation.states));
-        }
-        let told = evaluation.told.into_iter().map(|computed| Told { found_at: self.now, computed });
-        self.told.extend(told);
-        self.states = evaluation.states;
-        self.store();
+        evaluate(&facts, &self.rules, &self.states, self.changed_at, self.now)
     }
 
-    /// The rules without the former revisions that were over when the client was last judged.
-    fn rules_needed(&self) -> Vec<Rule> {
-        let mut rules = self.rules.clone();
-        for rule in &mut rules {
-            let ends: Vec<Timestamp> = rule.former.iter().skip(1).map(|former| former.saved_at).collect();
-            let mut ends = ends.into_iter().chain([rule.saved_at]);
-            rule.former.retain(|_| ends.next().is_some_and(|ends| ends > self.states.at));
-        }
-        rules
-    }
-
+    /// A fact changes what is known of the client.
     pub(super) fn fact(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
-        self.apply(false, change);
-    }
-
-    pub(super) fn backfill(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
-        self.until(at);
-        self.apply(true, change);
-    }
-
-    /// As ingest takes a fact: what stood before it comes first.
-    pub(super) fn apply(&mut self, backfill: bool, change: impl FnOnce(&mut Facts)) {
-        if self.facts.is_active && self.states.comes_first(self.now, self.rules_saved_at, backfill) {
-            self.evaluate();
-        }
-        let was_active = self.facts.is_active;
         change(&mut self.facts);
-        match (was_active, self.facts.is_active) {
-            (false, true) => self.states.restart(self.now, backfill),
-            (_, true) => self.states.touch(self.now, backfill),
-            (_, false) => self.states.due = None,
-        }
-        self.store();
+        self.changed_at = Some(at);
     }
 
-    /// A rule is saved; the pass over the coach's clients comes to this one some time later. Until then nobody is judged for it.
-    pub(super) fn save(&mut self, at: Timestamp, saved: Rule, pass_after: TimeDelta) {
+    /// The same as part of a backfill.
+    pub(super) fn backfill(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
+        self.fact(at, change);
+        self.states.silent = true;
+    }
+
+    /// The time zone or the programme changes.
+    pub(super) fn change_surroundings(&mut self, at: Timestamp, change: impl FnOnce(&mut Facts)) {
         self.until(at);
-        let mut former = Vec::new();
-        if let Some(place) = self.rules.iter().position(|rule| rule.automation.id == saved.automation.id) {
-            let Rule { automation, revision, saved_at, former: before } = self.rules.remove(place);
-            former = before;
-            former.push(Former { automation, revision, saved_at });
-            former.drain(..former.len().saturating_sub(MAX_FORMER));
-        }
-        self.rules.push(Rule { revision: at, saved_at: at, former, ..saved });
-        self.rules_saved_at = Some(at);
-        if self.facts.is_active {
-            self.passes.insert(at + pass_after);
-        }
+        change(&mut self.facts);
+        self.passes = true;
     }
 
-    /// A rule is deleted, of which nobody is told.
+    pub(super) fn set_active(&mut self, at: Timestamp, is_active: bool) {
+        self.until(at);
+        self.is_active = is_active;
+        self.states.silent |= is_active;
+        self.changed_at = Some(at);
+    }
+
+    /// A rule is created or edited.
+    pub(super) fn save(&mut self, at: Timestamp, saved: Rule) {
+        self.until(at);
+        let id = &saved.automation.id;
+        let before = self.rules.iter().position(|rule| rule.automation.id == *id).map(|place| self.rules.remove(place));
+        let is_renamed = |before: &Rule| {
+            let Automation { active, trigger, steps, .. } = &before.automation;
+            let Automation { active: is_active, trigger: becomes, steps: others, .. } = &saved.automation;
+            (active, trigger, steps) == (is_active, becomes, others)
+        };
+        let revision = before.filter(is_renamed).map_or(at, |before| before.revision);
+        self.rules.push(Rule { revision, ..saved });
+        self.passes = true;
+    }
+
+    /// A rule is deleted.
     pub(super) fn delete(&mut self, at: Timestamp, id: &str) {
         self.until(at);
         self.rules.retain(|rule| rule.automation.id.as_str() != id);
+        self.passes = true;
     }
 
-    /// A rule as it is now, to be saved as another.
+    /// A rule as it is now, changed by `edit`.
     pub(super) fn edited(&self, id: &str, edit: impl FnOnce(&mut Automation)) -> Rule {
         let mut rule = self.rules.iter().find(|rule| rule.automation.id.as_str() == id).unwrap().clone();
         edit(&mut rule.automation);
         rule
     }
 
-    /// The client is with another coach, who has these rules.
+    /// The client goes to a coach with these rules.
     pub(super) fn hand_over(&mut self, at: Timestamp, rules: Vec<Rule>) {
         self.until(at);
-        if self.facts.is_active && self.states.comes_first(at, self.rules_saved_at, false) {
-            self.evaluate();
-        }
         self.rules = rules;
-        self.rules_saved_at = None;
-        self.states.restart(at, false);
-        self.store();
+        self.states.silent = true;
+        self.changed_at = Some(at);
+        self.passes = false;
     }
 
-    /// What was told of: the automation and when the client came to match it.
+    /// Automation and timestamp of each emitted event.
     pub(super) fn episodes(&self) -> Vec<(AutomationId, Timestamp)> {
-        self.told.iter().map(|told| (told.computed.automation_id.clone(), told.computed.at)).collect()
+        self.emitted.iter().map(|emitted| (emitted.computed.automation_id.clone(), emitted.computed.at)).collect()
     }
 
-    /// The instants of [`Life::episodes`].
+    /// The timestamps of the emitted events.
     pub(super) fn instants(&self) -> Vec<String> {
-        self.told.iter().map(|told| told.computed.at.to_string().replace(":00.000Z", "")).collect()
+        self.emitted.iter().map(|emitted| emitted.computed.at.to_string().replace(":00.000Z", "")).collect()
     }
 }

@@ -21,7 +21,6 @@ use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
 use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
 use crate::outbox::Content;
-use crate::watch::Watch;
 use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
 
@@ -122,7 +121,7 @@ impl Clients {
             (Part::Email, self.address(&new.email.key()).take(id)),
             (Part::Workspace, self.workspaces.take_seat(coach, new.team, new.mail)),
             (Part::Other, self.put_if_new(&Record::new(new.client, now.into(), kept, Versions::FIRST))),
-            (Part::Other, self.sweeper.watches().put(&Watch::new(new.client, now))),
+            (Part::Other, self.watches.create(new.client, now)),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
             (Part::Other, self.outbox.put(&fact, new.fact_after)),
         ];

@@ -102,6 +102,7 @@ impl Clients {
         if let Some(email) = &client.profile.email {
             writes.extend(self.leave_address(email, &client.id).await?);
         }
+        writes.push(self.watches.delete(&client.id));
         writes.extend(self.untold(&client));
         let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));
         writes.push(deleting(intake));

@@ -13,9 +13,10 @@ use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
 use crate::client::record::{Record, Versions};
-use crate::client::{Clients, MAX_ROUNDS, Standing, Telling};
+use crate::client::{Clients, MAX_ROUNDS, Standing, StoredClient};
 use crate::db::{StoreError, Transacted, putting_over, stand_back, to_item};
-use crate::watch::Watch;
+use crate::fact::FactContext;
+use crate::watch::Change;
 use crate::workspace::StoredWorkspace;
 
 /// What came of a fact.
@@ -26,13 +27,6 @@ pub enum FeedOutcome {
     Stale,
     /// The workspace has not been seen yet.
     UnknownWorkspace,
-}
-
-/// What a save does to a client's watch.
-enum Watching {
-    Known(Option<Box<TransactWriteItem>>),
-    /// Something was to be told of the client first.
-    ReadAnew,
 }
 
 /// Seats that a change moves: clients and active clients by workspace, clients by team. Nothing is named twice, as a transaction demands.
@@ -56,13 +50,11 @@ impl<'a> Seats<'a> {
 
 impl Clients {
     /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
-    pub async fn save(&self, saved: &ClientSaved, telling: Telling) -> Result<FeedOutcome, StoreError> {
-        let Telling { at, backfill, now } = telling;
+    pub async fn save(&self, saved: &ClientSaved, fact: FactContext) -> Result<FeedOutcome, StoreError> {
+        let FactContext { occurred_at: at, backfill, now } = fact;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let reads = (self.lookup.find(&saved.client_id), self.sweeper.watches().get(&saved.client_id));
-            let (found, watch) = try_join(reads.0, reads.1).await?;
-            let found = match found {
+            let found = match self.lookup.find(&saved.client_id).await? {
                 Standing::Erased => return Ok(FeedOutcome::Stale),
                 Standing::Unknown => None,
                 Standing::Known(found) => Some(found),
@@ -87,7 +79,6 @@ impl Clients {
                 _ => None,
             };
             let client = merged(saved, found.as_deref(), at);
-            let Watching::Known(watch) = self.watch_of(&client, watch, telling).await? else { continue };
             let mut seats = Seats::default();
             let active = |client: bool| i64::from(client);
             match &found {
@@ -105,7 +96,7 @@ impl Clients {
             let mut writes = vec![self.put_version(&client, found.as_deref(), at)];
             writes.extend(self.seat_writes(&seats));
             writes.extend(self.address_writes(&client, found.as_deref()).await?);
-            writes.extend(watch.map(|watch| *watch));
+            writes.extend(self.watch_write(&client, found.as_deref(), fact));
             if is_told {
                 writes.extend(
                     self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
@@ -114,21 +105,18 @@ impl Clients {
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(FeedOutcome::Stored);
             }
+            if let Some(found) = found {
+                self.restore_watch(&StoredClient::new(*found), now).await?;
+            }
         }
         Err(StoreError::kept_changing("the client"))
     }
 
-    /// What is to be written of the client's watch.
-    async fn watch_of(&self, client: &Client, watch: Option<Watch>, telling: Telling) -> Result<Watching, StoreError> {
-        let Some(watch) = watch else {
-            let new = Watch::new(client, telling.now);
-            return Ok(Watching::Known(Some(Box::new(self.sweeper.watches().put(&new)))));
-        };
-        if watch.is_of(client) {
-            return Ok(Watching::Known(None));
-        }
-        let watched = self.caught_up(&client.id, watch, telling).await?;
-        Ok(watched.map_or(Watching::ReadAnew, |mut watched| Watching::Known(watched.follow(client).map(Box::new))))
+    /// Part of a transaction: the watch of a client that is new, or is another to the rules.
+    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext) -> Option<TransactWriteItem> {
+        let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
+        let change = Change::between(&found.clone().into_client(), client)?;
+        Some(self.watches.change(&client.id, change, fact.marked()))
     }
 
     fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> TransactWriteItem {

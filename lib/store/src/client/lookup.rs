@@ -8,7 +8,7 @@ use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
 use super::standing::{client_id_of, client_pk};
-use super::{Record, Standing, StoredClient, key, listed_at, page_start};
+use super::{Page, Record, Standing, StoredClient, key, listed_at, page_start};
 use crate::db::{Ask, Db, Item, StoreError, checking, failed, from_item, n, s};
 
 /// The clients table, to read in.
@@ -61,13 +61,13 @@ impl ClientLookup {
         self.db.get(&self.table, key(pk)).await
     }
 
-    /// A coach's active clients in the order of the index, at most `limit`, and where they end; `None` at the end of all.
-    pub(crate) async fn active_page(
+    /// A page of a coach's active clients in the order of the index. The index may lag behind.
+    pub async fn active_page(
         &self,
         coach: &CoachId,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<(Vec<ClientId>, Option<String>), StoreError> {
+    ) -> Result<Page<ClientId>, StoreError> {
         const PARTITION: &str = "active_owner";
         let query = self.db.client().query().table_name(&self.table).index_name("active");
         let page = query
@@ -82,8 +82,8 @@ impl ClientLookup {
             .map_err(|error| failed("Query", error))?;
         let more = page.last_evaluated_key.is_some();
         let items = page.items.unwrap_or_default();
-        let after = if more { items.last().and_then(listed_at) } else { None };
-        Ok((items.iter().map(client_id_of).collect::<Result<_, _>>()?, after))
+        let next = if more { items.last().and_then(listed_at) } else { None };
+        Ok(Page { items: items.iter().map(client_id_of).collect::<Result<_, _>>()?, next })
     }
 
     /// Part of a transaction: the client has not been erased.

@@ -76,9 +76,7 @@ impl Clients {
 
     /// Where the days of the client's coach begin and end.
     pub(crate) async fn time_zone_of(&self, client: &Client) -> Result<Tz, StoreError> {
-        let workspace = self.workspaces.get(&client.coach_id).await?;
-        let workspace = workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?;
-        workspace.zone()
+        self.workspaces.zone(&client.coach_id).await
     }
 
     /// The active automations on these events of the client's coach.
@@ -96,7 +94,7 @@ impl Clients {
     }
 
     /// Part of a transaction: the client is as it was read.
-    fn unchanged(&self, found: &StoredClient) -> TransactWriteItem {
+    pub(super) fn unchanged(&self, found: &StoredClient) -> TransactWriteItem {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(key(&client_pk(&found.client.id))))

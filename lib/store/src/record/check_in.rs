@@ -13,9 +13,12 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition, take};
+use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
+use crate::client::StoredClient;
 use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, putting_over, s, stand_back, to_item};
+use crate::fact::FactContext;
 use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
+use crate::watch::Change;
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
@@ -117,21 +120,20 @@ impl Records {
         &self,
         client_id: &ClientId,
         check_in: &CheckInSubmitted,
-        said: Telling,
+        fact: FactContext,
     ) -> Result<Recorded, StoreError> {
-        let Telling { at: said_at, backfill, now } = said;
+        let FactContext { occurred_at, backfill, now } = fact;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let (ready, found) =
-                try_join(self.clients.ready(client_id, said), self.find(client_id, &check_in.check_in)).await?;
+            let (standing, found) =
+                try_join(self.clients.standing(client_id), self.find(client_id, &check_in.check_in)).await?;
             let Found { record, mut grades, grades_version } = found;
-            let mut ready = match known(ready) {
-                Ok(ready) => ready,
+            let stored = match known(standing) {
+                Ok(stored) => stored,
                 Err(outcome) => return Ok(outcome),
             };
-            let stored = ready.stored.clone();
             let client = &stored.client;
-            if record.deleted || record.submission_said_at.map(FactTime::from) > Some(said_at) {
+            if record.deleted || record.submission_said_at.map(FactTime::from) > Some(occurred_at) {
                 return Ok(Recorded::Done);
             }
             let first = record.submitted_at.is_none();
@@ -146,11 +148,10 @@ impl Records {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
                 first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_said_at: Some(said_at.into()),
+                submission_said_at: Some(occurred_at.into()),
                 ..record
             })];
-            writes.push(self.clients.set_latest_check_in(&stored, latest));
-            writes.extend(ready.follow(&Client { latest_check_in_at: latest, ..client.clone() }));
+            writes.extend(self.set_latest(&stored, latest, fact));
             if !check_in.grades.is_empty() {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
@@ -161,6 +162,7 @@ impl Records {
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Recorded::Done);
             }
+            self.clients.restore_watch(&stored, now).await?;
         }
         Err(StoreError::kept_changing("the check-in"))
     }
@@ -197,22 +199,20 @@ impl Records {
         &self,
         client_id: &ClientId,
         check_in: &CheckInId,
-        said: Telling,
+        fact: FactContext,
     ) -> Result<Recorded, StoreError> {
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let (ready, found) = try_join(self.clients.ready(client_id, said), self.find(client_id, check_in)).await?;
-            let Found { record, mut grades, grades_version } = found;
-            let mut ready = match known(ready) {
+            let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
+            let (standing, Found { record, mut grades, grades_version }) = found;
+            let stored = match known(standing) {
                 Ok(_) if record.deleted => return Ok(Recorded::Done),
-                Ok(ready) => ready,
+                Ok(stored) => stored,
                 Err(outcome) => return Ok(outcome),
             };
-            let stored = ready.stored.clone();
             let latest = self.latest_with(&stored.client, &record, None).await?;
             let mut writes = vec![self.put_check_in(record.tombstone(client_id))];
-            writes.push(self.clients.set_latest_check_in(&stored, latest));
-            writes.extend(ready.follow(&Client { latest_check_in_at: latest, ..stored.client.clone() }));
+            writes.extend(self.set_latest(&stored, latest, fact));
             if grades_version > 0 {
                 grades.forget(check_in);
                 writes.push(self.put_grades(client_id, &grades, grades_version));
@@ -220,8 +220,22 @@ impl Records {
             if let Transacted::Done = self.db.transact(&writes).await? {
                 return Ok(Recorded::Done);
             }
+            self.clients.restore_watch(&stored, fact.now).await?;
         }
         Err(StoreError::kept_changing("the check-in"))
+    }
+
+    /// Parts of a transaction: the time of the client's latest check-in, in the record and in the watch.
+    fn set_latest(
+        &self,
+        stored: &StoredClient,
+        latest: Option<Timestamp>,
+        fact: FactContext,
+    ) -> impl Iterator<Item = TransactWriteItem> {
+        let client = &stored.client;
+        let change = Change::between(client, &Client { latest_check_in_at: latest, ..client.clone() });
+        let watch = change.map(|change| self.watches.change(&client.id, change, fact.marked()));
+        std::iter::once(self.clients.set_latest_check_in(stored, latest)).chain(watch)
     }
 
     async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {

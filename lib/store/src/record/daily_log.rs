@@ -9,9 +9,10 @@ use domain::daily_log::DateRange;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, Telling, key, known, partition};
-use crate::client::LastLog;
-use crate::db::{Ask, Item, StoreError, failed, n, s, stand_back, write};
+use super::{RecordReader, Recorded, Records, key, known, partition};
+use crate::db::{Ask, Item, StoreError, Written, failed, n, s, write};
+use crate::fact::FactContext;
+use crate::watch::{Change, Changed};
 
 const SORT_PREFIX: &str = "LOGS#";
 /// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
@@ -42,6 +43,29 @@ impl RecordReader {
                 return Ok(dates);
             }
             years = None;
+        }
+    }
+
+    /// The last date that is logged, of whatever year.
+    pub async fn last_logged_date(&self, client: &ClientId) -> Result<Option<NaiveDate>, StoreError> {
+        let query = self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
+        let query = query
+            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
+            .expression_attribute_values(":pk", s(partition(client)))
+            .expression_attribute_values(":prefix", s(SORT_PREFIX))
+            .projection_expression("sk, logged");
+        let mut start = None;
+        loop {
+            // Years whose every log was deleted are few.
+            let page = query.clone().limit(1).set_exclusive_start_key(start);
+            let page = page.ask().await;
+            let page = page.map_err(|error| failed("Query", error))?;
+            let dates = page.items.unwrap_or_default().iter().map(dates_of).collect::<Result<Vec<_>, _>>()?;
+            let last = dates.into_iter().flatten().max();
+            start = page.last_evaluated_key;
+            if last.is_some() || start.is_none() {
+                return Ok(last);
+            }
         }
     }
 
@@ -79,9 +103,9 @@ impl Records {
         &self,
         client: &ClientId,
         date: NaiveDate,
-        said: Telling,
+        fact: FactContext,
     ) -> Result<Recorded, StoreError> {
-        self.say_of_date(client, date, said, true).await
+        self.apply_to_date(client, date, fact, true).await
     }
 
     /// Notes that a date's log was deleted.
@@ -89,61 +113,43 @@ impl Records {
         &self,
         client: &ClientId,
         date: NaiveDate,
-        said: Telling,
+        fact: FactContext,
     ) -> Result<Recorded, StoreError> {
-        self.say_of_date(client, date, said, false).await
+        self.apply_to_date(client, date, fact, false).await
     }
 
-    /// First the date, then the client's watch, which has the last one: a year's item is large to be in a transaction. Whoever dies in
-    /// between says it again.
-    ///
-    /// A date before the last one leaves the watch alone. Otherwise the last date is read back and stored, and unless nobody can have
-    /// been at it meanwhile read once more.
-    async fn say_of_date(
+    /// First the date, then the client's watch: a year's item is too large for a transaction. A fact that fails in between comes again and
+    /// does both again.
+    async fn apply_to_date(
         &self,
         client: &ClientId,
         date: NaiveDate,
-        said: Telling,
+        fact: FactContext,
         logged: bool,
     ) -> Result<Recorded, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let mut ready = match known(self.clients.ready(client, said).await?) {
-                Ok(ready) => ready,
-                Err(outcome) => return Ok(outcome),
-            };
-            let stored = ready.last_daily_log_on();
-            if round == 0 {
-                self.write_date(client, date, said.at, logged).await?;
-                let is_earlier = |last: Option<NaiveDate>| last.is_some_and(|last| date < last);
-                if is_earlier(stored) && is_earlier(self.clients.last_daily_log_on(client).await?) {
-                    return Ok(Recorded::Done);
-                }
-            }
-            let last = self.last_date(client).await?;
-            if round > 0 && last == stored {
-                return Ok(Recorded::Done);
-            }
-            let is_final = match ready.log_daily(last).await? {
-                LastLog::Lost => false,
-                // A date before it may have come that left the watch alone, or it may have been deleted.
-                LastLog::Raised => self.last_date(client).await? == last,
-                LastLog::Stored => last >= stored || self.last_date(client).await? == last,
-            };
-            if is_final {
-                return Ok(Recorded::Done);
-            }
+        let stored = match known(self.clients.standing(client).await?) {
+            Ok(stored) => stored,
+            Err(outcome) => return Ok(outcome),
+        };
+        if !self.write_date(client, date, fact.occurred_at, logged).await? {
+            return Ok(Recorded::Done);
         }
-        Err(StoreError::kept_changing("the client"))
+        let change = || if logged { Change::daily_log(date) } else { Change::daily_log_deleted() };
+        if self.watches.change_alone(client, change(), fact.marked()).await? == Changed::Missing {
+            // A restored watch looks its daily logs up.
+            self.clients.restore_watch(&stored, fact.now).await?;
+        }
+        Ok(Recorded::Done)
     }
 
+    /// False: a later fact has set the date.
     async fn write_date(
         &self,
         client: &ClientId,
         date: NaiveDate,
         said_at: FactTime,
         logged: bool,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         // A time before 1970 has no sign to spare: it counts as the beginning of time.
         let at = said_at.max(FactTime::from_ms(1)).decimal_ms();
         let minus_at = format!("-{at}");
@@ -165,35 +171,9 @@ impl Records {
                 .expression_attribute_values(":minus_at", n(&minus_at))
                 .ask()
         });
-        // Refused: something later was said of the date.
-        written.await?;
-        Ok(())
-    }
-
-    /// The last date that is logged, of whatever year.
-    async fn last_date(&self, client: &ClientId) -> Result<Option<NaiveDate>, StoreError> {
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
-        let query = query
-            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-            .expression_attribute_values(":pk", s(partition(client)))
-            .expression_attribute_values(":prefix", s(SORT_PREFIX))
-            .projection_expression("sk, logged");
-        let mut start = None;
-        loop {
-            // Years whose every log was deleted are few.
-            let page = query.clone().limit(1).set_exclusive_start_key(start);
-            let page = page.ask().await;
-            let page = page.map_err(|error| failed("Query", error))?;
-            let dates = page.items.unwrap_or_default().iter().map(dates_of).collect::<Result<Vec<_>, _>>()?;
-            let last = dates.into_iter().flatten().max();
-            start = page.last_evaluated_key;
-            if last.is_some() || start.is_none() {
-                return Ok(last);
-            }
-        }
+        Ok(matches!(written.await?, Written::Done(_)))
     }
 }
-
 fn sk(year: i32) -> String {
     format!("{SORT_PREFIX}{year:04}")
 }

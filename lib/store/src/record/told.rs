@@ -10,8 +10,10 @@ use domain::time::Timestamp;
 use domain::wall_clock::date_at;
 use futures::future::try_join;
 
-use super::{MAX_ROUNDS, Recorded, Records, Telling, known};
+use super::{MAX_ROUNDS, Recorded, Records, known};
 use crate::db::{StoreError, Transacted, refused_at, stand_back};
+use crate::fact::FactContext;
+use crate::watch::Change;
 
 impl Records {
     /// Tells of a step to another phase, and notes the phase unless what is stored is newer.
@@ -19,29 +21,29 @@ impl Records {
         &self,
         client_id: &ClientId,
         advance: &PhaseAdvance,
-        said: Telling,
+        fact: FactContext,
     ) -> Result<Recorded, StoreError> {
-        let Telling { at: said_at, backfill, now } = said;
+        let FactContext { occurred_at, backfill, now } = fact;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let mut ready = match known(self.clients.ready(client_id, said).await?) {
-                Ok(ready) => ready,
+            let stored = match known(self.clients.standing(client_id).await?) {
+                Ok(stored) => stored,
                 Err(outcome) => return Ok(outcome),
             };
-            let stored = ready.stored.clone();
             let client = &stored.client;
             let automations = self.automations(client, EventType::PhaseAdvanced, backfill);
             let (zone, automations) = try_join(self.clients.time_zone_of(client), automations).await?;
             let started_on = date_at(zone, advance.advanced_at);
-            let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, said_at);
+            let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, occurred_at);
             let event = Event::phase_advanced(client, advance);
             let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
-            writes.extend(ready.follow(&changed));
+            let change = Change::between(client, &changed);
+            writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
             writes.extend(self.tell(backfill, event, &automations, now));
             match self.db.transact(&writes).await? {
                 Transacted::Done => return Ok(Recorded::Done),
                 Transacted::Refused(reasons) if refused_at(&reasons, 0) => return Ok(Recorded::Done),
-                Transacted::Refused(_) => {}
+                Transacted::Refused(_) => self.clients.restore_watch(&stored, now).await?,
             }
         }
         Err(StoreError::kept_changing("the client"))

@@ -1,214 +1,280 @@
-//! A client's watch. It holds what the rules ask of the client's record as well, written by whoever writes the record, in the same
-//! transaction: an evaluation reads one item, and what it decides is written on condition that nothing of it has changed.
+//! A client's watch. It repeats what the rules ask of the client's record, written by the transaction that changes the record, so that an
+//! evaluation reads one item and is committed on condition that nothing of it has changed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
 use domain::client::Client;
 use domain::id::{ClientId, CoachId, ProgrammeId};
-use domain::programme::ProgrammePhase;
-use domain::sweep::{Facts, PhaseEntry, States};
+use domain::sweep::{PhaseEntry, States};
 use domain::time::Timestamp;
-use domain::tz::Tz;
 use serde::{Deserialize, Serialize};
 
-use super::{CLIENT_PREFIX, Observed, shard_of};
-use crate::db::{Item, StoreError, from_item, s};
+use super::{CLIENT_PREFIX, Marked, shard_of};
+use crate::db::{Item, StoreError, from_item, n, s, to_attribute};
 
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
 
 /// What is watched of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Watch {
+pub struct Watch {
     pk: String,
     sk: String,
-    pub(crate) coach_id: CoachId,
-    created_at: Timestamp,
-    is_active: bool,
+    pub coach_id: CoachId,
+    pub(super) created_at: Timestamp,
+    pub is_active: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_check_in_at: Option<Timestamp>,
+    pub(super) last_check_in_at: Option<Timestamp>,
+    /// The latest date with a daily log, unless [`Watch::daily_log_deleted`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    last_daily_log_on: Option<NaiveDate>,
+    pub(super) last_daily_log_on: Option<NaiveDate>,
+    /// A daily log was deleted: the latest date has to be looked up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub daily_log_deleted: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    phase: Option<PhaseEntry>,
-    /// How often the client came to a phase.
+    phase: Option<Phase>,
+    /// Counts the client's entries into phases.
     #[serde(default)]
     phase_entries: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) programme_id: Option<ProgrammeId>,
-    /// Without the instant at which the client is due, which is the index's.
-    states: States,
-    sweep_shard: String,
+    pub programme_id: Option<ProgrammeId>,
+    pub states: States,
+    /// The version of the coach's rules that the client was last evaluated under.
+    #[serde(default)]
+    pub rules_version: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sweep_shard: Option<String>,
+    /// When the client is due by time, or was last marked as due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_due_at: Option<i64>,
-    /// The items of doses that were last changed while somebody watched, by sort key, and the versions that they came to.
+    /// The items of doses that changed last, by sort key, with their versions since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     doses_changed: BTreeMap<String, u64>,
-    version: u64,
+    pub(super) version: u64,
 }
 
-/// How something is told that changes what is known of a client.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Said {
-    pub(crate) now: Timestamp,
-    pub(crate) backfill: bool,
-    /// Whether the coach has automations that it could make the client match.
-    pub(crate) is_watched: bool,
+/// The phase that a client is in.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Phase {
+    name: String,
+    started_on: NaiveDate,
+}
+
+/// A change of what is known of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Change {
+    set: Vec<(&'static str, AttributeValue)>,
+    remove: Vec<&'static str>,
+    enters_phase: bool,
+    /// The client is off the roster from now on.
+    is_inactive: bool,
+    /// The next evaluation is silent whatever the cause: the client is new to its coach or back on the roster.
+    restarts: bool,
+    condition: Option<&'static str>,
+}
+
+/// A [`Change`] as an update of the item.
+pub(super) struct Expression {
+    pub(super) update: String,
+    pub(super) condition: String,
+    pub(super) names: HashMap<String, String>,
+    pub(super) values: HashMap<String, AttributeValue>,
 }
 
 impl Watch {
-    /// Of a client that nothing is remembered of.
-    pub(crate) fn new(client: &Client, now: Timestamp) -> Self {
-        let pk = format!("{CLIENT_PREFIX}{}", client.id);
-        let mut watch = Self {
-            sweep_shard: shard_of(&pk),
+    /// That of a client that is due: its first evaluation seeds it.
+    pub(super) fn new(client: &Client, now: Timestamp) -> Self {
+        let pk = pk(&client.id);
+        let is_active = client.is_active;
+        Self {
+            sweep_shard: is_active.then(|| shard_of(&pk)),
             pk,
             sk: SORT_KEY.to_owned(),
             coach_id: client.coach_id.clone(),
             created_at: client.created_at,
-            is_active: client.is_active,
-            last_check_in_at: None,
+            is_active,
+            last_check_in_at: client.latest_check_in_at,
             last_daily_log_on: None,
-            phase: None,
-            phase_entries: 0,
-            programme_id: None,
-            states: States::new(now),
-            sweep_due_at: None,
+            daily_log_deleted: false,
+            phase: phase_of(client),
+            phase_entries: 1,
+            programme_id: client.phase.programme_id.clone(),
+            states: States::new(),
+            rules_version: 0,
+            sweep_due_at: is_active.then(|| now.ms()),
             doses_changed: BTreeMap::new(),
-            version: 0,
-        };
-        watch.copy(client);
-        if !client.is_active {
-            watch.states.due = None;
+            version: 1,
         }
-        watch
     }
 
     pub(super) fn from_item(item: Item) -> Result<Self, StoreError> {
-        let mut watch: Self = from_item("watch of a client", item)?;
-        watch.states.due = watch.sweep_due_at.map(Timestamp::from_ms);
-        Ok(watch)
+        from_item("watch of a client", item)
     }
 
-    /// As it is to be stored.
-    pub(super) fn next_version(&self) -> Self {
-        let states = States { due: None, ..self.states.clone() };
-        let sweep_due_at = self.states.due.map(|due| due.ms());
-        Self { states, sweep_due_at, version: self.version + 1, ..self.clone() }
+    /// When the client is due by time, or was last marked as due.
+    pub fn due(&self) -> Option<Timestamp> {
+        self.sweep_due_at.map(Timestamp::from_ms)
     }
 
-    pub(super) fn found_version(&self) -> Option<u64> {
-        (self.version > 0).then_some(self.version)
+    pub(super) fn phase(&self) -> Option<PhaseEntry> {
+        let phase = self.phase.clone()?;
+        Some(PhaseEntry { name: phase.name, started_on: phase.started_on, number: self.phase_entries })
     }
 
-    pub(crate) fn is_active(&self) -> bool {
-        self.is_active
+    /// The watch with the latest date of a daily log as it was looked up.
+    pub fn with_last_daily_log(self, last_daily_log_on: Option<NaiveDate>) -> Self {
+        Self { last_daily_log_on, daily_log_deleted: false, ..self }
     }
 
-    pub(crate) fn states(&self) -> &States {
-        &self.states
+    /// The watch after an evaluation.
+    pub(super) fn evaluated(self, states: States, rules_version: u64, is_watched: bool) -> Self {
+        let is_swept = is_watched && self.is_active;
+        Self {
+            sweep_shard: is_swept.then(|| shard_of(&self.pk)),
+            sweep_due_at: states.due.map(|due| due.ms()).filter(|_| is_swept),
+            states,
+            rules_version,
+            version: self.version + 1,
+            ..self
+        }
     }
 
-    /// What was decided by it.
-    pub(crate) fn with_states(self, states: States) -> Self {
-        Self { states, ..self }
-    }
-
-    /// Whether the doses that were read, from a sort key on, are at least as new as it is.
+    /// True if the doses that were read, from a sort key on, are at least as new as the watch.
     pub(super) fn is_met_by(&self, first: &str, versions: &BTreeMap<&str, u64>) -> bool {
         let mut changed = self.doses_changed.iter().filter(|(sk, _)| sk.as_str() >= first);
         changed.all(|(sk, version)| versions.get(sk.as_str()).copied().unwrap_or(0) >= *version)
     }
+}
 
-    /// Takes over what the client's record says. True if anything is another now, which makes the client due.
-    pub(crate) fn follow(&mut self, client: &Client, said: Said) -> bool {
-        let comes_back = client.is_active && (!self.is_active || self.coach_id != client.coach_id);
-        if self.is_of(client) {
-            return false;
+impl Change {
+    /// The change from one state of a client's record to the next; `None` where nothing that the rules ask for is another.
+    pub(crate) fn between(before: &Client, after: &Client) -> Option<Self> {
+        let mut change = Self::default();
+        let is_new_coach = before.coach_id != after.coach_id;
+        if is_new_coach {
+            change.set("coach_id", s(after.coach_id.as_str()));
         }
-        self.copy(client);
-        if !self.is_active {
-            self.states.due = None;
-        } else if comes_back {
-            self.states.restart(said.now, said.backfill);
+        if before.created_at != after.created_at {
+            change.set("created_at", s(after.created_at.to_string()));
+        }
+        if before.latest_check_in_at != after.latest_check_in_at {
+            change.set_or_remove("last_check_in_at", after.latest_check_in_at.map(|at| s(at.to_string())));
+        }
+        if before.phase.programme_id != after.phase.programme_id {
+            change.set_or_remove("programme_id", after.phase.programme_id.as_ref().map(to_attribute));
+        }
+        let (was, is) = (phase_of(before), phase_of(after));
+        if was.as_ref().map(|phase| (&phase.name, phase.started_on))
+            != is.as_ref().map(|phase| (&phase.name, phase.started_on))
+        {
+            change.set_or_remove("phase", is.as_ref().map(to_attribute));
+            // The same phase with an earlier date is corrected, and not entered again.
+            let is_corrected =
+                was.zip(is).is_some_and(|(was, is)| was.name == is.name && is.started_on <= was.started_on);
+            change.enters_phase = !is_corrected;
+        }
+        if before.is_active != after.is_active {
+            change.set("is_active", AttributeValue::Bool(after.is_active));
+        }
+        if change.set.is_empty() && change.remove.is_empty() {
+            return None;
+        }
+        change.is_inactive = !after.is_active;
+        change.restarts = after.is_active && (is_new_coach || !before.is_active);
+        if change.restarts {
+            change.set("sweep_shard", s(shard_of(&pk(&after.id))));
+        }
+        Some(change)
+    }
+
+    /// Items of the client's doses are at these versions.
+    pub(crate) fn doses(versions: &BTreeMap<String, u64>) -> Self {
+        let mut change = Self::default();
+        change.set("doses_changed", to_attribute(versions));
+        change
+    }
+
+    /// A daily log was kept on a date. Refused where a later date is known, and none was deleted.
+    pub(crate) fn daily_log(date: NaiveDate) -> Self {
+        let mut change = Self::default();
+        change.set("last_daily_log_on", s(date.to_string()));
+        change.condition = Some(
+            "attribute_exists(#daily_log_deleted) OR attribute_not_exists(#last_daily_log_on) \
+             OR #last_daily_log_on < :last_daily_log_on",
+        );
+        change
+    }
+
+    /// A daily log was deleted. The next evaluation looks up the latest date.
+    pub(crate) fn daily_log_deleted() -> Self {
+        let mut change = Self::default();
+        change.set("daily_log_deleted", AttributeValue::Bool(true));
+        change
+    }
+
+    fn set(&mut self, name: &'static str, value: AttributeValue) {
+        self.set.push((name, value));
+    }
+
+    fn set_or_remove(&mut self, name: &'static str, value: Option<AttributeValue>) {
+        match value {
+            Some(value) => self.set(name, value),
+            None => self.remove.push(name),
+        }
+    }
+
+    pub(super) fn expression(mut self, marked: Marked) -> Expression {
+        if self.is_inactive {
+            self.remove.extend(["sweep_shard", "sweep_due_at"]);
         } else {
-            self.touch(said);
+            self.set("sweep_due_at", n(marked.now.ms()));
         }
-        true
-    }
-
-    /// The last date with a daily log is this.
-    pub(crate) fn log_daily(&mut self, last: Option<NaiveDate>, said: Said) {
-        if self.last_daily_log_on != last {
-            self.last_daily_log_on = last;
-            self.touch(said);
+        let mut names = HashMap::new();
+        let mut values = HashMap::from([(":one".to_owned(), n(1))]);
+        let mut sets = Vec::new();
+        for (name, value) in self.set {
+            names.insert(format!("#{name}"), name.to_owned());
+            values.insert(format!(":{name}"), value);
+            sets.push(format!("#{name} = :{name}"));
         }
-    }
-
-    /// Items of doses have come to these versions.
-    pub(crate) fn change_doses(&mut self, versions: BTreeMap<String, u64>, said: Said) {
-        self.doses_changed = versions;
-        self.touch(said);
-    }
-
-    pub(crate) fn last_daily_log_on(&self) -> Option<NaiveDate> {
-        self.last_daily_log_on
-    }
-
-    fn touch(&mut self, said: Said) {
-        if self.is_active && said.is_watched {
-            self.states.touch(said.now, said.backfill);
+        if marked.silent || self.restarts {
+            names.extend(["states", "silent"].map(|name| (format!("#{name}"), name.to_owned())));
+            values.insert(":silent".to_owned(), AttributeValue::Bool(true));
+            sets.push("#states.#silent = :silent".to_owned());
         }
-    }
-
-    /// Whether the client's record says nothing else.
-    pub(crate) fn is_of(&self, client: &Client) -> bool {
-        self.coach_id == client.coach_id
-            && self.created_at == client.created_at
-            && self.is_active == client.is_active
-            && self.last_check_in_at == client.latest_check_in_at
-            && self.programme_id == client.phase.programme_id
-            && self.phase.as_ref().map(|phase| (phase.name.as_str(), phase.started_on)) == phase_of(client)
-    }
-
-    fn copy(&mut self, client: &Client) {
-        self.coach_id = client.coach_id.clone();
-        self.created_at = client.created_at;
-        self.is_active = client.is_active;
-        self.last_check_in_at = client.latest_check_in_at;
-        self.programme_id = client.phase.programme_id.clone();
-        self.phase = phase_of(client).map(|(name, started_on)| {
-            // The same phase with an earlier date is put right.
-            let stays = self.phase.as_ref().is_some_and(|was| was.name == name && started_on <= was.started_on);
-            self.phase_entries += u64::from(!stays);
-            PhaseEntry { name: name.to_owned(), started_on, number: self.phase_entries }
-        });
+        let mut update = String::new();
+        if !sets.is_empty() {
+            update = format!("SET {} ", sets.join(", "));
+        }
+        if !self.remove.is_empty() {
+            names.extend(self.remove.iter().map(|name| (format!("#{name}"), (*name).to_owned())));
+            let removed: Vec<String> = self.remove.iter().map(|name| format!("#{name}")).collect();
+            update.push_str(&format!("REMOVE {} ", removed.join(", ")));
+        }
+        update.push_str("ADD version :one");
+        if self.enters_phase {
+            update.push_str(", phase_entries :one");
+        }
+        let mut condition = "attribute_exists(pk)".to_owned();
+        if let Some(own) = self.condition {
+            names.insert("#daily_log_deleted".to_owned(), "daily_log_deleted".to_owned());
+            condition.push_str(&format!(" AND ({own})"));
+        }
+        Expression { update, condition, names, values }
     }
 }
 
-impl Observed {
-    /// All that the rules ask of the client.
-    pub(crate) fn facts(&self, zone: Tz, phases: Vec<ProgrammePhase>) -> Facts {
-        let watch = &self.watch;
-        Facts {
-            created_at: watch.created_at,
-            is_active: watch.is_active,
-            zone,
-            last_check_in_at: watch.last_check_in_at,
-            last_daily_log_on: watch.last_daily_log_on,
-            phase: watch.phase.clone(),
-            phases,
-            schedule: self.doses.schedule.clone(),
-            logged: self.doses.logged.clone(),
-        }
-    }
+/// The phase that the client is in, where its first day is known.
+fn phase_of(client: &Client) -> Option<Phase> {
+    let (name, started_on) = client.phase.current.clone().zip(client.phase.started_on)?;
+    Some(Phase { name, started_on })
 }
 
-/// The phase that the client is in, where it is known since when.
-fn phase_of(client: &Client) -> Option<(&str, NaiveDate)> {
-    client.phase.current.as_deref().zip(client.phase.started_on)
+fn pk(client: &ClientId) -> String {
+    format!("{CLIENT_PREFIX}{client}")
 }
 
 pub(super) fn key(client: &ClientId) -> Item {
-    Item::from([("pk".to_owned(), s(format!("{CLIENT_PREFIX}{client}"))), ("sk".to_owned(), s(SORT_KEY))])
+    Item::from([("pk".to_owned(), s(pk(client))), ("sk".to_owned(), s(SORT_KEY))])
 }

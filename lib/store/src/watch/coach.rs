@@ -1,23 +1,20 @@
-//! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients, judges each, and remembers how far
-//! it has come. A client that a fact changes before the pass comes to it is judged first, as it stood.
+//! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients page by page and evaluates each under
+//! the new version of the rules.
 
-mod before;
-
+use aws_sdk_dynamodb::types::Update;
+use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use chrono::TimeDelta;
 use domain::id::CoachId;
 use domain::time::Timestamp;
-use domain::tz::Tz;
 use serde::{Deserialize, Serialize};
 
-use super::{COACH_PREFIX, shard_of};
-use crate::db::{Item, StoreError, from_item, s};
-
-pub(crate) use before::{Before, Changed};
+use super::{COACH_PREFIX, Marked, shard_of};
+use crate::db::{Item, StoreError, from_item, n, s};
 
 const SORT_KEY: &str = "WATCH";
-/// Longer than the function takes that stores facts, or is let live. Rules are another from when their fact came, and can be read once it is
-/// stored: who is judged in between may be judged by the ones before.
-const STORING: TimeDelta = TimeDelta::seconds(60);
+/// Longer than the index of active clients lags behind. A pass that begins sooner after the change may miss a client that was created right
+/// before it, so the coach stays due for a second pass.
+const INDEX_LAG: TimeDelta = TimeDelta::seconds(60);
 
 /// What is watched of a coach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,51 +22,48 @@ pub struct CoachWatch {
     pk: String,
     sk: String,
     pub coach_id: CoachId,
-    /// When an automation, a programme or the time zone last became another.
+    /// Counts the changes of automations on computed events, programmes and the time zone.
+    #[serde(default)]
+    pub rules_version: u64,
+    /// The version that the last change by a backfill made: who was evaluated under an earlier one is evaluated silently next.
+    #[serde(default)]
+    pub silent_version: u64,
+    /// When the last of these changes was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules_saved_at: Option<Timestamp>,
-    /// Whether there is, or was when the last pass began, an active automation on a computed event.
+    /// The last pass found an active automation on a computed event.
+    #[serde(default)]
     pub is_watched: bool,
-    /// The workspace's, as last seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) zone: Option<Tz>,
-    /// What it was before, while somebody watched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) zone_before: Option<Before<Tz>>,
     /// The pass that is under way.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pass: Option<Pass>,
-    /// As of when the last finished pass has judged every client.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) passed_at: Option<Timestamp>,
     sweep_shard: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_due_at: Option<i64>,
-    version: u64,
+    pub(super) version: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Pass {
-    /// When it began.
+    /// When the pass began.
     as_of: Timestamp,
-    /// Where the pages that are done end.
+    /// The end of the pages that are done.
     after: String,
 }
 
 impl CoachWatch {
     pub(super) fn new(coach: &CoachId) -> Self {
-        let pk = format!("{COACH_PREFIX}{coach}");
+        let pk = pk(coach);
         Self {
             sweep_shard: shard_of(&pk),
             pk,
             sk: SORT_KEY.to_owned(),
             coach_id: coach.clone(),
+            rules_version: 0,
+            silent_version: 0,
             rules_saved_at: None,
             is_watched: false,
-            zone: None,
-            zone_before: None,
             pass: None,
-            passed_at: None,
             sweep_due_at: None,
             version: 0,
         }
@@ -79,76 +73,52 @@ impl CoachWatch {
         from_item("watch of a coach", item)
     }
 
-    /// As it is to be stored.
-    pub(super) fn next_version(&self) -> Self {
-        Self { version: self.version + 1, ..self.clone() }
-    }
-
-    /// As it is once it has been stored.
-    pub(crate) fn stored(self) -> Self {
-        self.next_version()
-    }
-
-    pub(super) fn found_version(&self) -> Option<u64> {
-        (self.version > 0).then_some(self.version)
-    }
-
-    /// What clients are judged by is another: all of them are to be judged anew.
-    pub(crate) fn change_rules(&mut self, now: Timestamp, is_watched: bool) {
-        // Whoever stores a dose and was told that nobody watches has ended by then.
-        let due = if self.is_watched { now } else { now + STORING };
-        self.rules_saved_at = self.rules_saved_at.max(Some(now));
-        self.sweep_due_at = self.sweep_due_at.max(Some(due.ms()));
-        self.is_watched |= is_watched;
-        self.pass = None;
-    }
-
-    /// The workspace's time zone is this. False where it was that already.
-    pub(crate) fn change_zone(&mut self, zone: Tz, changed: Changed) -> bool {
-        if self.zone == Some(zone) {
-            return false;
-        }
-        if let Some(was) = self.zone.replace(zone).filter(|_| self.is_watched) {
-            self.zone_before = Some(Before::with(self.zone_before.take(), was, changed, self.passed_at));
-            self.change_rules(changed.at, true);
-        }
-        true
-    }
-
-    /// Who was judged after that was judged by the rules as they are.
-    pub fn rules_known_at(&self) -> Option<Timestamp> {
-        self.rules_saved_at.map(|at| at + STORING)
-    }
-
-    /// Whether a pass is to be made by then.
-    pub(crate) fn is_due(&self, by: Timestamp) -> bool {
+    /// True if a pass is to be made by then.
+    pub fn is_due(&self, by: Timestamp) -> bool {
         self.sweep_due_at.is_some_and(|due| due <= by.ms())
     }
 
     /// Where the pass goes on; `None` at its beginning.
-    pub(crate) fn pass_after(&self) -> Option<&str> {
+    pub fn pass_after(&self) -> Option<&str> {
         self.pass.as_ref().map(|pass| pass.after.as_str())
     }
 
-    /// The pass has come so far, with rules that were read at `as_of`.
-    pub(crate) fn come_to(&mut self, after: String, as_of: Timestamp) {
-        let began = self.pass.as_ref().map_or(as_of, |pass| pass.as_of);
-        self.pass = Some(Pass { as_of: began, after });
+    /// The watch once a page of a pass is done that began at `as_of`, where the pass was not under way before.
+    pub fn with_page_done(self, after: String, as_of: Timestamp) -> Self {
+        let as_of = self.pass.as_ref().map_or(as_of, |pass| pass.as_of);
+        Self { pass: Some(Pass { as_of, after }), ..self }
     }
 
-    /// The pass has come to its end.
-    pub(crate) fn finish(&mut self, as_of: Timestamp, is_watched: bool) {
-        self.passed_at = Some(self.pass.take().map_or(as_of, |pass| pass.as_of));
-        self.sweep_due_at = None;
-        self.is_watched = is_watched;
+    /// The watch once all clients are evaluated.
+    pub fn with_pass_done(self, as_of: Timestamp, is_watched: bool) -> Self {
+        let began = self.pass.as_ref().map_or(as_of, |pass| pass.as_of);
+        let settled = self.rules_saved_at.map(|at| at + INDEX_LAG).filter(|settled| began < *settled);
+        Self { pass: None, sweep_due_at: settled.map(|settled| settled.ms()), is_watched, ..self }
     }
 }
 
-/// Rules that were another by then at the latest can be read at that instant.
-pub(super) fn saved_before(read_at: Timestamp) -> Timestamp {
-    read_at + -STORING
+/// An update without its table: the rules change, and a pass begins anew. The item is created where there is none.
+pub(super) fn change_rules(coach: &CoachId, marked: Marked) -> UpdateBuilder {
+    let Marked { now, silent } = marked;
+    let set = "coach_id = :coach, rules_saved_at = :saved_at, sweep_shard = :shard, sweep_due_at = :now";
+    let silently = if silent { ", silent_version = if_not_exists(rules_version, :zero) + :one" } else { "" };
+    let update = Update::builder();
+    let update = if silent { update.expression_attribute_values(":zero", n(0)) } else { update };
+    update
+        .set_key(Some(key(coach)))
+        .update_expression(format!("SET {set}{silently} REMOVE #pass ADD rules_version :one, version :one"))
+        .expression_attribute_names("#pass", "pass")
+        .expression_attribute_values(":coach", s(coach.as_str()))
+        .expression_attribute_values(":saved_at", s(now.to_string()))
+        .expression_attribute_values(":shard", s(shard_of(&pk(coach))))
+        .expression_attribute_values(":now", n(now.ms()))
+        .expression_attribute_values(":one", n(1))
+}
+
+fn pk(coach: &CoachId) -> String {
+    format!("{COACH_PREFIX}{coach}")
 }
 
 pub(super) fn key(coach: &CoachId) -> Item {
-    Item::from([("pk".to_owned(), s(format!("{COACH_PREFIX}{coach}"))), ("sk".to_owned(), s(SORT_KEY))])
+    Item::from([("pk".to_owned(), s(pk(coach))), ("sk".to_owned(), s(SORT_KEY))])
 }

@@ -1,13 +1,10 @@
-//! The oracle knows neither due times nor states: minute by minute it asks whether the client matches, as the rules are worded.
-//!
-//! One thing depends on when the client was judged, which it is given: what a client has come to match since then is not told, and is not
-//! remembered, where the automation is switched off or deleted before the client is judged again.
+//! The oracle knows no due times: at each sweep it asks whether the client matches, as the rules are worded.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{NaiveDate, TimeDelta};
 
-use super::super::life::{Life, MINUTE};
+use super::super::life::{Life, PERIOD};
 use super::super::*;
 use crate::compliance::{Compliance, Window};
 use crate::id::ClientId;
@@ -16,107 +13,86 @@ use crate::wall_clock::date_at;
 /// What the oracle remembers of a rule.
 #[derive(Default, Clone)]
 struct Memory {
-    seen: Option<Timestamp>,
-    trigger: Option<Trigger>,
+    revision: Option<Timestamp>,
     below: bool,
-    fired_at: Option<Timestamp>,
+    /// When the last drop started that was emitted.
+    dropped_at: Option<Timestamp>,
     reached: bool,
     phase: Option<(NaiveDate, usize)>,
     check_in: Option<Timestamp>,
     log: Option<NaiveDate>,
 }
 
-impl Memory {
-    /// What is remembered whatever becomes of the rule.
-    fn lasting(&self) -> Self {
-        Self { reached: self.reached, fired_at: self.fired_at, phase: self.phase, ..Self::default() }
-    }
-}
-
-#[derive(Default)]
 pub(super) struct Oracle {
     of: BTreeMap<AutomationId, Memory>,
-    /// What was remembered when the client was last judged.
-    judged: BTreeMap<AutomationId, Memory>,
-    /// When the client is still to be judged.
-    to_judge: BTreeSet<Timestamp>,
-    pub(super) told: Vec<(AutomationId, Timestamp)>,
-    /// What the client has come to match since it was last judged.
-    matched: Vec<(AutomationId, Timestamp)>,
-    /// For how long something had been matched that is not told because the automation was switched off or deleted.
-    pub(super) untold: Vec<TimeDelta>,
-    /// What came last is a backfill.
+    /// The next sweep is silent.
     pub(super) silent: bool,
+    /// The sweeps that emitted something, each with the automation.
+    pub(super) emitted: Vec<(Timestamp, AutomationId)>,
+    /// Up to when sweeps were made.
+    now: Timestamp,
     /// By date and window, while facts stay.
     pct: BTreeMap<(NaiveDate, u32), Option<u8>>,
 }
 
+impl Memory {
+    /// What is remembered whatever becomes of the rule.
+    fn lasting(&self) -> Self {
+        Self { reached: self.reached, dropped_at: self.dropped_at, phase: self.phase, ..Self::default() }
+    }
+}
+
 impl Oracle {
-    /// Of a client that is judged at these instants.
-    pub(super) fn new(judged: &[Timestamp]) -> Self {
-        Self { to_judge: judged.iter().copied().collect(), ..Self::default() }
+    /// Of a client that is created.
+    pub(super) fn new(now: Timestamp) -> Self {
+        Self { of: BTreeMap::new(), silent: true, emitted: Vec::new(), now, pct: BTreeMap::new() }
     }
 
-    /// Every minute up to what happens next.
-    pub(super) fn watch(&mut self, life: &Life, from: Timestamp, to: Timestamp) {
+    /// Makes the sweeps up to what happens next.
+    pub(super) fn sweeps_until(&mut self, life: &Life, until: Timestamp) {
         self.pct.clear();
-        let mut minute = Timestamp::from_ms((from.ms().div_euclid(60_000) + 1) * 60_000);
-        while minute <= to {
-            self.judged_before(life, minute);
-            if life.facts.is_active {
-                let silent = std::mem::take(&mut self.silent);
-                self.look(life, minute, silent);
+        let period_ms = PERIOD.num_milliseconds();
+        let mut sweep = Timestamp::from_ms((self.now.ms().div_euclid(period_ms) + 1) * period_ms);
+        while sweep <= until {
+            let is_out = life.outages.iter().any(|(from, to)| *from <= sweep && sweep < *to);
+            if life.is_active && !is_out {
+                self.sweep(life, sweep);
             }
-            minute = minute + MINUTE;
+            sweep = sweep + PERIOD;
         }
+        self.now = until;
     }
 
-    /// What the client matches is told once it is judged; what it was told of by automations that are gone is forgotten.
-    pub(super) fn judged_before(&mut self, life: &Life, until: Timestamp) {
-        let later = self.to_judge.split_off(&until);
-        if std::mem::replace(&mut self.to_judge, later).is_empty() {
-            return;
-        }
-        self.told.append(&mut self.matched);
-        let listed: BTreeSet<&AutomationId> = life.rules.iter().map(|rule| &rule.automation.id).collect();
-        self.of.retain(|id, memory| listed.contains(id) || memory.reached);
-        for (_, memory) in self.of.iter_mut().filter(|(id, _)| !listed.contains(id)) {
+    fn sweep(&mut self, life: &Life, now: Timestamp) {
+        let silent = std::mem::take(&mut self.silent);
+        let mut rules: Vec<&Rule> = life.rules.iter().filter(|rule| rule.automation.active).collect();
+        rules.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
+        // What is not evaluated is forgotten but for what lasts.
+        let present: BTreeSet<&AutomationId> = rules.iter().map(|rule| &rule.automation.id).collect();
+        for (_, memory) in self.of.iter_mut().filter(|(id, _)| !present.contains(id)) {
             *memory = memory.lasting();
         }
-        self.judged = self.of.clone();
-    }
-
-    /// Rules that are new to the client are met without a word by what it matches. One that was renamed is not, unless the client was away.
-    pub(super) fn seed(&mut self, life: &Life, now: Timestamp, was_away: bool) {
-        self.pct.clear();
-        let active: BTreeSet<&AutomationId> =
-            life.rules.iter().filter(|rule| rule.automation.active).map(|rule| &rule.automation.id).collect();
-        let gone = |id: &AutomationId| !active.contains(id);
-        let untold = self.matched.extract_if(.., |(id, _)| gone(id));
-        self.untold.extend(untold.map(|(_, at)| TimeDelta::milliseconds(now.ms() - at.ms())));
-        self.of.retain(|id, _| !gone(id));
-        for (id, memory) in self.judged.iter().filter(|(id, _)| gone(id)) {
-            self.of.insert(id.clone(), memory.lasting());
-        }
-        for rule in life.rules.iter().filter(|rule| rule.automation.active) {
+        for rule in rules {
             let memory = self.of.entry(rule.automation.id.clone()).or_default();
-            if memory.seen != Some(rule.revision) {
-                let trigger = Some(rule.automation.trigger.clone());
-                if was_away || memory.trigger != trigger {
-                    *memory = Memory { trigger, ..memory.lasting() };
-                }
-                memory.seen = Some(rule.revision);
-                self.judge(&life.facts, rule, now, true);
+            let is_seed = memory.revision != Some(rule.revision);
+            if is_seed {
+                *memory = Memory { revision: Some(rule.revision), ..memory.lasting() };
+            }
+            let starts = self.judge(&life.facts, rule, now, silent || is_seed);
+            if starts && !silent && !is_seed {
+                self.emitted.push((now, rule.automation.id.clone()));
+                self.note_drop(life, rule, now);
             }
         }
-        self.pct.clear();
     }
 
-    pub(super) fn look(&mut self, life: &Life, now: Timestamp, silent: bool) {
-        for rule in life.rules.iter().filter(|rule| rule.automation.active) {
-            if self.judge(&life.facts, rule, now, silent) && !silent {
-                self.matched.push((rule.automation.id.clone(), now));
-            }
+    /// The seven days run from the timestamp of the event, which the life that was swept says.
+    fn note_drop(&mut self, life: &Life, rule: &Rule, now: Timestamp) {
+        let id = &rule.automation.id;
+        let emitted =
+            life.emitted.iter().find(|emitted| emitted.swept_at == now && emitted.computed.automation_id == *id);
+        if let (Some(memory), Trigger::ComplianceDrop { .. }) = (self.of.get_mut(id), &rule.automation.trigger) {
+            memory.dropped_at = Some(emitted.map_or(now, |emitted| emitted.computed.at));
         }
     }
 
@@ -128,7 +104,7 @@ impl Oracle {
         })
     }
 
-    /// Whether the client comes to match.
+    /// True if the client starts to match.
     fn judge(&mut self, facts: &Facts, rule: &Rule, now: Timestamp, silent: bool) -> bool {
         let today = date_at(facts.zone, now);
         let created_on = date_at(facts.zone, facts.created_at);
@@ -139,7 +115,7 @@ impl Oracle {
             Trigger::PhaseEligible => self.pct(facts, 7, now),
             _ => None,
         };
-        let memory = self.of.get_mut(&rule.automation.id).unwrap();
+        let memory = self.of.get_mut(&rule.automation.id).expect("it was seeded");
         match rule.automation.trigger {
             Trigger::ComplianceDrop { threshold, window_days } => {
                 let Some(pct) = pct else { return false };
@@ -148,14 +124,11 @@ impl Oracle {
                     return false;
                 }
                 let young = created_on >= today - TimeDelta::days(i64::from(window_days) - 1);
-                let spaced = memory.fired_at.is_none_or(|fired_at| now >= fired_at + TimeDelta::days(7));
+                let spaced = memory.dropped_at.is_none_or(|at| now >= at + TimeDelta::days(7));
                 if young || memory.below || !(spaced || silent) {
                     return false;
                 }
                 memory.below = true;
-                if !silent {
-                    memory.fired_at = Some(now);
-                }
                 true
             }
             Trigger::ComplianceMilestone { threshold, .. } => {

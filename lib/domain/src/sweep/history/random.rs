@@ -1,9 +1,9 @@
-//! Random histories: facts and edits of automations at random instants, some close together, and how a life takes them.
+//! Random histories: facts, early, late and repeated, changes of zone and programme, edits, hand-overs and backfills at random instants.
 
 use chrono::{NaiveDate, TimeDelta};
 use proptest::prelude::*;
 
-use super::super::life::{Life, MINUTE, PERIOD, at, facts, rule};
+use super::super::life::{Life, MINUTE, at, facts, rule};
 use super::super::*;
 use crate::tz::Tz;
 use crate::tz::tests::zone;
@@ -28,14 +28,13 @@ const ZONES: [&str; 14] = [
 /// Before clocks are set ahead or back in many of them.
 const STARTS: [&str; 5] =
     ["2026-03-01T09:00", "2026-03-22T15:00", "2026-08-30T03:00", "2026-10-18T20:00", "2026-06-01T12:00"];
-pub(super) const PASS: TimeDelta = TimeDelta::minutes(5);
 
 #[derive(Debug, Clone)]
 pub(super) enum Op {
     /// Doses of so many days before today, logged or deleted.
     Doses(Vec<(i64, bool)>),
     BackfilledDoses(Vec<i64>),
-    /// Submitted so many minutes before. At a whole one, so that a look every minute is there when its deadline ends.
+    /// Submitted so many minutes before.
     CheckIn(i64),
     CheckInsDeleted,
     DailyLog(i64),
@@ -43,7 +42,7 @@ pub(super) enum Op {
     MinDays(u32),
     PerDay(u32),
     Zone(usize),
-    OffAndOn,
+    Active(bool),
     Edit(usize, Edit),
     HandOver(bool),
 }
@@ -78,14 +77,14 @@ fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         10 => prop::collection::vec((-2i64..5, prop::bool::weighted(0.8)), 1..5).prop_map(Op::Doses),
         1 => prop::collection::vec(-1i64..5, 1..5).prop_map(Op::BackfilledDoses),
-        2 => (0i64..3000).prop_map(Op::CheckIn),
+        2 => (-60i64..3000).prop_map(Op::CheckIn),
         1 => Just(Op::CheckInsDeleted),
         3 => (-1i64..4).prop_map(Op::DailyLog),
         2 => (0usize..4, 0i64..8).prop_map(|(phase, ago)| Op::Phase(phase, ago)),
         1 => (0u32..6).prop_map(Op::MinDays),
         1 => (0u32..4).prop_map(Op::PerDay),
         1 => (0..ZONES.len()).prop_map(Op::Zone),
-        1 => Just(Op::OffAndOn),
+        1 => any::<bool>().prop_map(Op::Active),
         2 => (0usize..5, edit()).prop_map(|(slot, edit)| Op::Edit(slot, edit)),
         1 => any::<bool>().prop_map(Op::HandOver),
     ]
@@ -110,7 +109,12 @@ fn edits() -> impl Strategy<Value = (usize, Vec<(i64, Edit)>)> {
 
 /// When something happens: so many minutes after what happened before, at a millisecond of that minute.
 fn gap() -> impl Strategy<Value = (i64, i64)> {
-    (prop_oneof![3 => 1i64..40, 3 => 40i64..1000, 2 => 1000i64..4000], 0i64..59_000)
+    (prop_oneof![3 => 0i64..40, 3 => 40i64..1000, 2 => 1000i64..4000], 0i64..60_000)
+}
+
+/// A quarter of an hour to two days without sweeps, so many minutes after the start.
+fn outage() -> impl Strategy<Value = (i64, i64)> {
+    (0i64..28_800, 15i64..2_880)
 }
 
 #[derive(Debug, Clone)]
@@ -119,27 +123,39 @@ pub(super) struct History {
     zone: Tz,
     pub(super) rules: Vec<Trigger>,
     ops: Vec<(Timestamp, Op)>,
+    outages: Vec<(Timestamp, Timestamp)>,
     pub(super) end: Timestamp,
 }
 
 pub(super) fn history(days: i64) -> impl Strategy<Value = History> {
     let rules = prop::collection::vec(trigger(), 1..5);
-    let ops = prop::collection::vec((gap(), op(), edits()), 0..60);
-    (0..STARTS.len(), 0i64..10_000, 0..ZONES.len(), rules, ops).prop_map(move |(start, offset, index, rules, gaps)| {
+    let ops = prop::collection::vec((gap(), op(), prop::bool::weighted(0.1), edits()), 0..60);
+    let outages = prop::collection::vec(outage(), 0..3);
+    let start = (0..STARTS.len(), 0i64..10_000);
+    (start, 0..ZONES.len(), rules, ops, outages).prop_map(move |((start, offset), index, rules, gaps, outages)| {
         let start = at(STARTS[start]) + TimeDelta::minutes(offset);
         let end = start + TimeDelta::days(days);
         let mut last = start;
         let mut ops = Vec::new();
-        for ((minutes, ms), op, (slot, edits)) in gaps {
-            last = minute_begun(last) + TimeDelta::minutes(minutes) + TimeDelta::milliseconds(ms);
-            ops.push((last, op));
+        for ((minutes, ms), op, is_repeated, (slot, edits)) in gaps {
+            last = last + TimeDelta::minutes(minutes) + TimeDelta::milliseconds(ms);
+            ops.push((last, op.clone()));
+            if is_repeated {
+                last = last + TimeDelta::minutes(minutes);
+                ops.push((last, op));
+            }
             for (seconds, edit) in edits {
                 last = last + TimeDelta::seconds(seconds);
                 ops.push((last, Op::Edit(slot, edit)));
             }
         }
         ops.retain(|(at, _)| *at < end);
-        History { start, zone: zone(ZONES[index]), rules, ops, end }
+        let outage = |(from, minutes)| {
+            let from = start + TimeDelta::minutes(from);
+            (from, from + TimeDelta::minutes(minutes))
+        };
+        let outages = outages.into_iter().map(outage).collect();
+        History { start, zone: zone(ZONES[index]), rules, ops, outages, end }
     })
 }
 
@@ -158,13 +174,16 @@ impl History {
         facts.phases = phases(2);
         let rules = self.rules.iter().enumerate();
         let rules = rules.map(|(slot, trigger)| rule(&format!("r{slot}"), trigger.clone(), self.start)).collect();
-        swept(facts, rules, self.start)
+        let mut life = swept(facts, rules, self.start);
+        life.outages = self.outages.clone();
+        life
     }
 
-    /// The history as a swept life has it. `watch` sees it before each operation and at the end.
-    pub(super) fn run(&self, life: &mut Life, mut watch: impl FnMut(&mut Life, Timestamp, Option<&Op>)) {
+    /// Lives through the history. `watch` is called before each operation and at the end, with the life as it is by then.
+    pub(super) fn run(&self, life: &mut Life, mut watch: impl FnMut(&Life, Timestamp, Option<&Op>)) {
         let mut other: Vec<Rule> = Vec::new();
         for (at, op) in &self.ops {
+            life.until(*at);
             watch(life, *at, Some(op));
             let today = date_at(life.facts.zone, *at);
             match op.clone() {
@@ -178,32 +197,15 @@ impl History {
                 Op::BackfilledDoses(ago) => life.backfill(*at, |facts| {
                     ago.iter().for_each(|days| facts.log(today - TimeDelta::days(*days)));
                 }),
+                Op::Active(is_active) if life.is_active == is_active => {}
+                Op::Active(is_active) => life.set_active(*at, is_active),
+                Op::MinDays(days) => life.change_surroundings(*at, |facts| facts.phases = phases(days)),
+                Op::Zone(index) => life.change_surroundings(*at, |facts| facts.zone = zone(ZONES[index])),
                 op => life.fact(*at, |facts| change(facts, op, *at, today)),
             }
         }
-        watch(life, self.end, None);
         life.until(self.end);
-    }
-}
-
-impl History {
-    /// Before which all is settled that is told.
-    pub(super) fn settled_until(&self) -> Timestamp {
-        minute_of(self.end + PERIOD * -2 + PASS * -1)
-    }
-
-    pub(super) fn edits(&self) -> impl Iterator<Item = (usize, &Edit)> {
-        self.ops.iter().filter_map(|(_, op)| if let Op::Edit(slot, edit) = op { Some((*slot, edit)) } else { None })
-    }
-
-    /// With automations that are renamed instead of switched off or deleted.
-    pub(super) fn without_an_end_to_automations(mut self) -> Self {
-        for (_, op) in &mut self.ops {
-            if let Op::Edit(_, edit @ (Edit::SwitchedOff | Edit::Deleted)) = op {
-                *edit = Edit::Renamed;
-            }
-        }
-        self
+        watch(life, self.end, None);
     }
 }
 
@@ -223,7 +225,7 @@ fn edited(life: &mut Life, at: Timestamp, id: &str, to: Edit) {
             _ => automation.name.push('x'),
         }),
     };
-    life.save(at, saved, PASS);
+    life.save(at, saved);
 }
 
 fn is_alike(a: &Trigger, b: &Trigger) -> bool {
@@ -239,7 +241,7 @@ fn change(facts: &mut Facts, op: Op, at: Timestamp, today: NaiveDate) {
             }
         }
         Op::CheckIn(minutes) => {
-            facts.last_check_in_at = facts.last_check_in_at.max(Some(minute_begun(at) + MINUTE * -(minutes as i32)))
+            facts.last_check_in_at = facts.last_check_in_at.max(Some(at + MINUTE * -(minutes as i32)));
         }
         Op::CheckInsDeleted => facts.last_check_in_at = None,
         Op::DailyLog(ago) => facts.last_daily_log_on = facts.last_daily_log_on.max(Some(today - TimeDelta::days(ago))),
@@ -247,19 +249,7 @@ fn change(facts: &mut Facts, op: Op, at: Timestamp, today: NaiveDate) {
             let started_on = today - TimeDelta::days(ago);
             facts.phase = Some(PhaseEntry { name: format!("p{phase}"), started_on, number: 0 });
         }
-        Op::MinDays(days) => facts.phases = phases(days),
         Op::PerDay(per_day) => facts.schedule.0[0].per_day = per_day,
-        Op::Zone(index) => facts.zone = zone(ZONES[index]),
-        Op::OffAndOn => facts.is_active = !facts.is_active,
-        Op::BackfilledDoses(_) | Op::Edit(..) | Op::HandOver(_) => unreachable!("not a change of facts"),
+        op => unreachable!("{op:?} is no fact about the client"),
     }
-}
-
-/// The whole minute at or after an instant, when a look sees what comes then.
-pub(super) fn minute_of(at: Timestamp) -> Timestamp {
-    minute_begun(at + TimeDelta::milliseconds(59_999))
-}
-
-fn minute_begun(at: Timestamp) -> Timestamp {
-    Timestamp::from_ms(at.ms().div_euclid(60_000) * 60_000)
 }

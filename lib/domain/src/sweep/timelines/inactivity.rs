@@ -16,25 +16,29 @@ fn the_deadline_is_exact_and_each_check_in_has_its_own() {
     check_in(&mut life, "2026-06-06T07:00");
     life.until(at("2026-06-30T00:00"));
     assert_eq!(life.instants(), ["2026-06-05T09:30:30.000Z", "2026-06-09T07:00"]);
-    assert_eq!(life.told[0].found_at, at("2026-06-05T09:45"));
-    let found = serde_json::to_value(&life.told[0].computed.found).unwrap();
+    assert_eq!(life.emitted[0].swept_at, at("2026-06-05T09:45"));
+    let found = serde_json::to_value(&life.emitted[0].computed.found).unwrap();
     assert_eq!(found, json!({"last_check_in_at": "2026-06-02T09:30:30.000Z", "days_inactive": 3}));
-    assert_eq!(life.told[0].computed.threshold, Some(Measure(3.0)));
+    assert_eq!(life.emitted[0].computed.threshold, Some(Measure(3.0)));
 }
 
 #[test]
-fn a_check_in_just_after_its_deadline_swallows_nothing_and_one_just_before_is_in_time() {
+fn a_check_in_between_a_deadline_and_the_sweep_ends_the_match() {
     let mut late = life(NO_CHECK_IN, &[]);
     check_in(&mut late, "2026-06-02T09:32");
     check_in(&mut late, "2026-06-05T09:33");
     late.until(at("2026-06-08T00:00"));
-    assert_eq!(late.instants(), ["2026-06-05T09:32"]);
-    assert_eq!(late.told[0].found_at, at("2026-06-05T09:33"));
-    let mut in_time = life(NO_CHECK_IN, &[]);
-    check_in(&mut in_time, "2026-06-02T09:32");
-    check_in(&mut in_time, "2026-06-05T09:31:59");
-    in_time.until(at("2026-06-08T00:00"));
-    assert_eq!(in_time.instants(), [""; 0]);
+    assert_eq!(late.instants(), [""; 0]);
+}
+
+#[test]
+fn a_later_check_in_that_is_itself_past_the_limit_begins_another_episode() {
+    let mut life = life(NO_CHECK_IN, &[]);
+    life.until(at("2026-06-10T00:00"));
+    life.fact(at("2026-06-10T09:00"), |facts| facts.last_check_in_at = Some(at("2026-06-03T09:00")));
+    life.until(at("2026-06-20T00:00"));
+    assert_eq!(life.instants(), ["2026-06-06T09:00"]);
+    assert_eq!(life.emitted[0].swept_at, at("2026-06-10T09:15"));
 }
 
 #[test]
@@ -45,7 +49,7 @@ fn who_never_checked_in_is_inactive_since_the_creation() {
     let mut life = Life::swept(facts, rules, at("2026-06-01T12:00"));
     life.until(at("2026-06-30T00:00"));
     assert_eq!(life.instants(), ["2026-06-04T00:00", "2026-06-04T12:00"]);
-    let found = |n: usize| serde_json::to_value(&life.told[n].computed.found).unwrap();
+    let found = |n: usize| serde_json::to_value(&life.emitted[n].computed.found).unwrap();
     assert_eq!(found(0), json!({"last_logged_on": null, "days_inactive": 2}));
     assert_eq!(found(1), json!({"last_check_in_at": null, "days_inactive": 3}));
 }
@@ -84,13 +88,13 @@ fn the_time_zone_says_when_a_day_is_over() {
     let in_zone = |changed_at: &str, zone: Tz| {
         let mut life = life(NO_LOG, &[]);
         life.fact(at("2026-06-02T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-02")));
-        life.fact(at(changed_at), |facts| facts.zone = zone);
+        life.change_surroundings(at(changed_at), |facts| facts.zone = zone);
         life.until(at("2026-06-20T00:00"));
         life.instants()
     };
-    assert_eq!(in_zone("2026-06-04T20:00", zone("Asia/Tokyo")), ["2026-06-04T20:01"]);
+    assert_eq!(in_zone("2026-06-04T20:00", zone("Asia/Tokyo")), ["2026-06-04T15:00"]);
     assert_eq!(in_zone("2026-06-04T20:00", zone("Pacific/Honolulu")), ["2026-06-05T10:00"]);
-    assert_eq!(in_zone("2026-06-05T00:07", zone("Pacific/Honolulu")), ["2026-06-05T00:00"]);
+    assert_eq!(in_zone("2026-06-05T00:16", zone("Pacific/Honolulu")), ["2026-06-05T00:00"]);
 }
 
 #[test]
@@ -100,6 +104,6 @@ fn an_older_log_that_comes_late_changes_nothing_and_a_newer_one_begins_anew() {
     life.fact(at("2026-06-06T09:00"), |facts| facts.last_daily_log_on = Some(date("2026-06-03")));
     life.until(at("2026-06-20T00:00"));
     // The log of the 3rd is a new one, and comes when two days without another are over.
-    assert_eq!(life.instants(), ["2026-06-05T00:00", "2026-06-06T09:01"]);
-    assert_eq!(serde_json::to_value(&life.told[1].computed.found).unwrap()["days_inactive"], 2);
+    assert_eq!(life.instants(), ["2026-06-05T00:00", "2026-06-06T00:00"]);
+    assert_eq!(serde_json::to_value(&life.emitted[1].computed.found).unwrap()["days_inactive"], 2);
 }

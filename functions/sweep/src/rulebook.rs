@@ -1,0 +1,69 @@
+//! What a coach's clients are evaluated by: rules, time zone and programmes, read once for many clients.
+
+use std::collections::HashMap;
+
+use domain::id::{CoachId, ProgrammeId};
+use domain::programme::ProgrammePhase;
+use domain::sweep::{Rule, asks_for_phases, is_watched};
+use domain::time::Timestamp;
+use domain::tz::Tz;
+use futures::future::try_join;
+use store::StoreError;
+use store::watch::CoachWatch;
+use store::workspace::Workspaces;
+use tokio::sync::Mutex;
+
+/// The rules of a coach as they were read at one time.
+#[derive(Debug)]
+pub(crate) struct Rulebook {
+    pub(crate) coach_id: CoachId,
+    /// The version of the rules. They are at least as new: the version is read before them.
+    pub(crate) version: u64,
+    /// Clients who were evaluated under an earlier version are evaluated silently.
+    pub(crate) silent_version: u64,
+    /// The instant of the evaluations.
+    pub(crate) as_of: Timestamp,
+    pub(crate) zone: Tz,
+    pub(crate) rules: Vec<Rule>,
+    /// The phases of the programmes that clients are in.
+    programmes: Mutex<HashMap<ProgrammeId, Vec<ProgrammePhase>>>,
+}
+
+impl Rulebook {
+    /// Reads what belongs to a coach's watch that was read before. `now` was taken before, too.
+    pub(crate) async fn read(workspaces: &Workspaces, watch: &CoachWatch, now: Timestamp) -> Result<Self, StoreError> {
+        let coach = &watch.coach_id;
+        let (zone, rules) = try_join(workspaces.zone(coach), workspaces.rules(coach)).await?;
+        Ok(Self {
+            coach_id: coach.clone(),
+            version: watch.rules_version,
+            silent_version: watch.silent_version,
+            as_of: now,
+            zone,
+            rules,
+            programmes: Mutex::default(),
+        })
+    }
+
+    /// True if a client could match anything.
+    pub(crate) fn is_watched(&self) -> bool {
+        is_watched(&self.rules)
+    }
+
+    /// The phases of a programme; none where no rule asks for them.
+    pub(crate) async fn phases(
+        &self,
+        workspaces: &Workspaces,
+        programme: Option<&ProgrammeId>,
+    ) -> Result<Vec<ProgrammePhase>, StoreError> {
+        let Some(id) = programme.filter(|_| asks_for_phases(&self.rules)) else { return Ok(Vec::new()) };
+        // The lock is held over the read: of many clients in one programme the first reads it.
+        let mut known = self.programmes.lock().await;
+        if let Some(phases) = known.get(id) {
+            return Ok(phases.clone());
+        }
+        let phases = workspaces.phases(&self.coach_id, id).await?;
+        known.insert(id.clone(), phases.clone());
+        Ok(phases)
+    }
+}

@@ -1,0 +1,267 @@
+//! The five rules: whether a client starts to match an automation, and when it could by time alone.
+
+use chrono::{NaiveDate, TimeDelta};
+
+use super::days::Days;
+use super::state::{DROP_SPACING, Mark};
+use super::{Computed, Facts, Found, PHASE_WINDOW_DAYS, PhaseEntry, Rule};
+use crate::automation::Trigger;
+use crate::client::Measure;
+use crate::time::Timestamp;
+
+/// A client's facts at the instant of an evaluation.
+pub(super) struct Matching<'a> {
+    pub(super) facts: &'a Facts,
+    pub(super) days: Days,
+    /// Nothing could have started to match before this instant. A run of matching dates that began earlier started by a change, whose
+    /// effect is dated by the evaluation.
+    pub(super) from: Timestamp,
+    pub(super) now: Timestamp,
+}
+
+/// The start of a match.
+pub(super) struct Started {
+    at: Timestamp,
+    found: Found,
+    /// Unique among the matches of one revision and client.
+    episode: String,
+}
+
+impl Started {
+    fn at(at: Timestamp, found: Found) -> Self {
+        Self { at, found, episode: at.to_string() }
+    }
+
+    /// The computed event of an automation.
+    pub(super) fn of(self, rule: &Rule) -> Computed {
+        let Rule { automation, revision } = rule;
+        Computed {
+            coach_id: automation.coach_id.clone(),
+            automation_id: automation.id.clone(),
+            name: automation.name.clone(),
+            threshold: threshold(&automation.trigger),
+            at: self.at,
+            found: self.found,
+            episode: format!("{revision}/{}", self.episode),
+            to: automation.endpoints(),
+        }
+    }
+}
+
+/// On which side of a threshold there is a signal.
+#[derive(PartialEq, Eq)]
+enum Side {
+    Below,
+    Reached,
+    /// No signal, or the client is not old enough for a low one to count.
+    Neither,
+}
+
+impl Matching<'_> {
+    /// Updates the mark, and returns the match if one starts. A silent evaluation marks a match as if it had been emitted.
+    pub(super) fn start(&self, trigger: &Trigger, mark: &mut Mark, silent: bool) -> Option<Started> {
+        match *trigger {
+            Trigger::ComplianceDrop { threshold, window_days } => self.drop(threshold, window_days, mark, silent),
+            Trigger::ComplianceMilestone { threshold, window_days } => {
+                self.milestone(threshold, window_days, &mut mark.lasting.reached)
+            }
+            Trigger::PhaseEligible => self.phase(&mut mark.lasting.phase),
+            Trigger::CheckInInactivity { days } => self.check_in(days, &mut mark.check_in),
+            Trigger::DailyLogInactivity { days } => self.daily_log(days, &mut mark.daily_log),
+            // Automations on emitted events are evaluated with their cause.
+            _ => None,
+        }
+    }
+
+    /// The earliest instant after now at which a match could start or the mark would change by time alone.
+    pub(super) fn due(&self, trigger: &Trigger, mark: &Mark) -> Option<Timestamp> {
+        let due = match *trigger {
+            Trigger::ComplianceDrop { threshold, window_days } => self.drop_due(threshold, window_days, mark),
+            Trigger::ComplianceMilestone { threshold, window_days } if !mark.lasting.reached => {
+                self.first_day(window_days, |date| self.side(threshold, window_days, date) == Side::Reached)
+            }
+            Trigger::PhaseEligible => self.phase_due(mark.lasting.phase.as_ref()),
+            Trigger::CheckInInactivity { days } => {
+                self.unmarked_check_in(mark.check_in).map(|since| since + TimeDelta::days(i64::from(days)))
+            }
+            Trigger::DailyLogInactivity { days } => {
+                self.unmarked_log(mark.daily_log).and_then(|since| self.inactive_from(since, days))
+            }
+            _ => None,
+        };
+        due.filter(|due| *due > self.now)
+    }
+
+    fn today(&self) -> NaiveDate {
+        self.days.today(self.now)
+    }
+
+    /// The instant itself where it can have started the match, else the evaluation's.
+    fn dated(&self, started: Option<Timestamp>) -> Timestamp {
+        started.filter(|at| *at >= self.from).unwrap_or(self.now)
+    }
+
+    // Compliance
+
+    fn side(&self, threshold: f64, window_days: u32, date: NaiveDate) -> Side {
+        // The creation's own date is not one that doses could be logged on in full.
+        let is_older = || (date - self.days.today(self.facts.created_at)).num_days() >= i64::from(window_days);
+        match self.days.pct(date, window_days) {
+            Some(pct) if f64::from(pct) >= threshold => Side::Reached,
+            Some(_) if is_older() => Side::Below,
+            _ => Side::Neither,
+        }
+    }
+
+    fn drop(&self, threshold: f64, window_days: u32, mark: &mut Mark, silent: bool) -> Option<Started> {
+        let spaced = mark.lasting.dropped_at.map(|at| at + DROP_SPACING);
+        let is_below = |date| self.side(threshold, window_days, date) == Side::Below;
+        match self.side(threshold, window_days, self.today()) {
+            Side::Reached => mark.below = false,
+            Side::Below if silent => mark.below = true,
+            Side::Below if !mark.below && spaced.is_none_or(|end| end <= self.now) => {
+                let at = self.dated(self.days.run_began(self.now, is_below).max(spaced));
+                (mark.below, mark.lasting.dropped_at) = (true, Some(at));
+                let compliance_pct = self.days.pct(self.today(), window_days)?;
+                return Some(Started::at(at, Found::ComplianceDrop { compliance_pct }));
+            }
+            Side::Below | Side::Neither => {}
+        }
+        None
+    }
+
+    fn drop_due(&self, threshold: f64, window_days: u32, mark: &Mark) -> Option<Timestamp> {
+        if mark.below {
+            return self.first_day(window_days, |date| self.side(threshold, window_days, date) == Side::Reached);
+        }
+        let spaced = mark.lasting.dropped_at.map(|at| at + DROP_SPACING);
+        self.days.ahead(self.now, window_days, |day| {
+            let at = spaced.map_or(day.begins, |end| end.max(day.begins));
+            let is_met = self.side(threshold, window_days, day.date) == Side::Below;
+            (is_met && at > self.now && at < day.ends).then_some(at)
+        })
+    }
+
+    fn milestone(&self, threshold: f64, window_days: u32, reached: &mut bool) -> Option<Started> {
+        let is_reached = |date| self.side(threshold, window_days, date) == Side::Reached;
+        if *reached || !is_reached(self.today()) {
+            return None;
+        }
+        *reached = true;
+        let at = self.dated(self.days.run_began(self.now, is_reached));
+        let compliance_pct = self.days.pct(self.today(), window_days)?;
+        Some(Started::at(at, Found::ComplianceMilestone { compliance_pct }))
+    }
+
+    /// The beginning of the first day after today on which something holds.
+    fn first_day(&self, window_days: u32, holds: impl Fn(NaiveDate) -> bool) -> Option<Timestamp> {
+        self.days.ahead(self.now, window_days, |day| (day.begins > self.now && holds(day.date)).then_some(day.begins))
+    }
+
+    // Phases
+
+    /// The phase that the client is in and may leave, if it was entered after the marked one.
+    fn leaving(&self, marked: Option<&PhaseEntry>) -> Option<Leaving<'_>> {
+        let entry = self.facts.phase.as_ref()?;
+        let (_last, others) = self.facts.phases.split_last()?;
+        let phase = others.iter().find(|phase| phase.name == entry.name)?;
+        let ready_on = entry.started_on.checked_add_signed(TimeDelta::days(i64::from(phase.min_days)))?;
+        let leaving = Leaving { entry, ready_on, min_compliance_pct: phase.min_compliance_pct };
+        marked.is_none_or(|marked| self.is_entered_after(marked, entry)).then_some(leaving)
+    }
+
+    /// True for a later entry, or one on a later date, or further on in the programme on the same date.
+    fn is_entered_after(&self, marked: &PhaseEntry, entry: &PhaseEntry) -> bool {
+        let place = |entry: &PhaseEntry| {
+            (entry.started_on, self.facts.phases.iter().position(|phase| phase.name == entry.name))
+        };
+        entry.number > marked.number || place(entry) > place(marked)
+    }
+
+    fn may_leave(&self, leaving: &Leaving<'_>, date: NaiveDate) -> bool {
+        let pct = || self.days.pct(date, PHASE_WINDOW_DAYS).map(u32::from);
+        date >= leaving.ready_on && leaving.min_compliance_pct.is_none_or(|least| pct().is_some_and(|pct| pct >= least))
+    }
+
+    fn phase(&self, marked: &mut Option<PhaseEntry>) -> Option<Started> {
+        let leaving = self.leaving(marked.as_ref()).filter(|leaving| self.may_leave(leaving, self.today()))?;
+        let at = match leaving.min_compliance_pct {
+            None => self.days.begins(leaving.ready_on)?,
+            Some(_) => self.dated(self.days.run_began(self.now, |date| self.may_leave(&leaving, date))),
+        };
+        let entry = leaving.entry.clone();
+        let eligible_since = self.days.today(at);
+        let found = Found::PhaseEligible { current_phase: entry.name.clone(), eligible_since };
+        let episode = format!("{}#{}#{}", entry.started_on, entry.name, entry.number);
+        *marked = Some(entry);
+        Some(Started { at, found, episode })
+    }
+
+    fn phase_due(&self, marked: Option<&PhaseEntry>) -> Option<Timestamp> {
+        let leaving = self.leaving(marked)?;
+        match leaving.min_compliance_pct {
+            None => self.days.begins(leaving.ready_on),
+            Some(_) => self.first_day(PHASE_WINDOW_DAYS, |date| self.may_leave(&leaving, date)),
+        }
+    }
+
+    // Inactivity. Once an episode is marked, only a later record begins another: a record that was deleted, or that is told late, does not,
+    // nor does a creation whose date moves with the time zone.
+
+    /// The check-in that inactivity counts from, or the creation, unless the mark covers it.
+    fn unmarked_check_in(&self, marked: Option<Timestamp>) -> Option<Timestamp> {
+        let last = self.facts.last_check_in_at;
+        (marked.is_none() || last > marked).then(|| last.unwrap_or(self.facts.created_at))
+    }
+
+    fn check_in(&self, days: u32, marked: &mut Option<Timestamp>) -> Option<Started> {
+        let since = self.unmarked_check_in(*marked)?;
+        let at = since + TimeDelta::days(i64::from(days));
+        if self.now < at {
+            return None;
+        }
+        *marked = Some(since);
+        let days_inactive = TimeDelta::milliseconds(self.now.ms() - since.ms()).num_days();
+        let found = Found::CheckInInactivity { last_check_in_at: self.facts.last_check_in_at, days_inactive };
+        Some(Started { at, found, episode: since.to_string() })
+    }
+
+    /// The date of the log that inactivity counts from, or of the creation, unless the mark covers it.
+    fn unmarked_log(&self, marked: Option<NaiveDate>) -> Option<NaiveDate> {
+        let last = self.facts.last_daily_log_on;
+        (marked.is_none() || last > marked).then(|| last.unwrap_or_else(|| self.days.today(self.facts.created_at)))
+    }
+
+    /// The first instant with so many whole local days without a log. Neither the date of the log nor that of the instant is one.
+    fn inactive_from(&self, since: NaiveDate, days: u32) -> Option<Timestamp> {
+        self.days.begins(since.checked_add_signed(TimeDelta::days(i64::from(days) + 1))?)
+    }
+
+    fn daily_log(&self, days: u32, marked: &mut Option<NaiveDate>) -> Option<Started> {
+        let since = self.unmarked_log(*marked)?;
+        let at = self.inactive_from(since, days).filter(|at| *at <= self.now)?;
+        *marked = Some(since);
+        let days_inactive = (self.today() - since).num_days() - 1;
+        let found = Found::DailyLogInactivity { last_logged_on: self.facts.last_daily_log_on, days_inactive };
+        Some(Started { at, found, episode: since.to_string() })
+    }
+}
+
+/// A phase that a client may leave.
+struct Leaving<'a> {
+    entry: &'a PhaseEntry,
+    /// The first local date after the phase's `min_days`.
+    ready_on: NaiveDate,
+    min_compliance_pct: Option<u32>,
+}
+
+/// What an automation compares with, in percent or days.
+fn threshold(trigger: &Trigger) -> Option<Measure> {
+    match trigger {
+        Trigger::ComplianceDrop { threshold, .. } | Trigger::ComplianceMilestone { threshold, .. } => {
+            Some(Measure(*threshold))
+        }
+        Trigger::CheckInInactivity { days } | Trigger::DailyLogInactivity { days } => Some(Measure(f64::from(*days))),
+        _ => None,
+    }
+}

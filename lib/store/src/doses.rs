@@ -1,0 +1,75 @@
+//! Table `records`, doses as they are read. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: how often each dose was logged on each day of a
+//! month; sk `DOSES#SCHEDULE`: what the client is to take. Module `record` writes them.
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
+use domain::id::DoseId;
+use serde::{Deserialize, Serialize};
+
+use crate::db::{Item, StoreError, from_item, sk_of};
+use crate::fact_order::SavedAt;
+
+/// Prefix of the sort keys of doses: months, then the schedule.
+pub(crate) const DOSES_PREFIX: &str = "DOSES#";
+pub(crate) const SCHEDULE: &str = "DOSES#SCHEDULE";
+
+/// What compliance is computed from.
+#[derive(Debug, Default)]
+pub struct Doses {
+    pub schedule: DoseSchedule,
+    /// The months that were read.
+    pub logged: DosesLogged,
+}
+
+/// What a client is to take, as stored.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Schedule {
+    pub(crate) pk: String,
+    pub(crate) sk: String,
+    pub(crate) doses: DoseSchedule,
+    #[serde(flatten)]
+    pub(crate) saved_at: SavedAt,
+    pub(crate) version: u64,
+}
+
+/// A month's counts, and the version of its item, 0 for none.
+#[derive(Default)]
+pub(crate) struct StoredMonth {
+    pub(crate) counts: MonthOfDoses,
+    pub(crate) version: u64,
+}
+
+impl Doses {
+    /// Adds an item of a client's doses.
+    pub(crate) fn add(&mut self, item: Item) -> Result<(), StoreError> {
+        let sk = sk_of(&item).to_owned();
+        if sk == SCHEDULE {
+            self.schedule = from_item::<Schedule>("dose schedule", item)?.doses;
+            return Ok(());
+        }
+        let month = sk.strip_prefix(DOSES_PREFIX).and_then(Month::parse);
+        let month = month.ok_or_else(|| StoreError::corrupt("month of doses", "its key has another form"))?;
+        self.logged.0.insert(month, StoredMonth::from_item(&item)?.counts);
+        Ok(())
+    }
+}
+
+impl StoredMonth {
+    pub(crate) fn from_item(item: &Item) -> Result<Self, StoreError> {
+        let corrupt = || StoreError::corrupt("month of doses", "its counts have another form");
+        let counts = item.get("counts").and_then(|counts| counts.as_m().ok()).ok_or_else(corrupt)?;
+        let doses = counts.iter().map(|(dose, bytes): (&String, &AttributeValue)| {
+            Ok((DoseId::parse(dose).map_err(|_| corrupt())?, bytes.as_b().map_err(|_| corrupt())?.as_ref()))
+        });
+        let doses = doses.collect::<Result<Vec<_>, StoreError>>()?;
+        let counts = MonthOfDoses::from_bytes(doses.into_iter()).ok_or_else(corrupt)?;
+        let version =
+            item.get("version").and_then(|version| version.as_n().ok()).and_then(|version| version.parse().ok());
+        Ok(Self { counts, version: version.ok_or_else(corrupt)? })
+    }
+}
+
+/// The sort key of a month.
+pub(crate) fn month_sk(month: Month) -> String {
+    format!("{DOSES_PREFIX}{month}")
+}
