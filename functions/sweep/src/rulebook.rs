@@ -33,7 +33,11 @@ impl Rulebook {
     /// Reads what belongs to a coach's watch that was read before. `now` was taken before, too.
     pub(crate) async fn read(workspaces: &Workspaces, watch: &CoachWatch, now: Timestamp) -> Result<Self, StoreError> {
         let coach = &watch.coach_id;
-        let (zone, rules) = try_join(workspaces.zone(coach), workspaces.rules(coach)).await?;
+        let zone = async || match watch.zone {
+            Some(zone) => Ok(zone),
+            None => workspaces.zone(coach).await,
+        };
+        let (zone, rules) = try_join(zone(), workspaces.rules(coach)).await?;
         Ok(Self {
             coach_id: coach.clone(),
             version: watch.rules_version,

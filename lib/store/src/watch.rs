@@ -8,7 +8,7 @@
 //! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
 //! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. `change` exists only with the client.
 //! 3. `change_alone`      UpdateItem: the same change without a transaction.
-//! 4. `change_rules`      Part of the transaction that changes an automation, a programme or the time zone.
+//! 4. `change_rules`, `change_zone`  Part of the transaction that changes an automation, a programme or the time zone.
 //! 5. `commit`            Transaction on the version read: the states of an evaluation, and its events.
 //! 6. `save_pass`         PutItem on the version read.
 //! 7. `due`, `oldest_due` Query `due` of one shard, who has waited longest first.
@@ -27,7 +27,7 @@ use domain::event::Event;
 use domain::id::{ClientId, CoachId};
 use domain::sweep::{Facts, States};
 use domain::time::Timestamp;
-use domain::tz::Tz;
+use domain::tz::{Tz, ZoneName};
 use runtime::{BoxError, Environment};
 
 pub(crate) use client::Change;
@@ -222,7 +222,12 @@ impl Watches {
 
     /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated again.
     pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> TransactWriteItem {
-        updating(coach::change_rules(coach, marked).table_name(&self.table))
+        updating(coach::change_rules(coach, None, marked).table_name(&self.table))
+    }
+
+    /// The same where a workspace is new or its time zone, by which the days of all clients begin, is another.
+    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, marked: Marked) -> TransactWriteItem {
+        updating(coach::change_rules(coach, Some(zone), marked).table_name(&self.table))
     }
 
     /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed since it was read.

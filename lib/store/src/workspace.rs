@@ -138,8 +138,8 @@ impl Workspaces {
                 writes.extend(new_team.map(|team| self.move_team_seats(team, seats)));
                 writes.extend(old_team.map(|team| self.move_team_seats(team, -seats)));
             }
-            if found.as_ref().is_some_and(|found| found.workspace.time_zone != workspace.time_zone) {
-                writes.push(watches.change_rules(&workspace.coach_id, fact.marked()));
+            if found.as_ref().is_none_or(|found| found.workspace.time_zone != workspace.time_zone) {
+                writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.marked()));
             }
             match self.db.transact(&writes).await? {
                 Transacted::Done => {

@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use chrono::TimeDelta;
 use domain::id::CoachId;
 use domain::time::Timestamp;
+use domain::tz::{Tz, ZoneName};
 use serde::{Deserialize, Serialize};
 
 use super::{COACH_PREFIX, Marked, shard_of};
@@ -31,6 +32,9 @@ pub struct CoachWatch {
     /// When the last of these changes was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rules_saved_at: Option<Timestamp>,
+    /// The workspace's time zone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<Tz>,
     /// The last pass found an active automation on a computed event.
     #[serde(default)]
     pub is_watched: bool,
@@ -62,6 +66,7 @@ impl CoachWatch {
             rules_version: 0,
             silent_version: 0,
             rules_saved_at: None,
+            zone: None,
             is_watched: false,
             pass: None,
             sweep_due_at: None,
@@ -98,15 +103,22 @@ impl CoachWatch {
 }
 
 /// An update without its table: the rules change, and a pass begins anew. The item is created where there is none.
-pub(super) fn change_rules(coach: &CoachId, marked: Marked) -> UpdateBuilder {
+pub(super) fn change_rules(coach: &CoachId, zone: Option<&ZoneName>, marked: Marked) -> UpdateBuilder {
     let Marked { now, silent } = marked;
-    let set = "coach_id = :coach, rules_saved_at = :saved_at, sweep_shard = :shard, sweep_due_at = :now";
-    let silently = if silent { ", silent_version = if_not_exists(rules_version, :zero) + :one" } else { "" };
-    let update = Update::builder();
-    let update = if silent { update.expression_attribute_values(":zero", n(0)) } else { update };
+    let mut set = "coach_id = :coach, rules_saved_at = :saved_at, sweep_shard = :shard, sweep_due_at = :now".to_owned();
+    let mut update = Update::builder();
+    if let Some(zone) = zone {
+        set.push_str(", #zone = :zone");
+        update =
+            update.expression_attribute_names("#zone", "zone").expression_attribute_values(":zone", s(zone.as_str()));
+    }
+    if silent {
+        set.push_str(", silent_version = if_not_exists(rules_version, :zero) + :one");
+        update = update.expression_attribute_values(":zero", n(0));
+    }
     update
         .set_key(Some(key(coach)))
-        .update_expression(format!("SET {set}{silently} REMOVE #pass ADD rules_version :one, version :one"))
+        .update_expression(format!("SET {set} REMOVE #pass ADD rules_version :one, version :one"))
         .expression_attribute_names("#pass", "pass")
         .expression_attribute_values(":coach", s(coach.as_str()))
         .expression_attribute_values(":saved_at", s(now.to_string()))
