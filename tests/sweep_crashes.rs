@@ -199,10 +199,10 @@ async fn a_kill_amid_a_sweep_of_hundreds_loses_and_doubles_nobody() {
 }
 
 #[tokio::test]
-async fn sweeps_of_one_shard_at_once_and_facts_amid_them_tell_each_once() {
+async fn sweeps_of_one_shard_at_once_and_facts_amid_them_tell_nobody_twice() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
-    let mut due = BTreeMap::new();
+    let (mut due, mut checked_in) = (BTreeMap::new(), BTreeMap::new());
     for minute in [6, 7, 8] {
         let (since, later) = (quiet.at(minute), quiet.at(minute + 2));
         let over = quiet.due_at(&format!("over-{minute}"), 24, since).await;
@@ -220,15 +220,20 @@ async fn sweeps_of_one_shard_at_once_and_facts_amid_them_tell_each_once() {
         for (number, id) in over.into_iter().enumerate() {
             let next = &watches[&id]["sweep_due_at"]["N"];
             if number % 2 == 0 {
-                // Due as the fact came, and to be looked at by the next sweep.
+                // A check-in makes its client due, now or in four days.
                 assert!(!next.is_null(), "{id}");
+                checked_in.insert(id, since);
             } else {
                 assert!(next.is_null(), "{id} is through: {next}");
+                due.insert(id, since);
             }
-            due.insert(id, since);
         }
     }
     quiet.place.until(quiet.at(16)).await;
+    // A check-in that is stored before the evaluation ends the match.
+    let told: Vec<String> = quiet.place.told().into_iter().map(|told| told.client).collect();
+    checked_in.retain(|id, _| told.contains(id));
+    due.extend(checked_in);
     quiet.are_told(&due);
     // Who checked in is told of again four days later.
     quiet.place.until(quiet.at(16) + TimeDelta::days(DAYS)).await;
@@ -237,11 +242,11 @@ async fn sweeps_of_one_shard_at_once_and_facts_amid_them_tell_each_once() {
 }
 
 #[tokio::test]
-async fn a_check_in_amid_a_judgement_changes_nothing_of_what_was_due() {
+async fn a_check_in_amid_an_evaluation_ends_the_match_and_begins_another_later() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
     let since = quiet.at(6);
-    let mut due = BTreeMap::new();
+    let mut later = BTreeMap::new();
     quiet.place.until(since + TimeDelta::seconds(1)).await;
     // The page, two of the rules, the watch with its doses, the client, the transaction.
     for spared in 0..6 {
@@ -254,10 +259,15 @@ async fn a_check_in_amid_a_judgement_changes_nothing_of_what_was_due() {
         timeout(Duration::from_secs(20), stored).await.expect("a fact does not wait for a sweep");
         world.faults(json!({ "stalled_calls": 0 })).await;
         world.settle().await;
-        due.insert(id, since);
+        later.insert(id, since + TimeDelta::days(DAYS));
     }
     quiet.place.until(quiet.at(16)).await;
-    quiet.are_told(&due);
+    quiet.are_told(&BTreeMap::new());
+    quiet.place.until(quiet.at(16) + TimeDelta::days(DAYS)).await;
+    let mut told = quiet.place.told();
+    told.retain(|told| told.client != "quiet");
+    assert_eq!(told.len(), RULES.len() * later.len());
+    assert!(told.iter().all(|told| told.at == rendered(later[&told.client])));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! What computed events are to be told, as the rules are worded: a slow model that knows all facts and looks at every client every minute.
+//! What computed events are to be told, as the rules are worded: a slow model that knows all facts and looks at every client at every sweep.
 //! It shares nothing with the service, not even the time zones.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +10,10 @@ use crate::world::{Fact, time};
 
 const WEEK: TimeDelta = TimeDelta::days(7);
 
-/// That a client came to match an automation.
+/// The sweep that finds that a client came to match an automation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Match {
-    pub(crate) at: DateTime<Utc>,
+    pub(crate) swept_at: DateTime<Utc>,
     pub(crate) client: String,
     pub(crate) automation: String,
 }
@@ -24,6 +24,8 @@ pub(crate) struct Model {
     coaches: BTreeMap<String, Coach>,
     clients: BTreeMap<String, Client>,
     memories: BTreeMap<(String, String), Memory>,
+    /// How many revisions of automations there were.
+    revisions: u64,
     pub(crate) told: Vec<Match>,
 }
 
@@ -40,8 +42,8 @@ struct Automation {
     revision: u64,
     active: bool,
     trigger: Value,
-    /// All that is said of it.
-    said: [Value; 4],
+    /// What a revision is made of.
+    said: [Value; 3],
 }
 
 #[derive(Clone, Default)]
@@ -54,7 +56,7 @@ struct Client {
     daily_logs: BTreeSet<NaiveDate>,
     doses: BTreeMap<String, NaiveDate>,
     doses_a_day: i64,
-    /// What came last is a backfill.
+    /// The next sweep tells nothing of the client.
     is_silent: bool,
 }
 
@@ -62,7 +64,6 @@ struct Client {
 #[derive(Clone, Default)]
 struct Memory {
     revision: u64,
-    trigger: Value,
     is_below: bool,
     dropped_at: Option<DateTime<Utc>>,
     is_reached: bool,
@@ -79,8 +80,8 @@ impl Memory {
 }
 
 impl Model {
-    /// A fact is stored, at an instant that is no whole minute.
-    pub(crate) fn take(&mut self, fact: &Fact, now: DateTime<Utc>) {
+    /// A fact is stored.
+    pub(crate) fn take(&mut self, fact: &Fact) {
         let detail = &fact.detail;
         let text = |name: &str| detail[name].as_str().unwrap_or_default().to_owned();
         let date = |name: &str| text(name).parse::<NaiveDate>().unwrap();
@@ -96,24 +97,15 @@ impl Model {
                 });
                 self.coaches.get_mut(&coach).unwrap().phases = phases.collect();
             }
-            "automation.saved" | "automation.deleted" => {
-                self.save(&coach, &text("automation_id"), detail);
-                self.seed(now, true);
-            }
+            "automation.saved" | "automation.deleted" => self.save(&coach, &text("automation_id"), detail),
             "client.saved" => {
-                if known.coach != coach {
-                    // Of another coach's automations only milestones are remembered.
-                    self.memories.retain(|(_, of), memory| *of != client || memory.is_reached);
-                    for (_, memory) in self.memories.iter_mut().filter(|((_, of), _)| *of == client) {
-                        *memory = memory.lasting();
-                    }
-                }
+                let is_active = detail["is_active"].as_bool().unwrap();
+                known.is_silent |= is_active && (known.coach != coach || !known.is_active);
                 known.coach = coach;
                 known.created_at = time(&detail["created_at"]);
-                known.is_active = detail["is_active"].as_bool().unwrap();
+                known.is_active = is_active;
                 let phase = detail["current_phase"].as_str().map(|name| (name.to_owned(), date("phase_started_on")));
                 known.phase = phase;
-                self.seed(now, false);
             }
             "phase.advanced" => {
                 let started_on = local_date(&self.coaches[&known.coach].zone, time(&detail["advanced_at"]));
@@ -129,7 +121,7 @@ impl Model {
             other => panic!("the model does not know {other}"),
         }
         if let Some(known) = self.clients.get_mut(&client) {
-            known.is_silent = detail["backfill"] == true;
+            known.is_silent |= detail["backfill"] == true;
         }
     }
 
@@ -139,45 +131,40 @@ impl Model {
             automations.remove(id);
             return;
         }
-        let said = ["name", "active", "trigger", "steps"].map(|field| detail[field].clone());
+        let said = ["active", "trigger", "steps"].map(|field| detail[field].clone());
         if automations.get(id).is_some_and(|automation| automation.said == said) {
             return;
         }
-        let revision = automations.get(id).map_or(0, |automation| automation.revision) + 1;
+        self.revisions += 1;
+        let revision = self.revisions;
         let active = detail["active"].as_bool().unwrap();
         automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), said });
     }
 
-    /// Whoever matches an automation that is new, changed or new to the client is not told of. One that is saved with the trigger that it had
-    /// remembers of those who are there what it told.
-    fn seed(&mut self, now: DateTime<Utc>, is_saved: bool) {
-        for (id, client) in self.clients.iter().filter(|(_, client)| client.is_active) {
-            let coach = &self.coaches[&client.coach];
-            for (automation_id, automation) in coach.automations.iter().filter(|(_, automation)| automation.active) {
-                let memory = self.memories.entry((automation_id.clone(), id.clone())).or_default();
-                if memory.revision == automation.revision {
-                    continue;
-                }
-                let is_next = is_saved && memory.revision + 1 == automation.revision;
-                if !is_next || memory.trigger != automation.trigger {
-                    *memory = Memory { trigger: automation.trigger.clone(), ..memory.lasting() };
-                }
-                memory.revision = automation.revision;
-                client.comes_to_match(coach, &automation.trigger, memory, now, true);
-            }
-        }
-    }
-
-    /// Looks at everybody at a whole minute.
-    pub(crate) fn look(&mut self, now: DateTime<Utc>) {
+    /// A sweep that looks at everybody. The seven days between drops run from the timestamps of events, which `dated` says.
+    pub(crate) fn sweep(&mut self, now: DateTime<Utc>, dated: impl Fn(&Match) -> Option<DateTime<Utc>>) {
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.is_active) {
             let coach = &self.coaches[&client.coach];
             let is_silent = std::mem::take(&mut client.is_silent);
-            for (automation_id, automation) in coach.automations.iter().filter(|(_, automation)| automation.active) {
-                let memory = self.memories.get_mut(&(automation_id.clone(), id.clone())).expect("seeded");
-                if client.comes_to_match(coach, &automation.trigger, memory, now, is_silent) && !is_silent {
-                    let (client, automation) = (id.clone(), automation_id.clone());
-                    self.told.push(Match { at: now, client, automation });
+            let active: BTreeMap<_, _> = coach.automations.iter().filter(|(_, automation)| automation.active).collect();
+            for ((automation, of), memory) in &mut self.memories {
+                if of == id && !active.contains_key(automation) {
+                    *memory = memory.lasting();
+                }
+            }
+            for (automation_id, automation) in active {
+                let memory = self.memories.entry((automation_id.clone(), id.clone())).or_default();
+                let is_seed = memory.revision != automation.revision;
+                if is_seed {
+                    *memory = Memory { revision: automation.revision, ..memory.lasting() };
+                }
+                let is_quiet = is_silent || is_seed;
+                if client.comes_to_match(coach, &automation.trigger, memory, now, is_quiet) && !is_quiet {
+                    let found = Match { swept_at: now, client: id.clone(), automation: automation_id.clone() };
+                    if automation.trigger["event"] == "compliance_drop" {
+                        memory.dropped_at = Some(dated(&found).unwrap_or(now));
+                    }
+                    self.told.push(found);
                 }
             }
         }
@@ -211,9 +198,6 @@ impl Client {
                     return false;
                 }
                 memory.is_below = true;
-                if !is_silent {
-                    memory.dropped_at = Some(now);
-                }
                 true
             }
             "compliance_milestone" => {

@@ -9,9 +9,8 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::costs::Bill;
-use crate::sweep_costs::seeded_by;
 use crate::sweep_crashes::Quiet;
-use crate::world::sweep::{Watched, check_in, daily_log, daily_log_deleted, dose};
+use crate::world::sweep::{Watched, check_in, daily_log, dose};
 use crate::world::{Fact, World, fact, list, rendered};
 
 /// Page of a pass.
@@ -168,8 +167,10 @@ async fn who_is_judged_while_an_automation_is_being_stored_is_judged_by_it_too()
     place.swept().await;
     world.facts([check_in("due", "again", world.now().await)]).await;
     world.advance_s(61).await;
-    let version =
-        async || world.items("records", "CLIENT#due").await.iter().find_map(|item| item.get("states").cloned());
+    let version = async || {
+        let items = world.items("records", "CLIENT#due").await;
+        items.iter().find(|item| item["sk"]["S"] == "DOSES_WATCH").map(|item| item["version"].clone())
+    };
     let judged = version().await;
     world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
     world.put([place.automation("a1", json!({ "event": "check_in_inactivity", "days": 2 }))]).await;
@@ -321,58 +322,4 @@ async fn another_programme_time_zone_or_dose_schedule_moves_when_clients_come_to
     told.sort();
     let expected = [(1, "dose", "drop"), (2, "phase", "eligible"), (3, "log", "unlogged")];
     assert_eq!(told, expected.map(|(days, client, rule)| (midnight(days), client.to_owned(), rule.to_owned())));
-}
-
-/// That a fact makes its client match the automation `r` is told once, with its instant, though what the client is judged by changes twice
-/// before the next sweep.
-async fn is_told_in_spite_of(place: &Watched, fact: Fact, changes: [Fact; 2]) {
-    let world = &place.world;
-    let quarter = seeded_by(world.now().await);
-    let minute = |n: i64| quarter + TimeDelta::minutes(n);
-    world.travel(minute(1)).await;
-    world.facts([fact]).await;
-    for (n, change) in [4, 6].into_iter().zip(changes) {
-        world.travel(minute(n)).await;
-        world.facts([change]).await;
-    }
-    world.travel(minute(46)).await;
-    assert_eq!(place.episodes(), [("r".to_owned(), rendered(minute(2)))]);
-}
-
-#[tokio::test]
-async fn who_may_leave_a_phase_is_told_of_though_the_programme_changes_twice_before_the_sweep() {
-    let place = Watched::new().await;
-    let world = &place.world;
-    let now = world.now().await;
-    let back = |days: i64| now.date_naive() - TimeDelta::days(days);
-    let programme = |min_days: u32| {
-        let phases = json!([{ "name": "Build", "min_days": min_days, "min_compliance_pct": 50 },
-            { "name": "Keep", "min_days": 1, "min_compliance_pct": null }]);
-        fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))
-    };
-    world.facts([programme(10)]).await;
-    place.client("c1", now - TimeDelta::days(60)).await;
-    let client = Fact::client("ada", "c1").with("created_at", rendered(now - TimeDelta::days(60)));
-    let client = client.with("programme_id", "p").with("current_phase", "Build");
-    world.facts([client.with("phase_started_on", back(20).to_string())]).await;
-    // Three doses of seven; four are more than half of them.
-    world.facts((1..=3).map(|days| dose("c1", back(days)))).await;
-    world.facts([place.automation("r", json!({ "event": "phase_eligible" }))]).await;
-    is_told_in_spite_of(&place, dose("c1", back(0)), [programme(300), programme(301)]).await;
-}
-
-#[tokio::test]
-async fn who_keeps_no_log_is_told_of_though_the_time_zone_changes_twice_before_the_sweep() {
-    let place = Watched::of("Pacific/Kiritimati", "identifiers").await;
-    let world = &place.world;
-    let now = world.now().await;
-    place.client("c1", now - TimeDelta::days(60)).await;
-    // Fourteen hours ahead of noon it is tomorrow.
-    let back = |days: i64| now.date_naive() + TimeDelta::days(1 - days);
-    world.facts([3, 1].map(|days| daily_log("c1", back(days)))).await;
-    world.facts([place.automation("r", json!({ "event": "daily_log_inactivity", "days": 2 }))]).await;
-    let moved = |zone: &str| world.coach("ada").with("time_zone", zone).into_fact();
-    // Two whole days without a log there, one in the west.
-    let changes = ["Pacific/Pago_Pago", "Pacific/Honolulu"].map(moved);
-    is_told_in_spite_of(&place, daily_log_deleted("c1", back(1)), changes).await;
 }

@@ -50,7 +50,7 @@ async fn after_three_days_without_sweeps_the_present_counts() {
 }
 
 #[tokio::test]
-async fn what_a_client_matched_before_its_coach_changed_zone_or_programme_is_told_as_it_was() {
+async fn a_match_that_a_change_of_zone_or_programme_ends_before_the_sweep_is_not_told() {
     let world = World::start().await;
     let days = Days(world.now().await.date_naive() + TimeDelta::days(2));
     run(&world, days, places::changes_before_the_sweep(days), days.at(1, "12:20")).await;

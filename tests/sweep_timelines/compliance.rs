@@ -66,14 +66,14 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
         Case::of("drop.first_signal")
             .automation("r", drop_below(50.0))
             .takes_at_noon(taken(3..=3))
-            .told("r", at(3, "12:01")),
+            .told_by_the_next_sweep("r", at(3, "12:00")),
         // The window of day 4 is the first that begins after the creation.
         Case::of("drop.young")
             .created_at(at(-3, "15:00"))
             .automation("r", drop_below(50.0))
             .takes_at_noon(taken(2..=2))
             .told("r", at(4, "00:00")),
-        // Low by what is deleted, back by what is logged late, low again by what is deleted: seven days to the minute.
+        // Low by what is deleted, back by what is logged late, low again by what is deleted: told when seven days are over.
         Case::of("drop.deleted")
             .took(taken(-4..=-1))
             .automation("r", drop_below(50.0))
@@ -89,8 +89,8 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
                 ),
             )
             .takes_at_noon(taken(5..=5))
-            .told("r", at(1, "09:01"))
-            .told("r", at(8, "09:01")),
+            .told_by_the_next_sweep("r", at(1, "09:00"))
+            .told_by_the_next_sweep("r", at(8, "09:15")),
         // The seven days are kept over an edit, which finds the client above the threshold.
         Case::of("drop.edited")
             .took(taken(-5..=-2))
@@ -110,18 +110,17 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
         Case::of("drop.schedule")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
-            .then(at(1, "09:00"), schedule("drop.schedule", 2))
-            .told("r", at(1, "09:01")),
-        // Only today counts in a window of one day: null, and not low, before the dose.
+            .then(at(1, "09:02"), schedule("drop.schedule", 2))
+            .told_by_the_next_sweep("r", at(1, "09:02")),
+        // Only today counts in a window of one day: null, and not low, before the dose. What is low between two sweeps alone is not told.
         Case::of("drop.one_day")
             .automation("r", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 1 }))
             .doses_a_day(2)
             .took(taken(-1..=-1))
-            .then(at(1, "09:00"), dose("drop.one_day", day(1)))
+            .then(at(1, "09:02"), dose("drop.one_day", day(1)))
             .then(at(1, "09:05"), other("drop.one_day", day(1)))
-            .then(at(10, "21:30"), dose("drop.one_day", day(10)))
-            .told("r", at(1, "09:01"))
-            .told("r", at(10, "21:31")),
+            .then(at(10, "21:32"), dose("drop.one_day", day(10)))
+            .told_by_the_next_sweep("r", at(10, "21:32")),
     ]
 }
 
@@ -135,9 +134,9 @@ pub(super) fn milestones(days: Days) -> Vec<Case> {
             .automation("zero", milestone(0.0))
             .takes_at_noon(taken(1..=5))
             .takes_at_noon(taken(9..=13))
-            .told("zero", at(1, "12:01"))
-            .told("equal", at(4, "12:01"))
-            .told("shade", at(5, "12:01")),
+            .told_by_the_next_sweep("zero", at(1, "12:00"))
+            .told_by_the_next_sweep("equal", at(4, "12:00"))
+            .told_by_the_next_sweep("shade", at(5, "12:00")),
         // Reached before there was an automation: never.
         Case::of("milestone.before").took(taken(-4..=0)).automation("r", milestone(57.0)).takes_at_noon(taken(7..=12)),
         // Off the roster and back, and high once more.
@@ -147,21 +146,20 @@ pub(super) fn milestones(days: Days) -> Vec<Case> {
             .then(at(3, "08:00"), set("milestone.away", false))
             .then(at(9, "08:00"), set("milestone.away", true))
             .takes_at_noon(taken(10..=12))
-            .told("r", at(2, "12:01")),
-        // High while away: told once back, and never again.
+            .told_by_the_next_sweep("r", at(2, "12:00")),
+        // High while away: the return seeds it, which counts as the one time.
         Case::of("milestone.returns")
             .automation("r", milestone(29.0))
             .then(at(1, "08:00"), set("milestone.returns", false))
             .takes_at_noon(taken(2..=4))
             .then(at(5, "08:00"), set("milestone.returns", true))
-            .takes_at_noon(taken(11..=12))
-            .told("r", at(5, "08:01")),
+            .takes_at_noon(taken(11..=12)),
         // Reached by what the automation was before it was edited.
         Case::of("milestone.edited")
             .automation("r", milestone(29.0))
             .takes_at_noon(taken(1..=5))
             .saves(at(3, "08:00"), "r", milestone(57.0))
-            .told("r", at(2, "12:01")),
+            .told_by_the_next_sweep("r", at(2, "12:00")),
         // By a dose that is logged for a day ago; deleted and logged anew it is no news.
         Case::of("milestone.late")
             .automation("r", milestone(29.0))
@@ -169,7 +167,7 @@ pub(super) fn milestones(days: Days) -> Vec<Case> {
             .then(at(2, "08:00"), dose("milestone.late", day(0)))
             .then(at(3, "08:00"), dose_deleted("milestone.late", day(0)))
             .then(at(4, "08:00"), dose("milestone.late", day(1)))
-            .told("r", at(2, "08:01")),
+            .told_by_the_next_sweep("r", at(2, "08:00")),
     ]
 }
 
@@ -186,7 +184,7 @@ pub(super) fn phases(days: Days) -> Vec<Case> {
             .then(at(5, "08:00"), phase("phase.each", "Build", at(5, "08:00")))
             .then(at(8, "08:00"), phase("phase.each", "Keep", at(8, "08:00")))
             .then(at(10, "08:00"), phase("phase.each", "Build", at(10, "08:00")))
-            .told("r", at(3, "12:01"))
+            .told_by_the_next_sweep("r", at(3, "12:00"))
             .told("r", at(7, "00:00"))
             .told("r", at(12, "00:00")),
         // Compliance was there, and is gone when the days have passed.

@@ -88,18 +88,18 @@ pub(super) fn moves(days: Days) -> Vec<Case> {
         case.then(when, Case::workspace(name, zone))
     };
     vec![
-        // It is the next morning there: the days are over at once. It is found by the next sweep.
-        moved("zone.ahead", at(3, "20:00"), "Asia/Tokyo").told_by_the_next_sweep("r", at(3, "20:00")),
+        // It is the next morning there: the days were over at midnight. It is found by the next sweep.
+        moved("zone.ahead", at(3, "20:00"), "Asia/Tokyo").told("r", at(3, "15:00")).dated_back(),
         moved("zone.back", at(3, "20:00"), "Pacific/Honolulu").told("r", at(4, "10:00")),
         moved("zone.told", at(4, "00:20"), "Pacific/Honolulu").told("r", at(4, "00:00")),
         moved("zone.same", at(3, "20:00"), "UTC").told("r", at(4, "00:00")),
     ]
 }
 
-/// Workspaces that move, and programmes that come to ask for more, after a client came to match and before a sweep.
+/// Workspaces that move, and programmes that come to ask for more, after a client came to match and before a sweep: the match is over then.
 pub(super) fn changes_before_the_sweep(days: Days) -> Vec<Case> {
     let (at, day) = (|n, time| days.at(n, time), |n| days.day(n));
-    let case = |name: &'static str| Case::of(name).no_sweeps(at(0, "23:50"), at(1, "00:10")).told("r", at(1, "00:00"));
+    let case = |name: &'static str| Case::of(name).no_sweeps(at(0, "23:50"), at(1, "00:10"));
     let programme = |min_days: u32| {
         let phases = json!([
             { "name": "Build", "min_days": min_days, "min_compliance_pct": null },
@@ -112,7 +112,8 @@ pub(super) fn changes_before_the_sweep(days: Days) -> Vec<Case> {
         case("late.zone")
             .knows(daily_log("late.zone", day(-1)))
             .automation("r", no_log(1))
-            .then(at(1, "00:07"), Case::workspace("late.zone", "Pacific/Honolulu")),
+            .then(at(1, "00:07"), Case::workspace("late.zone", "Pacific/Honolulu"))
+            .told("r", at(1, "10:00")),
         case("late.programme")
             .knows(programme(2))
             .knows(client.with("current_phase", "Build").with("phase_started_on", day(-1).to_string()))
@@ -146,20 +147,19 @@ pub(super) fn outage(days: Days) -> Vec<Case> {
             .automation("r", of_one_day("compliance_milestone"))
             .then(at(1, "09:00"), dose("out.blip", day(3)))
             .takes_at_noon(taken(5..=5))
-            .told("r", at(5, "12:01")),
+            .told_by_the_next_sweep("r", at(5, "12:00")),
         // Back on day 3 alone, and low once more: as if it had never been back.
         out("out.back")
             .doses_a_day(2)
             .automation("r", of_one_day("compliance_drop"))
-            .then(at(1, "08:00"), dose("out.back", day(1)))
+            .then(at(1, "08:02"), dose("out.back", day(1)))
             .then_all(at(1, "09:00"), [dose("out.back", day(3)), other("out.back", day(3)), dose("out.back", day(4))])
-            .told("r", at(1, "08:01")),
-        // A check-in that comes while nothing sweeps swallows nothing.
+            .told_by_the_next_sweep("r", at(1, "08:02")),
+        // A check-in that comes while nothing sweeps ends the match.
         out("out.fact")
             .knows(check_in("out.fact", "k", at(-2, "13:00")))
             .automation("r", no_check_in(3))
             .then(at(1, "14:00"), check_in("out.fact", "k1", at(1, "14:00")))
-            .told("r", at(1, "13:00"))
             .told("r", at(4, "14:00")),
     ]
 }

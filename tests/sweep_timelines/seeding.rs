@@ -1,5 +1,5 @@
-//! Who matches an automation when it is created, switched on or edited, when the client comes to its coach or by a backfill, is not told
-//! of; who comes to match afterwards is. All of it with check-ins that fail to come: the last one was on day -1 at two minutes past one
+//! Who matches an automation at the first sweep after it was created, switched on or edited, after the client came to its coach or back to the
+//! roster, or after a backfill, is not told of; who comes to match afterwards is. All of it with check-ins that fail to come: the last one was on day -1 at two minutes past one
 //! in the afternoon, between two sweeps.
 
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub(super) fn automations(days: Days) -> Vec<Case> {
         .saves_with(at(2, "15:00"), "r", no_check_in(3), json!({ "name": "Renamed" }))
         .told("r", at(2, "13:02"))
         .told("r", at(7, "10:00"));
-    // Saved after the client came to match and before the sweep: it is told as it was then.
+    // Saved after the client came to match and before the sweep: a name is no other revision.
     let renamed_at_once = case("seed.renamed_at_once")
         .automation("r", no_check_in(3))
         .saves_with(at(2, "13:05"), "r", no_check_in(3), json!({ "name": "Renamed" }))
@@ -127,7 +127,7 @@ pub(super) fn clients(days: Days) -> Vec<Case> {
             .then(at(3, "08:00"), set("seed.away_later", false))
             .then(at(4, "08:00"), set("seed.away_later", true))
             .told("r", at(2, "13:02")),
-        // What an automation that came meanwhile matches is no news when the client is back.
+        // What it matches is no news when the client is back.
         case("seed.away_meanwhile")
             .then(at(1, "08:00"), set("seed.away_meanwhile", false))
             .saves(at(2, "08:00"), "r", no_check_in(3))
@@ -143,7 +143,7 @@ pub(super) fn clients(days: Days) -> Vec<Case> {
             .then(at(1, "14:00"), to("seed.handed", "seed.other"))
             .then(at(4, "09:00"), to("seed.handed", "seed.handed"))
             .takes_at_noon(days.days(9..=11))
-            .told("own", at(1, "09:01"))
+            .told_by_the_next_sweep("own", at(1, "09:00"))
             .told("four", at(3, "13:02")),
         Case::of("seed.other")
             .knows(check_in("seed.other", "k", at(0, "11:00")))
@@ -152,11 +152,10 @@ pub(super) fn clients(days: Days) -> Vec<Case> {
             .automation("theirs", milestone())
             .told("two", at(2, "11:00"))
             .told("four", at(4, "11:00")),
-        // What was due for the coach it leaves is told to that one.
+        // It leaves its coach before the sweep, and is seeded by the automations of the other.
         case("seed.handed_late")
             .automation("three", no_check_in(3))
             .then(at(2, "13:05"), to("seed.handed_late", "seed.other"))
-            .told("three", at(2, "13:02"))
             .told("four", at(3, "13:02")),
         // New to the service, and inactive since long before.
         Case::of("seed.new")

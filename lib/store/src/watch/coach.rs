@@ -15,7 +15,7 @@ use crate::db::{Item, StoreError, from_item, n, s};
 const SORT_KEY: &str = "WATCH";
 /// Longer than the index of active clients lags behind. A pass that begins sooner after the change may miss a client that was created right
 /// before it, so the coach stays due for a second pass.
-const INDEX_LAG: TimeDelta = TimeDelta::seconds(60);
+const INDEX_LAG: TimeDelta = TimeDelta::seconds(10);
 
 /// What is watched of a coach.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
