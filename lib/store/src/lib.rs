@@ -30,7 +30,6 @@ mod programme;
 pub mod record;
 pub mod rules;
 pub mod settings;
-mod statement;
 pub mod sweep;
 mod unreadable;
 pub mod vault;
@@ -41,5 +40,4 @@ pub mod workflow;
 pub mod workspace;
 
 pub use db::{Db, MAX_ROUNDS, StoreError, stand_back};
-pub use statement::{Answer, Statement, Tried};
 pub use window::Counted;
