@@ -6,6 +6,7 @@
 //! A run is told by its seed. `cargo test -p behaviour --features long-simulation simulation` makes longer ones.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -105,18 +106,19 @@ impl<'w> Run<'w> {
         }
         self.world.advance_s(3 * 86_400).await;
     }
+}
 
-    async fn deliveries(&self, endpoint: &Endpoint) -> Vec<Value> {
-        let settings = self.coach.settings().await;
-        let (mut all, mut cursor) = (Vec::new(), String::new());
-        loop {
-            let path = format!("/settings/webhooks/{}/deliveries?limit=200{cursor}", endpoint.id);
-            let page = settings.get(&path).await.expect(200).body;
-            all.extend(list(page["data"].clone()));
-            match page["next_cursor"].as_str() {
-                Some(next) => cursor = format!("&cursor={next}"),
-                None => return all,
-            }
+/// The whole log of an endpoint.
+async fn log_of(coach: &Coach<'_>, endpoint: &Endpoint) -> Vec<Value> {
+    let settings = coach.settings().await;
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/settings/webhooks/{}/deliveries?limit=200{cursor}", endpoint.id);
+        let page = settings.get(&path).await.expect(200).body;
+        all.extend(list(page["data"].clone()));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
         }
     }
 }
@@ -160,7 +162,7 @@ async fn simulate(seed: u64) {
             assert!(hook.is_signed_with(&endpoint.secret));
             *sent.entry(hook.header("webhook-id").to_owned()).or_default() += 1;
         }
-        let deliveries = run.deliveries(endpoint).await;
+        let deliveries = log_of(&run.coach, endpoint).await;
         assert_eq!(deliveries.len() as u64, run.clients, "seed {seed}: each event once at each endpoint");
         for delivery in &deliveries {
             check(delivery, sent.get(delivery["webhook_id"].as_str().unwrap()).copied().unwrap_or(0));
@@ -180,4 +182,66 @@ async fn whatever_happens_every_event_ends_delivered_or_failed_with_a_whole_log(
     for seed in SEEDS {
         simulate(*seed).await;
     }
+}
+
+/// The calls of the deliverer, by request. The stack itself keeps the latest alone.
+#[derive(Default)]
+struct Calls(BTreeMap<String, Vec<Value>>);
+
+impl Calls {
+    async fn look(&mut self, world: &World) {
+        for invocation in world.calls("deliver").await {
+            let request_id = invocation["request_id"].as_str().unwrap().to_owned();
+            self.0.insert(request_id, list(invocation["calls"].clone()));
+        }
+    }
+
+    fn count(&self, counts: impl Fn(&Value) -> bool) -> usize {
+        self.0.values().flatten().filter(|call| counts(call)).count()
+    }
+
+    /// Messages that were sent, one by one.
+    fn sends(&self) -> usize {
+        self.count(|call| call["operation"] == "SendMessage")
+    }
+
+    /// Requests that wrote something.
+    fn writes(&self) -> usize {
+        self.count(|call| call["write_units"].as_f64().unwrap() > 0.0)
+    }
+}
+
+/// Each wait for an attempt costs at most two re-queues and three writes, however many deliveries wait. Attempts of a
+/// receiver that hangs take their time, so that the clock is not moved before it has recovered.
+#[tokio::test]
+async fn a_long_queue_for_a_receiver_that_hangs_waits_without_being_busy_and_is_told_once_it_has_recovered() {
+    const EVENTS: usize = 150;
+    /// More than the slots take before the receiver is known to hang: some have come to their places.
+    const ATTEMPTED: usize = 45;
+    const DEADLINE: Duration = Duration::from_secs(120);
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    receiver.otherwise(Answer::status(204).after(Duration::from_secs(60)));
+    let ada = world.coach("ada").await;
+    let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+    let (mut calls, began) = (Calls::default(), Instant::now());
+    world.put((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
+    while receiver.hooks().len() < ATTEMPTED {
+        assert!(began.elapsed() < DEADLINE, "{} of {ATTEMPTED} attempts", receiver.hooks().len());
+        calls.look(&world).await;
+    }
+    receiver.otherwise(Answer::status(204));
+    for _ in 0..20 {
+        world.advance_s(30).await;
+        calls.look(&world).await;
+    }
+    let deliveries = log_of(&ada, &endpoint).await;
+    assert_eq!(deliveries.len(), EVENTS);
+    assert!(deliveries.iter().all(|delivery| delivery["status"] == "delivered"), "{deliveries:?}");
+    let attempts: usize = deliveries.iter().map(|delivery| list(delivery["attempts"].clone()).len()).sum();
+    assert_eq!(receiver.hooks().len(), attempts);
+    // Each attempt but the last orders the next; each is claimed and recorded.
+    let (requeues, writes) = (calls.sends() - (attempts - EVENTS), calls.writes() - 2 * attempts);
+    println!("{attempts} attempts, {requeues} re-queues, {writes} writes beside their own");
+    assert!(requeues <= 2 * attempts && writes <= 3 * attempts, "{attempts} attempts: {requeues}, {writes}");
 }

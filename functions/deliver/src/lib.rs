@@ -1,16 +1,17 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
-//! Messages of a batch are worked on at once and fail one by one. Each holds an order for one attempt. The delivery's item decides
-//! whether the order still counts: messages arrive twice, late, and after a function died half-way. Those for one endpoint are a
-//! group, which takes a slot of the endpoint's: a receiver that hangs does not hold up all functions.
-//!
-//! A batch costs few requests to the store, however many endpoints it is for; nothing in it depends on another's success or time.
+//! A message is an order for one attempt. The way of an order: its endpoint is read (`batch`), it is admitted (`admission`)
+//! or put back (`order`), the attempt is claimed, sent and recorded, and what follows is carried out (`attempt`). The
+//! delivery's item decides whether the order still counts: messages arrive twice, late, and after a function died
+//! half-way. Messages of a batch are worked on at once and fail one by one.
 
+mod admission;
 mod attempt;
 mod batch;
-mod gather;
 mod order;
+mod receiver;
 mod resume;
+mod telling;
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ use webhook::WebhookClient;
 /// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue tell of them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
-/// Why a message is to be brought again.
+/// The failure for which a message is to be brought again.
 #[derive(Debug, thiserror::Error)]
 enum DeliverError {
     #[error(transparent)]
@@ -40,12 +41,12 @@ enum DeliverError {
     /// An error of ours. Brought again it fails again, until it lies with the dead letters for someone to see.
     #[error(transparent)]
     Malformed(#[from] NotAnOrder),
-    /// The endpoint of several orders could not be read, or its slots.
+    /// The endpoint of several orders could not be read, or gave no slot or place.
     #[error(transparent)]
     Group(Arc<StoreError>),
     #[error("the attempt panicked")]
     Panicked,
-    /// Whoever is at it may die: the message has to be there then.
+    /// Another function makes the attempt. If that function dies, the message has to be there.
     #[error("the attempt is under way elsewhere")]
     Held,
 }
@@ -53,7 +54,6 @@ enum DeliverError {
 /// A started deliverer.
 pub struct App {
     clock: Arc<dyn Clock>,
-    db: Db,
     endpoints: Endpoints,
     deliveries: Deliveries,
     outbox: Outbox,
@@ -75,7 +75,6 @@ impl App {
             retries: DeliveryQueue::new(env, "DELIVERY_RETRIES_QUEUE_URL")?,
             webhooks: WebhookClient::new(env)?,
             observer: env.observer(),
-            db,
         })
     }
 

@@ -1,97 +1,62 @@
-//! Whether an order is carried out, put back because it has to wait, or dropped because it counts no more.
+//! Orders that go back to the queue, and orders that count no more.
 
 use aws_lambda_events::event::sqs::SqsMessage;
-use domain::endpoint::SignedEndpoint;
-use domain::time::Timestamp;
-use outbound::delivery::DeliveryOrder;
-use store::delivery::{Claim, PuttingBack};
+use domain::delivery::DeliveryOrder;
+use store::delivery::{PuttingBack, Spent};
 
-use crate::batch::Writing;
 use crate::{App, DeliverError};
 
-impl App {
-    /// Sends an order that is due on to wait for a slot.
-    pub(crate) async fn put_off(
-        &self,
-        order: &DeliveryOrder,
-        until: Timestamp,
-        redelivered: bool,
-    ) -> Result<(), DeliverError> {
-        let later = DeliveryOrder { due_at: until, ..order.clone() };
-        self.put_back(&later, redelivered).await
-    }
+/// A message and its order.
+pub(crate) struct Ordered {
+    pub(crate) message: SqsMessage,
+    pub(crate) order: DeliveryOrder,
+}
 
-    /// Sends the order on to wait for the rest of its time. Copies of a message would double at each hop of a long wait: one of them
-    /// goes on. One that was brought again does too, since whoever took it before may have died before sending.
-    pub(crate) async fn put_back(&self, order: &DeliveryOrder, redelivered: bool) -> Result<(), DeliverError> {
-        let now = self.now();
-        match self.deliveries.put_back(order, now).await? {
-            PuttingBack::Noted if !redelivered => Ok(()),
-            PuttingBack::Ours | PuttingBack::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
-            // Whoever recorded it may have died before sending the next order: without that the delivery would wait for ever.
-            PuttingBack::Stale(next) if redelivered => self.send_next(&next).await,
-            PuttingBack::Delivered(at) if redelivered => {
-                let endpoint = self.endpoints.get(&order.coach_id, &order.endpoint_id, now).await?;
-                self.note_delivered(order, endpoint.as_ref(), at).await
-            }
-            PuttingBack::Stale(_) | PuttingBack::Delivered(_) | PuttingBack::Past => Ok(()),
-        }
-    }
-
-    /// Sends the order of an attempt that follows a recorded one.
-    async fn send_next(&self, next: &DeliveryOrder) -> Result<(), DeliverError> {
-        self.retries.send(next, self.now()).await?;
-        self.end_with_endpoint(next).await;
-        Ok(())
-    }
-
-    /// Whoever recorded that a delivery was taken may have died before noting that its endpoint works. Of one that is known to work it costs
-    /// nothing.
-    async fn note_delivered(
-        &self,
-        order: &DeliveryOrder,
-        endpoint: Option<&SignedEndpoint>,
-        at: Timestamp,
-    ) -> Result<(), DeliverError> {
-        let Some(endpoint) = endpoint else { return Ok(()) };
-        Ok(self.endpoints.note_success(&order.coach_id, endpoint, at).await?)
-    }
-
-    /// Makes the attempt, if it is still to be made.
-    pub(crate) async fn carry_out(
-        &self,
-        claim: Claim,
-        order: &DeliveryOrder,
-        endpoint: Option<SignedEndpoint>,
-        redelivered: bool,
-        writing: Writing<'_>,
-    ) -> Result<(), DeliverError> {
-        match claim {
-            Claim::Taken(taken) => self.attempt(&taken, endpoint, writing).await,
-            // Recorded, and perhaps no more than that: whoever recorded it may have died before sending the next order.
-            Claim::Stale(Some(next)) if redelivered => {
-                drop(writing);
-                self.send_next(&next).await
-            }
-            Claim::Delivered(at) if redelivered => {
-                drop(writing);
-                self.note_delivered(order, endpoint.as_ref(), at).await
-            }
-            Claim::Stale(_) | Claim::Delivered(_) | Claim::Ended | Claim::Unknown => Ok(()),
-            Claim::Held => Err(DeliverError::Held),
-        }
+impl Ordered {
+    /// Returns true if the queue has brought this message before. The function that had it may have died on the way.
+    pub(crate) fn is_redelivered(&self) -> bool {
+        let count = self.message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse::<u32>().ok());
+        count.is_some_and(|count| count > 1)
     }
 }
 
-/// Whether the queue has brought this message before.
-pub(crate) fn is_redelivered(message: &SqsMessage) -> bool {
-    let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse::<u32>().ok());
-    count.is_some_and(|count| count > 1)
+impl App {
+    /// Puts the order back into the queue until it is due. Copies of a message would double at each hop of a long wait:
+    /// one of them goes on. One that was brought again goes on, too.
+    pub(crate) async fn put_back(&self, ordered: &Ordered) -> Result<(), DeliverError> {
+        let (order, now) = (&ordered.order, self.now());
+        match self.deliveries.put_back(order, now).await? {
+            PuttingBack::Noted if !ordered.is_redelivered() => Ok(()),
+            PuttingBack::Ours | PuttingBack::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
+            PuttingBack::Spent(spent) => self.make_up_for(ordered, spent).await,
+        }
+    }
+
+    /// Does what is left to do after an attempt that was recorded. The function that recorded the attempt does so itself,
+    /// unless it dies: then its message comes again.
+    pub(crate) async fn make_up_for(&self, ordered: &Ordered, spent: Spent) -> Result<(), DeliverError> {
+        if !ordered.is_redelivered() {
+            return Ok(());
+        }
+        match spent {
+            Spent::Next(next) => self.send_next(&next).await,
+            Spent::Delivered(at) => {
+                let DeliveryOrder { coach_id, endpoint_id, .. } = &ordered.order;
+                match self.endpoints.get(coach_id, endpoint_id, self.now()).await? {
+                    Some(endpoint) => Ok(self.endpoints.note_success(coach_id, &endpoint, at).await?),
+                    None => Ok(()),
+                }
+            }
+            Spent::Nothing => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use domain::id::{CoachId, DeliveryId, EndpointId};
+    use domain::time::Timestamp;
     use serde_json::json;
 
     #[rstest::rstest]
@@ -103,7 +68,13 @@ mod tests {
         #[case] attributes: serde_json::Value,
         #[case] redelivered: bool,
     ) {
-        let message: SqsMessage = serde_json::from_value(json!({"messageId": "1", "attributes": attributes})).unwrap();
-        assert_eq!(is_redelivered(&message), redelivered);
+        let message = serde_json::from_value(json!({"messageId": "1", "attributes": attributes})).unwrap();
+        let order = DeliveryOrder::first(
+            &CoachId::parse("coach_1").unwrap(),
+            &EndpointId::parse("we_1").unwrap(),
+            &DeliveryId::parse("dlv_1").unwrap(),
+            Timestamp::from_ms(0),
+        );
+        assert_eq!(Ordered { message, order }.is_redelivered(), redelivered);
     }
 }

@@ -11,6 +11,7 @@ use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use futures::future::join_all;
+use futures::stream::{self, StreamExt};
 use outbound::mail::MailError;
 use runtime::{BoxError, Metric, Unit, add, error_chain, note_each};
 use store::outbox::{Content, Entry};
@@ -21,6 +22,9 @@ use crate::App;
 const MAIL_PATIENCE: TimeDelta = TimeDelta::days(1);
 /// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
 const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
+
+/// Entries that are deleted at once.
+const CONCURRENT_DELETES: usize = 20;
 
 /// What came of entries, each by its place among all.
 pub(crate) type Outcomes = Vec<(usize, Result<(), BoxError>)>;
@@ -54,8 +58,9 @@ impl App {
         for entry in &sent {
             add(OUTBOX_LATENCY_MS, (now.ms() - entry.send_after.ms()).max(0) as f64);
         }
-        let contents: Vec<&Content> = sent.iter().map(|entry| &entry.content).collect();
-        let mut deleted = self.outbox.delete(&contents).await.into_iter();
+        let deleting: Vec<_> = sent.iter().map(|entry| self.outbox.delete(&entry.content)).collect();
+        let deleted: Vec<_> = stream::iter(deleting).buffered(CONCURRENT_DELETES).collect().await;
+        let mut deleted = deleted.into_iter();
         let finished = outcomes.into_iter().map(|(place, sent)| {
             let outcome = sent.and_then(|()| deleted.next().unwrap_or(Ok(())).map_err(BoxError::from));
             if let Err(error) = &outcome {

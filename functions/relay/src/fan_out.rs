@@ -1,7 +1,7 @@
 //! From events to deliveries, one for each endpoint that wants them, and from deliveries to orders in the queue.
 //!
-//! Deliveries that come together are stored by one request, and ordered by one or two: those of an endpoint beside each other, since a batch of
-//! the deliverer's reads an endpoint, and takes its slot, once. One that has to be stored alone is ordered alone, and nobody waits for it.
+//! Deliveries that come together are ordered by one or two requests: those of an endpoint beside each other, since a batch
+//! of the deliverer's reads an endpoint, and takes its slot, once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;
@@ -15,17 +15,17 @@ use domain::time::Timestamp;
 use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use runtime::BoxError;
+use store::StoreError;
 use store::delivery::{Created, NewDelivery};
 use store::outbox::{Content, Entry};
-use store::{Answer, StoreError};
 
 use crate::App;
 use crate::carry::{Outcomes, Placed};
 
-/// Deliveries that are stored and ordered together: a request to the store, two to the queue.
+/// Deliveries that are stored and ordered together: two requests to the queue.
 const GROUP: usize = 20;
-/// Groups at once.
-const CONCURRENT_GROUPS: usize = 8;
+/// Groups at once. Each delivery of theirs is a request to the store.
+const CONCURRENT_GROUPS: usize = 2;
 
 /// The endpoints of the workspaces that a batch has events of: read once for all of them.
 type EndpointsByCoach = HashMap<CoachId, Result<Vec<Endpoint>, Arc<StoreError>>>;
@@ -81,44 +81,36 @@ impl App {
     }
 
     async fn order_group(&self, group: &[Part<'_>]) -> Failures {
-        let now = self.now();
-        let (mut orders, mut places, mut deliveries, mut alone) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for Part { place, work } in group {
-            match work {
-                Work::Delivery { event, endpoint, made_at } => {
-                    let delivery = delivery_to(endpoint, event, *made_at);
-                    let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, now);
-                    // A delivery that is stored as not to be sent has no order.
-                    places.push((*place, delivery.not_sent.is_none().then_some(order)));
-                    deliveries.push(delivery);
-                }
-                Work::Order(order) => orders.push((*place, (*order).clone())),
+        let (mut placed_orders, mut failures) = (Vec::new(), Failures::new());
+        let stored = join_all(group.iter().map(|part| self.stored(&part.work))).await;
+        for (Part { place, .. }, stored) in group.iter().zip(stored) {
+            match stored {
+                Ok(order) => placed_orders.extend(order.map(|order| (*place, order))),
+                Err(error) => failures.push((*place, error.into())),
             }
         }
-        let mut failures = Failures::new();
-        for ((place, order), created) in places.into_iter().zip(self.deliveries.create(deliveries, now).await) {
-            match created {
-                Answer::Here(Ok(created)) => {
-                    orders.extend(order.filter(|_| is_due(created)).map(|order| (place, order)))
-                }
-                Answer::Here(Err(error)) => failures.push((place, error.into())),
-                Answer::Awaited(created) => alone.push((place, order, created)),
-            }
-        }
-        let alone = alone.into_iter().map(async |(place, order, created)| match created.await {
-            Ok(created) => self.send(order.filter(|_| is_due(created)).map(|order| (place, order))).await,
-            Err(error) => vec![(place, error.into())],
-        });
-        let (sent, alone) = tokio::join!(self.send(orders), join_all(alone));
-        failures.extend(sent);
-        failures.extend(alone.into_iter().flatten());
+        let (places, orders): (Vec<usize>, Vec<DeliveryOrder>) = placed_orders.into_iter().unzip();
+        let sent = self.queue.send_all(&orders, self.now()).await;
+        failures.extend(places.into_iter().zip(sent).filter_map(|(place, sent)| Some((place, sent.err()?.into()))));
         failures
     }
 
-    async fn send(&self, orders: impl IntoIterator<Item = (usize, DeliveryOrder)>) -> Failures {
-        let (places, orders): (Vec<usize>, Vec<DeliveryOrder>) = orders.into_iter().unzip();
-        let sent = self.queue.send_all(&orders, self.now()).await;
-        places.into_iter().zip(sent).filter_map(|(place, sent)| Some((place, sent.err()?.into()))).collect()
+    /// Stores a delivery, unless it is; its first order, if that may never have been sent.
+    async fn stored(&self, work: &Work<'_>) -> Result<Option<DeliveryOrder>, StoreError> {
+        let now = self.now();
+        match work {
+            Work::Order(order) => Ok(Some((*order).clone())),
+            Work::Delivery { event, endpoint, made_at } => {
+                let delivery = delivery_to(endpoint, event, *made_at);
+                let order = DeliveryOrder::first(&event.coach_id, &endpoint.id, &delivery.id, now);
+                // A delivery that is stored as not to be sent has no order.
+                let is_sent = delivery.not_sent.is_none();
+                Ok(match self.deliveries.create(delivery, now).await? {
+                    Created::New | Created::Waiting => is_sent.then_some(order),
+                    Created::Known => None,
+                })
+            }
+        }
     }
 
     async fn endpoints_of(&self, entries: &[Placed<'_>]) -> EndpointsByCoach {
@@ -166,13 +158,5 @@ fn delivery_to<'a>(endpoint: &'a Endpoint, event: &'a Event, made_at: Timestamp)
         made_at,
         body: event.render(endpoint.payload_mode),
         not_sent: endpoint.misses(event).then(|| endpoint.not_sent()),
-    }
-}
-
-/// Whether a delivery's first order may never have been sent.
-fn is_due(created: Created) -> bool {
-    match created {
-        Created::New | Created::Waiting => true,
-        Created::Known => false,
     }
 }

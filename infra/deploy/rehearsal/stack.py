@@ -36,7 +36,7 @@ class Stack:
         """Changes in the copy what the emulator does not know. The template stays as it is."""
         resources = self.document["Resources"]
         secrets = {name for name, resource in resources.items() if resource["Type"] == "AWS::SecretsManager::Secret"}
-        math, statements = [], []
+        math = []
         for name, resource in resources.items():
             properties = resource["Properties"]
             if resource["Type"] == "AWS::CloudWatch::Alarm" and "Metrics" in properties:
@@ -44,10 +44,6 @@ class Stack:
                 properties.update(first["Metric"], Period=first["Period"], Statistic=first["Stat"])
                 math.append(name)
             for policy in properties.get("Policies", []):
-                if any("dynamodb:PartiQL" in str(statement["Action"]) for statement in policy["Statement"]):
-                    statement = {"Effect": "Allow", "Action": "dynamodb:BatchExecuteStatement", "Resource": "*"}
-                    policy["Statement"].append(statement)
-                    statements.append(name)
                 for statement in policy["Statement"]:
                     resource = statement.get("Resource")
                     secret = resource.get("Ref") if isinstance(resource, dict) else None
@@ -56,8 +52,6 @@ class Stack:
                         statement["Resource"] = {"Fn::Sub": arn}
         if math:
             self.workarounds.append(f"{', '.join(math)} watch one metric in place of an expression, which ministack lacks")
-        if statements:
-            self.workarounds.append(f"{', '.join(statements)} may BatchExecuteStatement, which AWS asks no permission for beside the statements'")
         if secrets:
             self.workarounds.append("policies name secrets by ARNs spelled out, since ministack's Ref of a secret is its name")
 

@@ -3,15 +3,21 @@
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
 
-use crate::id::{CoachId, DeliveryId, EndpointId, EventId};
-use crate::retry::gap_after;
-use crate::retry_after::lengthened;
+use crate::id::{DeliveryId, EventId};
 use crate::time::Timestamp;
+
+mod decision;
+mod order;
+
+pub use decision::{AttemptMade, EndpointAfter, Next, after_attempt};
+pub use order::{DeliveryOrder, Readiness, Resumption, Turn};
 
 /// How long deliveries and their bodies are kept, and can be sent again by hand.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
 /// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a queue that is behind.
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
+/// How long a receiver has to answer.
+pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
 /// How long an attempt holds its delivery. Longer than any function that sends can live.
 pub const ATTEMPT_LEASE: TimeDelta = TimeDelta::seconds(60);
 /// How long a recovery holds its endpoint at most. Longer than any function that recovers can live.
@@ -22,8 +28,6 @@ pub const RECOVERY_PAUSE: TimeDelta = TimeDelta::hours(1);
 pub const EXCERPT_BYTES: usize = 1024;
 
 const GONE: u16 = 410;
-const TOO_MANY_REQUESTS: u16 = 429;
-const UNAVAILABLE: u16 = 503;
 
 /// Where a delivery stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,6 +75,11 @@ impl AttemptResult {
     pub fn is_success(&self) -> bool {
         matches!(self, Self::StatusCode(code) if (200..300).contains(code))
     }
+
+    /// Returns true if the receiver wants nothing any more.
+    pub fn is_gone(&self) -> bool {
+        *self == Self::StatusCode(GONE)
+    }
 }
 
 /// What an [`AttemptResult`] puts into its line. In a schema of two kinds, as the enum's own would be, generators of clients lose one.
@@ -106,94 +115,6 @@ impl Attempt {
     pub fn unsent(at: Timestamp, reason: &str) -> Self {
         Self { at, result: AttemptResult::Error(reason.to_owned()), duration_ms: 0, response_excerpt: None }
     }
-}
-
-/// What the queues carry: make this attempt when it is due. A delivery that is retried by hand begins another chain, and orders of an
-/// older chain count no more.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeliveryOrder {
-    pub coach_id: CoachId,
-    pub endpoint_id: EndpointId,
-    pub delivery_id: DeliveryId,
-    /// From 1.
-    pub chain: u32,
-    /// From 1 in each chain.
-    pub attempt: u32,
-    /// How often the order was put back because it was not due yet: a queue holds a message for 15 minutes at most.
-    pub hop: u32,
-    pub due_at: Timestamp,
-}
-
-impl DeliveryOrder {
-    /// The order for a new delivery's first attempt.
-    pub fn first(coach: &CoachId, endpoint: &EndpointId, delivery: &DeliveryId, due_at: Timestamp) -> Self {
-        Self {
-            coach_id: coach.clone(),
-            endpoint_id: endpoint.clone(),
-            delivery_id: delivery.clone(),
-            chain: 1,
-            attempt: 1,
-            hop: 0,
-            due_at,
-        }
-    }
-
-    /// The order for another attempt of the same chain.
-    pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
-        Self { attempt, hop: 0, due_at, ..self.clone() }
-    }
-
-    /// The same order, put back.
-    pub fn put_back(&self) -> Self {
-        Self { hop: self.hop + 1, ..self.clone() }
-    }
-}
-
-/// What an operator puts into a queue of orders where messages may be missing, as they are after a restore: whatever waits for this endpoint
-/// is ordered anew.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resumption {
-    pub coach_id: CoachId,
-    pub resume: EndpointId,
-    /// What comes after this delivery. Absent from what an operator sends.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub after: Option<DeliveryId>,
-}
-
-/// What follows an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
-    Delivered,
-    RetryAt(Timestamp),
-    Exhausted,
-    /// The receiver wants nothing any more, this or anything else.
-    Gone,
-}
-
-/// What follows attempt number `made` (from 1) that ended at `now`. `retry_after` is what the receiver asked for; it counts where the
-/// status says that it is too busy.
-pub fn after_attempt(
-    result: &AttemptResult,
-    retry_after: Option<&str>,
-    made: u32,
-    now: Timestamp,
-    jitter: u16,
-) -> Next {
-    let retry_after = match result {
-        result if result.is_success() => return Next::Delivered,
-        AttemptResult::StatusCode(GONE) => return Next::Gone,
-        AttemptResult::StatusCode(TOO_MANY_REQUESTS | UNAVAILABLE) => retry_after,
-        AttemptResult::StatusCode(_) | AttemptResult::Error(_) => None,
-    };
-    match gap_after(made, jitter) {
-        Some(gap) => Next::RetryAt(now + lengthened(gap, retry_after, now)),
-        None => Next::Exhausted,
-    }
-}
-
-/// What follows attempt number `made` (from 1) that failed at `now`, whatever the receiver said.
-pub fn after_failure(made: u32, now: Timestamp, jitter: u16) -> Next {
-    gap_after(made, jitter).map_or(Next::Exhausted, |gap| Next::RetryAt(now + gap))
 }
 
 /// Whole seconds until a recovery has ended at the latest, at least 1. After that many the next recovery can begin.
@@ -251,37 +172,6 @@ pub struct DeliveryPage {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retry::MAX_ATTEMPTS;
-
-    #[rstest::rstest]
-    #[case(AttemptResult::StatusCode(200), 1, Next::Delivered)]
-    #[case(AttemptResult::StatusCode(299), 9, Next::Delivered)]
-    #[case(AttemptResult::StatusCode(302), 1, Next::RetryAt(Timestamp::from_ms(5_000)))]
-    #[case(AttemptResult::StatusCode(500), 2, Next::RetryAt(Timestamp::from_ms(60_000)))]
-    #[case(AttemptResult::Error("timed out".to_owned()), 8, Next::RetryAt(Timestamp::from_ms(36_000_000)))]
-    #[case(AttemptResult::StatusCode(404), 9, Next::Exhausted)]
-    #[case(AttemptResult::StatusCode(410), 1, Next::Gone)]
-    #[case(AttemptResult::StatusCode(429), 1, Next::RetryAt(Timestamp::from_ms(600_000)))]
-    #[case(AttemptResult::StatusCode(503), 1, Next::RetryAt(Timestamp::from_ms(600_000)))]
-    #[case(AttemptResult::StatusCode(503), 9, Next::Exhausted)]
-    fn an_attempt_delivers_is_repeated_or_was_the_last(
-        #[case] result: AttemptResult,
-        #[case] made: u32,
-        #[case] next: Next,
-    ) {
-        assert_eq!(after_attempt(&result, Some("600"), made, Timestamp::from_ms(0), 0), next);
-    }
-
-    #[test]
-    fn a_chain_takes_less_than_half_of_the_time_for_which_it_is_kept_however_busy_the_receiver_is() {
-        let (busy, began) = (AttemptResult::StatusCode(UNAVAILABLE), Timestamp::from_ms(0));
-        let (mut made, mut now) = (1, began);
-        while let Next::RetryAt(at) = after_attempt(&busy, Some("9999999"), made, now, u16::MAX) {
-            (made, now) = (made + 1, at);
-        }
-        assert_eq!(made, MAX_ATTEMPTS);
-        assert!(now < began + CHAIN_RETENTION / 2, "{now}");
-    }
 
     #[rstest::rstest]
     #[case(60_000, 0, 60)]
@@ -305,17 +195,5 @@ mod tests {
         };
         assert_eq!(line(AttemptResult::StatusCode(500))["status_code"], 500);
         assert_eq!(line(AttemptResult::Error("refused".to_owned()))["error"], "refused");
-    }
-
-    #[test]
-    fn an_order_keeps_what_it_is_for_while_it_is_put_back_and_starts_its_hops_anew_for_the_next_attempt() {
-        let coach = CoachId::parse("coach_1").unwrap();
-        let endpoint = EndpointId::parse("we_1").unwrap();
-        let first =
-            DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), Timestamp::from_ms(1));
-        let back = first.put_back().put_back();
-        assert_eq!((back.hop, back.attempt, back.due_at), (2, 1, first.due_at));
-        let next = back.for_attempt(2, Timestamp::from_ms(9));
-        assert_eq!((next.chain, next.attempt, next.hop, next.due_at), (1, 2, 0, Timestamp::from_ms(9)));
     }
 }

@@ -9,6 +9,7 @@ use crate::fields::{Fields, Invalid};
 use crate::id::EndpointId;
 #[cfg(feature = "openapi")]
 use crate::openapi::{Body, Field};
+use crate::pace::Pace;
 use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
 use crate::signature::SigningSecret;
 use crate::time::Timestamp;
@@ -67,20 +68,8 @@ pub struct SignedEndpoint {
     pub endpoint: Endpoint,
     pub secrets: Vec<SigningSecret>,
     pub health: EndpointHealth,
-    /// Until when it counts as one that hangs.
-    pub hanging_until: Option<Timestamp>,
-    /// Until when it counts as one that takes its time, and does answer.
-    pub slow_until: Option<Timestamp>,
-}
-
-/// How soon an endpoint answers, as far as is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pace {
-    Quick,
-    /// It takes its time.
-    Slow,
-    /// It did not answer when it was last asked, or has not yet.
-    Hanging,
+    /// The pace that was noted last, if the endpoint was ever late.
+    pub pace: Option<Pace>,
 }
 
 impl SignedEndpoint {
@@ -89,13 +78,9 @@ impl SignedEndpoint {
         at.utc() - self.read_at.utc() < FRESH
     }
 
-    /// How soon it answers, as far as is known at that time.
-    pub fn pace(&self, now: Timestamp) -> Pace {
-        match () {
-            () if self.hanging_until > Some(now) => Pace::Hanging,
-            () if self.slow_until > Some(now) => Pace::Slow,
-            () => Pace::Quick,
-        }
+    /// The pace of the endpoint, if it counts as late at that time.
+    pub fn pace(&self, now: Timestamp) -> Option<Pace> {
+        self.pace.filter(|pace| pace.until > now)
     }
 }
 

@@ -40,6 +40,7 @@ pub mod notice;
 pub mod openapi;
 pub mod opportunity;
 pub mod outgoing;
+pub mod pace;
 pub mod phone;
 pub mod pieces;
 pub mod ping;

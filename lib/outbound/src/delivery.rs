@@ -42,7 +42,7 @@ impl DeliveryQueue {
         Queue::new(env, url_variable).map(Self)
     }
 
-    /// Sends an order, to arrive when it is due or as late as the queue can.
+    /// Sends an order, to arrive at its time or as late as the queue can.
     pub async fn send(&self, order: &DeliveryOrder, now: Timestamp) -> Result<(), QueueError> {
         self.0.send_of_group(order.endpoint_id.as_str(), text(order), delay_s(order, now)).await
     }
@@ -96,7 +96,7 @@ fn text(order: &DeliveryOrder) -> String {
 }
 
 fn delay_s(order: &DeliveryOrder, now: Timestamp) -> i32 {
-    i32::try_from(queue_delay_s(order.due_at.utc() - now.utc())).expect("a delay is at most 900 s")
+    i32::try_from(queue_delay_s(order.arrives_at(now).utc() - now.utc())).expect("a delay is at most 900 s")
 }
 
 /// What a message's body holds.

@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
 use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, KeysAndAttributes, Put, TransactWriteItem};
-use runtime::{Environment, LeanHeaders, QuickSignature, error_chain, random_bytes};
+use runtime::{Environment, LeanHeaders, QuickSignature, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -146,14 +146,6 @@ impl Db {
             }
         }
         Ok(found)
-    }
-
-    /// Those of the items with these keys, of at most a hundred, that one request finds, and the keys of those that it has not read.
-    pub(crate) async fn read_some(&self, table: &str, keys: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
-        self.ask_for(table, keys.clone()).await.unwrap_or_else(|error| {
-            tracing::warn!(error = error_chain(&error), "items are read one by one");
-            (Vec::new(), keys)
-        })
     }
 
     async fn ask_for(&self, table: &str, keys: Vec<Item>) -> Result<(Vec<Item>, Vec<Item>), StoreError> {

@@ -4,11 +4,10 @@
 //! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too.
 //! `chain` and `next_attempt` say which order counts; `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
 //!
-//! 1. `create`   PutItem, unless it exists, those of a batch as statements of one request.
-//! 2. `claim`    UpdateItem, those of a batch as statements of one request: takes the lease if this attempt is next and nobody is at it.
-//!    In the module `claim`.
+//! 1. `create`   PutItem, unless it exists.
+//! 2. `claim`    UpdateItem: takes the lease if this attempt is next and nobody is at it. In the module `claim`.
 //! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
-//! 4. `recording`, `recorded` A statement on the lease, or UpdateItem: the attempt's line, and what follows. In the module `entry`.
+//! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows. In the module `outcome`.
 //! 5. `page`     Query, newest first: in the module `log`.
 //! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
 //! 7. `find` GetItem and `restart` a transaction with the order; `recover` finds what failed by a Query of GSI `failed`
@@ -23,9 +22,9 @@
 mod attempt;
 mod claim;
 mod end;
-mod entry;
 mod erase;
 mod log;
+mod outcome;
 mod restart;
 mod resume;
 
@@ -38,13 +37,12 @@ use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, s, to_item, write};
-use crate::statement::{Answer, Statement, Tried};
 use crate::vault::Vault;
 
-pub use claim::{Claim, Taken};
-pub use entry::{Entry, Recorded};
+pub use claim::{Claim, Spent, Taken};
 pub use erase::Erasing;
 pub use log::Page;
+pub use outcome::Recorded;
 pub use restart::{Found, Kept, Recovery, Restarted};
 
 use attempt::StoredAttempt;
@@ -65,7 +63,7 @@ pub struct NewDelivery<'a> {
     pub not_sent: Option<String>,
 }
 
-/// What came of storing a delivery.
+/// The result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Created {
     New,
@@ -75,19 +73,14 @@ pub enum Created {
     Known,
 }
 
-/// What came of noting that an order goes back to the queue.
+/// The result of noting that an order goes back to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PuttingBack {
     /// Nobody else has noted it.
     Ours,
     /// Another copy of the order was noted. It may never have been sent on.
     Noted,
-    /// The attempt has been made, and the next one's order is not known to have been sent.
-    Stale(Box<DeliveryOrder>),
-    /// The receiver took the delivery, then. That the endpoint works may not be noted yet.
-    Delivered(Timestamp),
-    /// The order counts no more, or has been further already.
-    Past,
+    Spent(Spent),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -145,21 +138,27 @@ impl Deliveries {
         Ok(Self { db: db.clone(), table: env.config().get("DELIVERIES_TABLE")?.to_owned(), vault: vault.clone() })
     }
 
-    /// Stores deliveries, whose first attempts are due at once; what came of each, in their order.
-    pub async fn create(&self, deliveries: Vec<NewDelivery<'_>>, now: Timestamp) -> Vec<Answer<'_, Created>> {
-        let records: Vec<Record> = deliveries.into_iter().map(|delivery| self.record_of(delivery, now)).collect();
-        let inserting = records
-            .iter()
-            .map(|record| Statement::insert((&self.table, record.pk.clone(), record.sk.clone()), to_item(record)));
-        let tried = self.db.try_all(inserting.collect()).await;
-        let created = records.into_iter().zip(tried).map(|(record, Tried(tried))| match tried {
-            Some(Written::Done(_)) => Answer::Here(Ok(Created::New)),
-            Some(Written::Refused(_)) | None => Answer::awaited(self.put(record)),
+    /// Stores a delivery, whose first attempt is due at once.
+    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<Created, StoreError> {
+        let item = to_item(&self.record_of(delivery, now));
+        let written = write("PutItem", || {
+            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
+            put.condition_expression("attribute_not_exists(pk)")
+                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+                .ask()
         });
-        created.collect()
+        match written.await? {
+            Written::Done(_) => Ok(Created::New),
+            Written::Refused(None) => Ok(Created::Known),
+            Written::Refused(Some(item)) => {
+                let stored: Record = from_item(ENTITY, item)?;
+                let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
+                Ok(if waiting { Created::Waiting } else { Created::Known })
+            }
+        }
     }
 
-    /// Notes that the order has come round before it is due and goes back to the queue.
+    /// Notes that the order has come round before it may be carried out, and goes back to the queue.
     pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PuttingBack, StoreError> {
         let owner = new_owner();
         let written = write("UpdateItem", || {
@@ -169,23 +168,18 @@ impl Deliveries {
                 .expression_attribute_values(":owner", s(&owner))
                 .ask()
         });
-        match written.await? {
-            Written::Done(_) => Ok(PuttingBack::Ours),
-            Written::Refused(None) => Ok(PuttingBack::Past),
-            Written::Refused(Some(item)) => {
-                let record: Record = from_item(ENTITY, item)?;
-                Ok(match () {
-                    () if !record.expects(order, now) => match claim::refused(order, &record, now) {
-                        Ok(Claim::Stale(Some(next))) => PuttingBack::Stale(next),
-                        Ok(Claim::Delivered(at)) => PuttingBack::Delivered(at),
-                        _ => PuttingBack::Past,
-                    },
-                    () if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
-                    () if record.hop == Some(order.hop) => PuttingBack::Noted,
-                    () => PuttingBack::Past,
-                })
-            }
-        }
+        let record: Record = match written.await? {
+            Written::Done(_) => return Ok(PuttingBack::Ours),
+            Written::Refused(None) => return Ok(PuttingBack::Spent(Spent::Nothing)),
+            Written::Refused(Some(item)) => from_item(ENTITY, item)?,
+        };
+        Ok(match claim::spent(order, &record, now).unwrap_or(Some(Spent::Nothing)) {
+            Some(spent) => PuttingBack::Spent(spent),
+            None if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
+            None if record.hop == Some(order.hop) => PuttingBack::Noted,
+            // Another copy has come further.
+            None => PuttingBack::Spent(Spent::Nothing),
+        })
     }
 
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
@@ -217,25 +211,6 @@ impl Deliveries {
         }
     }
 
-    async fn put(&self, record: Record) -> Result<Created, StoreError> {
-        let item = to_item(&record);
-        let written = write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.condition_expression("attribute_not_exists(pk)")
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .ask()
-        });
-        match written.await? {
-            Written::Done(_) => Ok(Created::New),
-            Written::Refused(None) => Ok(Created::Known),
-            Written::Refused(Some(item)) => {
-                let stored: Record = from_item(ENTITY, item)?;
-                let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
-                Ok(if waiting { Created::Waiting } else { Created::Known })
-            }
-        }
-    }
-
     fn update(&self, endpoint: &EndpointId, id: &DeliveryId) -> UpdateItemFluentBuilder {
         let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
         update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
@@ -251,16 +226,6 @@ impl Deliveries {
             .expression_attribute_values(":chain", n(order.chain))
             .expression_attribute_values(":attempt", n(order.attempt))
             .expression_attribute_values(":now_s", n(now.unix_s()))
-    }
-}
-
-impl Record {
-    /// Whether the order's attempt is the one to be made next.
-    fn expects(&self, order: &DeliveryOrder, now: Timestamp) -> bool {
-        self.status == DeliveryStatus::Pending
-            && self.chain == order.chain
-            && self.next_attempt == order.attempt
-            && self.expires_at > now.unix_s()
     }
 }
 

@@ -3,13 +3,12 @@
 //! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
 //!
 //! 1. `list`   Query of the partition, consistent.
-//! 2. `get`, `get_all` GetItem or BatchGetItem, consistent, with the secrets.
+//! 2. `get` GetItem, `get_all` BatchGetItem, consistent, with the secrets.
 //! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
 //! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
 //! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
 //! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
-//! 7. `acquire_slots`, `releasing`, `released` Statements of one request, or UpdateItem; `mark_hanging`, `mark_slow` UpdateItem: module
-//!    `slots`.
+//! 7. `acquire_slot`, `release_slot`, `reserve_place`, `note_pace` UpdateItem: module `slots`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
 //! 9. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is
 //!    something to note: module `health`.
@@ -22,12 +21,14 @@ mod slots;
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use chrono::TimeDelta;
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
 };
 use domain::endpoint_health::EndpointHealth;
 use domain::event::{EventType, PayloadMode};
 use domain::id::{CoachId, EndpointId};
+use domain::pace::Pace;
 use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
@@ -39,14 +40,19 @@ use crate::db::{
     Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, putting_over,
     refused_at, s, sk_of, stand_back, to_item, updating,
 };
-use crate::statement::Answer;
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, partition};
 
 pub use by_hand::{Begun, RecoveryLease};
-pub use health::Noted;
 pub use secret::Rotated;
 pub use slots::Slot;
+
+/// A coach's endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EndpointRef {
+    pub coach: CoachId,
+    pub id: EndpointId,
+}
 
 /// What came of registering an endpoint.
 #[derive(Debug)]
@@ -87,12 +93,12 @@ struct Record {
     secrets: Vec<SealedSecret>,
     #[serde(default)]
     health: EndpointHealth,
-    /// Until when it counts as one that hangs, in ms.
+    /// When the endpoint no longer counts as late, in ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    hanging_until: Option<i64>,
-    /// Until when it counts as one that takes its time, in ms.
+    late_until: Option<i64>,
+    /// The time between two places of an endpoint that is late.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    slow_until: Option<i64>,
+    late_gap_ms: Option<i64>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -153,34 +159,28 @@ impl Endpoints {
     /// The same of several endpoints, in their order.
     pub async fn get_all(
         &self,
-        endpoints: &[(CoachId, EndpointId)],
+        endpoints: &[EndpointRef],
         now: Timestamp,
-    ) -> Vec<Answer<'_, Option<SignedEndpoint>>> {
-        let keys = endpoints.iter().map(|(coach, id)| key(coach, id)).collect();
-        let (found, unread) =
-            if endpoints.len() > 1 { self.db.read_some(&self.table, keys).await } else { (Vec::new(), keys) };
-        let mut found: HashMap<String, Item> = found.into_iter().map(|item| (sk_of(&item).to_owned(), item)).collect();
-        let answer = |(coach, id): &(CoachId, EndpointId)| {
-            if let Some(item) = found.remove(&sort_key(id)) {
-                let record = from_item("endpoint", item);
-                return Answer::Here(record.and_then(|record| self.signed(record, now)).map(Some));
-            }
-            if !unread.contains(&key(coach, id)) {
-                return Answer::Here(Ok(None));
-            }
-            let (coach, id) = (coach.clone(), id.clone());
-            Answer::awaited(async move { self.get(&coach, &id, now).await })
+    ) -> Result<Vec<Result<Option<SignedEndpoint>, StoreError>>, StoreError> {
+        let keys = endpoints.iter().map(|EndpointRef { coach, id }| key(coach, id)).collect();
+        let found = self.db.read(&self.table, keys).await?.into_iter();
+        let mut found: HashMap<String, Item> = found.map(|item| (sk_of(&item).to_owned(), item)).collect();
+        let mut read = |id: &EndpointId| {
+            let item = found.remove(&sort_key(id));
+            item.map(|item| self.signed(from_item("endpoint", item)?, now)).transpose()
         };
-        endpoints.iter().map(answer).collect()
+        Ok(endpoints.iter().map(|endpoint| read(&endpoint.id)).collect())
     }
 
     fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.id, secret)).collect::<Result<_, _>>()?;
-        let [hanging_until, slow_until] =
-            [record.hanging_until, record.slow_until].map(|ms| ms.map(Timestamp::from_ms));
+        let pace = record
+            .late_until
+            .zip(record.late_gap_ms)
+            .map(|(until, gap_ms)| Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until) });
         let (endpoint, health) = (record.endpoint()?, record.health);
-        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, hanging_until, slow_until })
+        Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
     /// Registers an endpoint.
@@ -209,8 +209,8 @@ impl Endpoints {
                 until: None,
             }],
             health: EndpointHealth::default(),
-            hanging_until: None,
-            slow_until: None,
+            late_until: None,
+            late_gap_ms: None,
             id,
         };
         let put = Put::builder()
@@ -248,8 +248,9 @@ impl Endpoints {
                 Err(EndpointGone) => return Ok(Changed::Gone),
             };
             if endpoint.status != before.status || endpoint.url != before.url {
-                // Whatever failed before, it is given its time anew.
+                // Whatever failed or was late before, the endpoint is given its time anew.
                 record.health = EndpointHealth::default();
+                record.late_until = None;
             }
             let writes = [
                 self.replace(record, &endpoint),

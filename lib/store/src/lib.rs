@@ -31,7 +31,6 @@ mod programme;
 pub mod record;
 pub mod rules;
 pub mod settings;
-mod statement;
 mod unreadable;
 pub mod vault;
 pub mod watch;
@@ -41,5 +40,4 @@ pub mod workflow;
 pub mod workspace;
 
 pub use db::{Db, MAX_ROUNDS, StoreError, retry, stand_back};
-pub use statement::{Answer, Statement, Tried};
 pub use window::Counted;

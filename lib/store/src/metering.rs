@@ -3,7 +3,6 @@
 
 use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::operation::batch_execute_statement::BatchExecuteStatementOutput;
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemOutput;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemOutput;
@@ -65,9 +64,6 @@ fn write_units(output: &Output) -> f64 {
     } else if let Some(deleted) = output.downcast_ref::<DeleteItemOutput>() {
         units(deleted.consumed_capacity())
     } else if let Some(written) = output.downcast_ref::<BatchWriteItemOutput>() {
-        units(written.consumed_capacity())
-    } else if let Some(written) = output.downcast_ref::<BatchExecuteStatementOutput>() {
-        // Only writes are asked for as statements.
         units(written.consumed_capacity())
     } else {
         0.0

@@ -9,7 +9,7 @@
 //! 4. `unsent`     Query `unsent` of one shard: what the stream should have carried by now and has not.
 //! 5. `get`        GetItem, for an entry that `unsent` named.
 //! 6. `release`    Part of a transaction: an entry that was held back is to be sent, with its final content.
-//! 7. `delete`     DeleteItem, once sent, those of a batch as statements of one request.
+//! 7. `delete`     DeleteItem, once sent.
 //! 8. `remove`     Part of a client's erasure.
 
 use std::borrow::Cow;
@@ -21,16 +21,12 @@ use domain::id::{ClientId, CoachId};
 use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
-use futures::future::join_all;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::contact_ref::ContactRef;
-use crate::db::{
-    Ask, Db, Item, StoreError, Written, b, deleting, failed, from_item, n, putting, s, to_item, updating, write,
-};
+use crate::db::{Ask, Db, Item, StoreError, b, deleting, failed, from_item, n, putting, s, to_item, updating, write};
 use crate::group::Bounds;
-use crate::statement::{Statement, Tried};
 use crate::unreadable::unreadable;
 use crate::vault::Vault;
 
@@ -234,23 +230,13 @@ impl Outbox {
         item.map(|item| self.entry(from_item("outbox entry", item)?)).transpose()
     }
 
-    /// Takes entries off the list: they have been sent. What came of each, in their order.
-    pub async fn delete(&self, contents: &[&Content]) -> Vec<Result<(), StoreError>> {
-        let deleting = contents.iter().map(|content| Statement::delete(&self.table, content.id().into_owned()));
-        let tried = self.db.try_all(deleting.collect()).await;
-        let deleted = contents.iter().zip(tried).map(async |(content, Tried(tried))| match tried {
-            Some(Written::Done(_)) => Ok(()),
-            Some(Written::Refused(_)) | None => self.delete_alone(content).await,
-        });
-        join_all(deleted).await
-    }
-
-    async fn delete_alone(&self, content: &Content) -> Result<(), StoreError> {
-        write("DeleteItem", || {
+    /// Takes an entry off the list: it has been sent.
+    pub async fn delete(&self, content: &Content) -> Result<(), StoreError> {
+        let written = write("DeleteItem", || {
             let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(content.id()));
             delete.ask()
-        })
-        .await?;
+        });
+        written.await?;
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 //! Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
 //!
 //! An attempt sends its request once at most. The status decides, whatever the headers look like. The body is for the
-//! log: it is read until two seconds after the status, up to 64 KiB.
+//! log: it is read until two seconds after the status, up to 64 KiB. Callers learn of the status before that.
 
 mod connect;
 mod error;
@@ -15,7 +15,7 @@ pub mod resolve;
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::delivery::AttemptResult;
+use domain::delivery::{ATTEMPT_TIMEOUT, AttemptResult};
 use domain::id::EventId;
 use domain::receiver_url::{Reach, ReceiverUrl};
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER, USER_AGENT};
@@ -32,8 +32,6 @@ use crate::excerpt::Excerpt;
 use crate::lenient::HEAD_GRACE;
 use crate::resolve::{CheckedResolver, Names, SystemNames};
 
-/// A receiver has to have answered by then.
-const DEADLINE: Duration = Duration::from_secs(15);
 /// Time from the status to the end of the attempt. The rest of the head and the body have to come within it.
 const STATUS_GRACE: Duration = Duration::from_secs(2);
 /// What is read of an answer's body, so that its connection can be used again. The chunk that reaches it is the last.
@@ -49,6 +47,14 @@ pub struct Webhook<'a> {
     pub unix_s: i64,
     pub signature: String,
     pub body: Vec<u8>,
+}
+
+/// A receiver's answer as far as its status, or the reason why there is none.
+pub struct Answering {
+    started: Instant,
+    answered: Instant,
+    deadline: Instant,
+    head: Result<Response<Incoming>, String>,
 }
 
 /// What a receiver made of it.
@@ -76,7 +82,7 @@ impl WebhookClient {
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
         let reach = Reach::by_setting(env.config().find(Reach::SETTING));
         let authorities = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-        Self::with(reach, DEADLINE, Arc::new(SystemNames), authorities)
+        Self::with(reach, ATTEMPT_TIMEOUT.to_std()?, Arc::new(SystemNames), authorities)
     }
 
     /// A client that goes by these names and trusts these authorities.
@@ -92,34 +98,55 @@ impl WebhookClient {
 
     /// Makes one attempt. Whatever comes of it is an answer.
     pub async fn post(&self, webhook: Webhook<'_>) -> Answer {
-        let started = Instant::now();
-        let mut answer = self.exchange(webhook, started + self.deadline).await;
-        answer.duration_ms = u32::try_from(started.elapsed().as_millis()).unwrap_or(u32::MAX);
-        answer
+        self.send(webhook).await.read().await
     }
 
-    async fn exchange(&self, webhook: Webhook<'_>, deadline: Instant) -> Answer {
+    /// Makes one attempt, up to the receiver's status.
+    pub async fn send(&self, webhook: Webhook<'_>) -> Answering {
+        let started = Instant::now();
+        let head = self.exchange(webhook, started + self.deadline).await;
+        Answering { started, answered: Instant::now(), deadline: started + self.deadline, head }
+    }
+
+    async fn exchange(&self, webhook: Webhook<'_>, deadline: Instant) -> Result<Response<Incoming>, String> {
         if !webhook.url.is_within(self.reach) {
-            return failure(ADDRESS_NOT_ALLOWED.to_owned());
+            return Err(ADDRESS_NOT_ALLOWED.to_owned());
         }
-        let Ok(request) = request(webhook) else { return failure("no valid HTTP request".to_owned()) };
-        let response = match timeout_at(deadline, self.client.request(request)).await {
-            Ok(Ok(response)) => response,
-            Ok(Err(error)) => return failure(reason(&error).to_owned()),
-            Err(_elapsed) => return failure(format!("timed out after {} s", self.deadline.as_secs())),
-        };
-        let status = response.status().as_u16();
-        let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let mut beginning = Excerpt::default();
-        // If the body does not end in time, its beginning is kept. The head may have taken its grace already.
-        let deadline = deadline.min(Instant::now() + STATUS_GRACE.saturating_sub(HEAD_GRACE));
-        let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
-        Answer {
-            result: AttemptResult::StatusCode(status),
-            duration_ms: 0,
-            excerpt: beginning.into_text(),
-            retry_after,
+        let request = request(webhook).map_err(|_| "no valid HTTP request".to_owned())?;
+        match timeout_at(deadline, self.client.request(request)).await {
+            Ok(response) => response.map_err(|error| reason(&error).to_owned()),
+            Err(_elapsed) => Err(format!("timed out after {} s", self.deadline.as_secs())),
         }
+    }
+}
+
+impl Answering {
+    /// The part of the answer that decides about the delivery.
+    pub fn result(&self) -> AttemptResult {
+        match &self.head {
+            Ok(response) => AttemptResult::StatusCode(response.status().as_u16()),
+            Err(reason) => AttemptResult::Error(reason.clone()),
+        }
+    }
+
+    /// How long the receiver took to send its status, or the attempt to fail.
+    pub fn took(&self) -> Duration {
+        self.answered - self.started
+    }
+
+    /// Reads the beginning of the body, as far as it comes in time.
+    pub async fn read(self) -> Answer {
+        let result = self.result();
+        let (mut beginning, mut retry_after) = (Excerpt::default(), None);
+        if let Ok(response) = self.head {
+            let value = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            retry_after = value.map(str::to_owned);
+            // The head may have taken its grace already.
+            let deadline = self.deadline.min(self.answered + STATUS_GRACE.saturating_sub(HEAD_GRACE));
+            let _ended = timeout_at(deadline, read(response, &mut beginning)).await;
+        }
+        let duration_ms = u32::try_from(self.started.elapsed().as_millis()).unwrap_or(u32::MAX);
+        Answer { result, duration_ms, excerpt: beginning.into_text(), retry_after }
     }
 }
 
@@ -144,10 +171,6 @@ fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
         .with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(config)
-}
-
-fn failure(reason: String) -> Answer {
-    Answer { result: AttemptResult::Error(reason), duration_ms: 0, excerpt: None, retry_after: None }
 }
 
 /// Reads the body until it ends, breaks off or gets too long.

@@ -6,8 +6,7 @@
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::{
-    batch_execute_statement, batch_get_item, batch_write_item, delete_item, get_item, put_item, query, scan,
-    transact_write_items, update_item,
+    batch_get_item, batch_write_item, delete_item, get_item, put_item, query, scan, transact_write_items, update_item,
 };
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
@@ -34,7 +33,6 @@ macro_rules! requests {
 }
 
 requests! {
-    batch_execute_statement: BatchExecuteStatementFluentBuilder BatchExecuteStatementOutput BatchExecuteStatementError,
     batch_get_item: BatchGetItemFluentBuilder BatchGetItemOutput BatchGetItemError,
     batch_write_item: BatchWriteItemFluentBuilder BatchWriteItemOutput BatchWriteItemError,
     delete_item: DeleteItemFluentBuilder DeleteItemOutput DeleteItemError,

@@ -1,28 +1,32 @@
-//! Taking attempts on: those of a batch of orders by one request, each on its own terms.
+//! Claims of attempts, and why an order may not lead to one.
 
 use aws_sdk_dynamodb::types::ReturnValue;
 use domain::delivery::{ATTEMPT_LEASE, DeliveryOrder, DeliveryStatus};
 use domain::id::EventId;
 use domain::time::Timestamp;
 
-use super::{Deliveries, ENTITY, Record, body_context, new_owner, partition, sort_key};
-use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, write};
-use crate::statement::{Answer, Statement, Tried};
+use super::{Deliveries, ENTITY, Record, body_context, new_owner};
+use crate::db::{Ask, StoreError, Written, from_item, n, s, write};
 
-/// What came of taking on an attempt.
+/// The result of claiming an attempt.
 #[derive(Debug)]
 pub enum Claim {
     Taken(Box<Taken>),
-    /// The attempt has been made. The next attempt's order, unless it is known to have been sent.
-    Stale(Option<Box<DeliveryOrder>>),
-    /// Somebody is at it.
+    /// Another function has the attempt.
     Held,
-    /// The receiver has taken the event, at that time.
+    Spent(Spent),
+}
+
+/// An order that leads to no attempt any more, and what its attempt may have left undone: whoever recorded the attempt
+/// may have died right after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Spent {
+    /// The attempt has been made. The next attempt's order is not known to have been sent.
+    Next(Box<DeliveryOrder>),
+    /// The receiver took the event, at that time. Its endpoint may not be known to work.
     Delivered(Timestamp),
-    /// The delivery, or the order's chain, has ended otherwise.
-    Ended,
-    /// There is no such delivery, or no longer.
-    Unknown,
+    /// Nothing: the delivery or the order's chain has ended, or the order has been overtaken.
+    Nothing,
 }
 
 /// An attempt that is ours to make.
@@ -38,87 +42,34 @@ pub struct Taken {
 domain::discreet! { Taken }
 
 impl Deliveries {
-    /// Takes attempts on, each for as long as [`ATTEMPT_LEASE`]; what came of each, in their order.
-    pub async fn claim(&self, orders: Vec<DeliveryOrder>, now: Timestamp) -> Vec<Answer<'_, Claim>> {
-        let owners: Vec<String> = orders.iter().map(|_| new_owner()).collect();
-        let claiming = orders.iter().zip(&owners).map(|(order, owner)| self.claiming(order, owner, now)).collect();
-        let tried = self.db.try_all(claiming).await;
-        let claims = orders.into_iter().zip(owners).zip(tried).map(|((order, owner), Tried(tried))| match tried {
-            Some(Written::Done(Some(item))) => Answer::Here(self.claimed(&order, owner, Written::Done(item), now)),
-            Some(Written::Refused(item)) => Answer::Here(self.claimed(&order, owner, Written::Refused(item), now)),
-            Some(Written::Done(None)) | None => Answer::awaited(async move {
-                let written = self.claim_alone(&order, &owner, now).await?;
-                self.claimed(&order, owner, written, now)
-            }),
-        });
-        claims.collect()
-    }
-
-    /// The same as [`Self::claim_alone`].
-    fn claiming(&self, order: &DeliveryOrder, owner: &str, now: Timestamp) -> Statement {
-        Statement::update(
-            (&self.table, partition(&order.endpoint_id), sort_key(&order.delivery_id)),
-            ("SET lease_owner = ? SET lease_until = ?", vec![s(owner), n((now + ATTEMPT_LEASE).ms())]),
-            (
-                r#""status" = ? AND chain = ? AND next_attempt = ? AND expires_at > ? AND (lease_until IS MISSING OR lease_until <= ?)"#,
-                vec![
-                    s(DeliveryStatus::Pending.as_str()),
-                    n(order.chain),
-                    n(order.attempt),
-                    n(now.unix_s()),
-                    n(now.ms()),
-                ],
-            ),
-        )
-        .returning()
-    }
-
-    async fn claim_alone(
-        &self,
-        order: &DeliveryOrder,
-        owner: &str,
-        now: Timestamp,
-    ) -> Result<Written<Item>, StoreError> {
+    /// Claims an order's attempt for as long as [`ATTEMPT_LEASE`].
+    pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<Claim, StoreError> {
+        let owner = new_owner();
         let written = write("UpdateItem", || {
             self.update_of_next(order, now, "(attribute_not_exists(lease_until) OR lease_until <= :now)")
                 .update_expression("SET lease_owner = :owner, lease_until = :until")
-                .expression_attribute_values(":owner", s(owner))
+                .expression_attribute_values(":owner", s(&owner))
                 .expression_attribute_values(":now", n(now.ms()))
                 .expression_attribute_values(":until", n((now + ATTEMPT_LEASE).ms()))
                 .return_values(ReturnValue::AllNew)
                 .ask()
         });
-        Ok(match written.await? {
-            Written::Done(updated) => Written::Done(updated.attributes.unwrap_or_default()),
-            Written::Refused(item) => Written::Refused(item),
-        })
-    }
-
-    fn claimed(
-        &self,
-        order: &DeliveryOrder,
-        owner: String,
-        written: Written<Item>,
-        now: Timestamp,
-    ) -> Result<Claim, StoreError> {
-        match written {
-            Written::Done(item) => self.taken(order, from_item(ENTITY, item)?, owner),
-            Written::Refused(None) => Ok(Claim::Unknown),
-            Written::Refused(Some(item)) => {
-                let record: Record = from_item(ENTITY, item)?;
-                if record.lease_owner.as_ref() == Some(&owner) {
-                    self.taken(order, record, owner)
-                } else {
-                    refused(order, &record, now)
-                }
-            }
+        let item = match written.await? {
+            Written::Done(updated) => updated.attributes.unwrap_or_default(),
+            Written::Refused(None) => return Ok(Claim::Spent(Spent::Nothing)),
+            Written::Refused(Some(item)) => item,
+        };
+        let record: Record = from_item(ENTITY, item)?;
+        if record.lease_owner.as_ref() == Some(&owner) {
+            return self.taken(order, record, owner);
         }
+        Ok(spent(order, &record, now)?.map_or(Claim::Held, Claim::Spent))
     }
 
     fn taken(&self, order: &DeliveryOrder, record: Record, owner: String) -> Result<Claim, StoreError> {
         if record.sealed.is_empty() {
             // The client was erased during an attempt that never ended. The erasure's next pass ends the delivery.
-            return Ok(Claim::Ended);
+            return Ok(Claim::Spent(Spent::Nothing));
         }
         let context = body_context(&order.endpoint_id, &order.delivery_id);
         let body = self.vault.unseal(ENTITY, &context, &record.sealed)?;
@@ -127,23 +78,25 @@ impl Deliveries {
     }
 }
 
-/// Why an attempt could not be taken on.
-pub(super) fn refused(order: &DeliveryOrder, record: &Record, now: Timestamp) -> Result<Claim, StoreError> {
+/// The reason why an order counts no more; `None` if its attempt is the next one.
+pub(super) fn spent(order: &DeliveryOrder, record: &Record, now: Timestamp) -> Result<Option<Spent>, StoreError> {
     if record.expires_at <= now.unix_s() {
-        return Ok(Claim::Unknown);
+        return Ok(Some(Spent::Nothing));
     }
     if let (DeliveryStatus::Delivered, Some(line)) = (record.status, record.attempts.last()) {
-        return Ok(Claim::Delivered(line.ended_at()));
+        return Ok(Some(Spent::Delivered(line.ended_at())));
     }
     if record.status != DeliveryStatus::Pending || record.chain != order.chain {
-        return Ok(Claim::Ended);
+        return Ok(Some(Spent::Nothing));
     }
     match record.next_attempt.cmp(&order.attempt) {
-        std::cmp::Ordering::Equal => Ok(Claim::Held),
+        std::cmp::Ordering::Equal => Ok(None),
         std::cmp::Ordering::Greater => {
-            let reached_us = record.hop.is_some() || record.lease_owner.is_some();
-            let due_at = record.next_attempt_at.filter(|_| !reached_us);
-            Ok(Claim::Stale(due_at.map(|at| Box::new(order.for_attempt(record.next_attempt, at)))))
+            // An order that has come round, or was claimed, has been sent.
+            let has_come = record.hop.is_some() || record.lease_owner.is_some();
+            let due_at = record.next_attempt_at.filter(|_| !has_come);
+            let next = due_at.map(|at| Spent::Next(Box::new(order.for_attempt(record.next_attempt, at))));
+            Ok(Some(next.unwrap_or(Spent::Nothing)))
         }
         std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of it")),
     }

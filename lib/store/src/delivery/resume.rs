@@ -58,6 +58,7 @@ impl Deliveries {
                 // The hop that is noted belongs to a message that may be gone: an order of that hop would be its copy.
                 hop: waiting.hop.map_or(0, |hop| hop + 1),
                 due_at: waiting.next_attempt_at.unwrap_or(now),
+                placed: false,
             });
         }
         let last = page.last_evaluated_key.as_ref().map(super::log::id_of).transpose()?;

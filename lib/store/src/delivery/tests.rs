@@ -5,7 +5,7 @@ use domain::id::CoachId;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-use super::claim::refused;
+use super::claim::spent;
 use super::*;
 use crate::db::to_attribute;
 
@@ -42,8 +42,8 @@ pub(super) fn record() -> Record {
     }
 }
 
-fn claim(order: &DeliveryOrder, record: &Record) -> Result<Claim, StoreError> {
-    refused(order, record, Timestamp::from_ms(2_000))
+fn judged(order: &DeliveryOrder, record: &Record) -> Result<Option<Spent>, StoreError> {
+    spent(order, record, Timestamp::from_ms(2_000))
 }
 
 #[test]
@@ -63,17 +63,17 @@ fn a_record_and_its_attempts_read_back_from_the_item() {
 
 #[test]
 fn a_stale_order_leads_to_the_next_one_unless_that_has_been_seen() {
-    let Claim::Stale(Some(next)) = claim(&order(), &record()).unwrap() else { panic!("stale") };
+    let Some(Spent::Next(next)) = judged(&order(), &record()).unwrap() else { panic!("stale") };
     assert_eq!((next.attempt, next.hop, next.due_at), (2, 0, Timestamp::from_ms(6_000)));
     for seen in [Record { hop: Some(0), ..record() }, Record { lease_owner: Some("x".to_owned()), ..record() }] {
-        assert!(matches!(claim(&order(), &seen).unwrap(), Claim::Stale(None)));
+        assert_eq!(judged(&order(), &seen).unwrap(), Some(Spent::Nothing));
     }
 }
 
 #[test]
 fn an_attempt_that_is_next_and_was_refused_is_under_way() {
     let held = Record { next_attempt: 1, lease_owner: Some("x".to_owned()), ..record() };
-    assert!(matches!(claim(&order(), &held).unwrap(), Claim::Held));
+    assert_eq!(judged(&order(), &held).unwrap(), None);
 }
 
 #[test]
@@ -81,15 +81,15 @@ fn an_order_of_a_delivery_that_was_taken_tells_when_the_receiver_had_answered() 
     let at = |ms, code| StoredAttempt::sealed(Timestamp::from_ms(ms), AttemptResult::StatusCode(code), vec![9]);
     let delivered =
         Record { status: DeliveryStatus::Delivered, attempts: vec![at(1_000, 500), at(6_000, 204)], ..record() };
-    let Claim::Delivered(answered_at) = claim(&order(), &delivered).unwrap() else { panic!("delivered") };
+    let Some(Spent::Delivered(answered_at)) = judged(&order(), &delivered).unwrap() else { panic!("delivered") };
     assert_eq!(answered_at, Timestamp::from_ms(6_005));
 }
 
 #[test]
 fn orders_of_ended_deliveries_older_chains_and_expired_items_count_no_more() {
     let failed = Record { status: DeliveryStatus::Failed, ..record() };
-    assert!(matches!(claim(&order(), &failed).unwrap(), Claim::Ended));
-    assert!(matches!(claim(&order(), &Record { chain: 2, ..record() }).unwrap(), Claim::Ended));
-    assert!(matches!(claim(&order(), &Record { expires_at: 2, ..record() }).unwrap(), Claim::Unknown));
-    assert!(claim(&order().for_attempt(3, Timestamp::from_ms(0)), &record()).is_err());
+    for ended in [failed, Record { chain: 2, ..record() }, Record { expires_at: 2, ..record() }] {
+        assert_eq!(judged(&order(), &ended).unwrap(), Some(Spent::Nothing));
+    }
+    assert!(judged(&order().for_attempt(3, Timestamp::from_ms(0)), &record()).is_err());
 }

@@ -1,6 +1,7 @@
 //! What attempts make of their endpoint. A healthy endpoint that answers quickly costs nothing here, and one that is known to fail neither:
 //! only what is new is written.
 
+use domain::delivery::EndpointAfter;
 use domain::endpoint::{Endpoint, SignedEndpoint};
 use domain::endpoint_health::{EndpointHealth, Judgement};
 use domain::id::{CoachId, EventId};
@@ -12,17 +13,6 @@ use super::{Endpoints, MAX_ROUNDS, Record, key};
 use crate::audit;
 use crate::db::{Ask, StoreError, Transacted, n, s, stand_back, to_attribute, write};
 use crate::outbox::{Content, Outbox};
-
-/// What came of noting an attempt.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Noted {
-    /// The endpoint goes on.
-    On,
-    /// This switched it off: the endpoint as it is now.
-    Off(Box<Endpoint>),
-    /// Another address has taken the place of the one that was tried, of which this says nothing.
-    Moved,
-}
 
 /// What becomes of an endpoint.
 enum Change {
@@ -66,9 +56,9 @@ impl Endpoints {
         event: &EventId,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<Noted, StoreError> {
+    ) -> Result<EndpointAfter, StoreError> {
         if read.is_fresh(now) && read.health.after_failure(event, now) == Judgement::Known {
-            return Ok(Noted::On);
+            return Ok(EndpointAfter::On);
         }
         let judged = |record: &Record, endpoint: &Endpoint| match record.health.after_failure(event, now) {
             Judgement::Known => None,
@@ -86,7 +76,7 @@ impl Endpoints {
         read: &SignedEndpoint,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> Result<Noted, StoreError> {
+    ) -> Result<EndpointAfter, StoreError> {
         self.note(coach, read, outbox, now, |_, endpoint| endpoint.gone(now).map(Change::Off)).await
     }
 
@@ -97,29 +87,31 @@ impl Endpoints {
         outbox: &Outbox,
         now: Timestamp,
         change: impl Fn(&Record, &Endpoint) -> Option<Change>,
-    ) -> Result<Noted, StoreError> {
+    ) -> Result<EndpointAfter, StoreError> {
         let id = &read.endpoint.id;
         for round in 0..MAX_ROUNDS {
             stand_back(round).await;
-            let Some(record) = self.read(coach, id).await? else { return Ok(Noted::On) };
+            let Some(record) = self.read(coach, id).await? else { return Ok(EndpointAfter::On) };
             let endpoint = record.endpoint()?;
             if endpoint.url != read.endpoint.url {
-                return Ok(Noted::Moved);
+                return Ok(EndpointAfter::Moved);
             }
             let (writes, noted) = match change(&record, &endpoint) {
-                None => return Ok(Noted::On),
-                Some(Change::Health(health)) => (vec![self.replace(Record { health, ..record }, &endpoint)], Noted::On),
+                None => return Ok(EndpointAfter::On),
+                Some(Change::Health(health)) => {
+                    (vec![self.replace(Record { health, ..record }, &endpoint)], EndpointAfter::On)
+                }
                 Some(Change::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
                     let replaced = self.replace(Record { health, ..record }, &endpoint);
-                    (vec![replaced, outbox.put(&notice, now)], Noted::On)
+                    (vec![replaced, outbox.put(&notice, now)], EndpointAfter::On)
                 }
                 Some(Change::Off(off)) => {
                     let fact = Content::Fact(Box::new(OutgoingFact::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
                     let [fact, notice] = [fact, notice].map(|told| outbox.put(&told, now));
                     let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);
-                    (vec![self.replace(record, &off), fact, notice, audited], Noted::Off(Box::new(off)))
+                    (vec![self.replace(record, &off), fact, notice, audited], EndpointAfter::Off(Box::new(off)))
                 }
             };
             if let Transacted::Done = self.db.transact(&writes).await? {

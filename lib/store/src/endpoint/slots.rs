@@ -1,234 +1,179 @@
-//! How many batches deliver to an endpoint at once. pk `COACH#<coach_id>`, sk `SLOTS#<endpoint_id>`: an attribute `s<number>` per slot that
-//! is taken, `<until>#<owner>`. A slot whose holder died is free again when its time is over.
+//! Slots and places of endpoints. pk `COACH#<coach_id>`, sk `SLOTS#<endpoint_id>`: an attribute `s<number>` for each slot
+//! that is taken, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
 //!
-//! Every batch needs a slot of each endpoint that it delivers to: one that hangs holds up few functions, whatever is queued for it.
+//! A slot is a lease: the slot of a function that died is free again when its time is over. It holds its owner, so that a
+//! take whose answer was lost is recognized. Places are never given back: an order that does not come leaves its place
+//! empty. Taking a slot, of an endpoint that answers in time, ends the reservations: a later queue begins anew.
 
 use std::collections::VecDeque;
 
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
+use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
+use chrono::TimeDelta;
 use domain::delivery::ATTEMPT_LEASE;
 use domain::id::{CoachId, EndpointId};
+use domain::pace::{Pace, SLOTS};
 use domain::time::Timestamp;
 use runtime::random_bytes;
+use serde::Deserialize;
 
-use super::{Endpoints, key};
-use crate::db::{Ask, Item, StoreError, Written, n, s, write};
-use crate::statement::{Answer, Statement, Tried};
-use crate::workspace::partition;
+use super::{Endpoints, MAX_ROUNDS, key};
+use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, stand_back, write};
+use crate::workspace::key_of;
 
 /// A slot that is ours.
 #[derive(Debug)]
 pub struct Slot {
-    coach: CoachId,
-    endpoint: EndpointId,
-    number: usize,
+    key: Item,
+    number: i32,
     holding: String,
 }
 
-impl Slot {
-    /// Whether it is the slot that is taken before all others.
-    pub fn is_first(&self) -> bool {
-        self.number == 0
-    }
-}
-
-/// A slot that is being acquired.
-struct Acquiring<'a> {
-    whose: &'a (CoachId, EndpointId),
-    /// Slots that are not known to be taken.
-    free: VecDeque<usize>,
-    /// What the slot holds once it is ours. An update whose answer was lost is known by it.
-    holding: String,
-    slot: Option<Slot>,
-    /// It is done by itself.
-    alone: bool,
-}
-
-impl<'a> Acquiring<'a> {
-    fn new(whose: &'a (CoachId, EndpointId), slots: usize, now: Timestamp) -> Self {
-        Self { whose, free: (0..slots).collect(), holding: holding(now), slot: None, alone: false }
-    }
-
-    /// The number of the slot that is tried next.
-    fn next(&self) -> Option<usize> {
-        if self.slot.is_some() || self.alone { None } else { self.free.front().copied() }
-    }
-
-    fn refused(&mut self, item: &Item, now: Timestamp) {
-        let ours = look(item, &mut self.free, &self.holding, now);
-        self.slot = ours.map(|number| slot(self.whose, number, &self.holding));
-    }
+/// The places of an endpoint.
+#[derive(Default, Deserialize)]
+struct Places {
+    #[serde(default)]
+    next_place: i64,
 }
 
 impl Endpoints {
-    /// Acquires one of the first `slots` slots of each endpoint; `None` where all are taken. A slot is a lease, which runs out by itself unless
-    /// it is given back before.
-    pub async fn acquire_slots(
+    /// Acquires one of an endpoint's slots; `None` where all are taken.
+    pub async fn acquire_slot(
         &self,
-        endpoints: &[(CoachId, EndpointId)],
-        slots: usize,
-        now: Timestamp,
-    ) -> Vec<Answer<'_, Option<Slot>>> {
-        let mut all: Vec<Acquiring<'_>> = endpoints.iter().map(|whose| Acquiring::new(whose, slots, now)).collect();
-        for _ in 0..slots {
-            let mut open: Vec<(&mut Acquiring<'_>, usize)> =
-                all.iter_mut().filter_map(|one| one.next().map(|number| (one, number))).collect();
-            let statements = open.iter().map(|(one, number)| self.acquiring(one, *number, now)).collect();
-            for ((one, number), tried) in open.iter_mut().zip(self.db.try_all(statements).await) {
-                match tried.0 {
-                    Some(Written::Done(_)) => one.slot = Some(slot(one.whose, *number, &one.holding)),
-                    Some(Written::Refused(Some(item))) => one.refused(&item, now),
-                    // There has been no batch yet, or it is not known what came of it.
-                    Some(Written::Refused(None)) | None => one.alone = true,
-                }
-            }
-        }
-        let acquired = all.into_iter().map(|Acquiring { whose, free, holding, slot, alone }| match slot {
-            None if alone => {
-                let whose = whose.clone();
-                Answer::awaited(async move { self.acquire_alone(&whose, free, &holding, now).await })
-            }
-            slot => Answer::Here(Ok(slot)),
-        });
-        acquired.collect()
-    }
-
-    /// Acquires a slot, where the item is there: a statement makes none.
-    fn acquiring(&self, one: &Acquiring<'_>, number: usize, now: Timestamp) -> Statement {
-        let ((coach, id), slot) = (one.whose, name(number));
-        Statement::update(
-            (&self.table, partition(coach), sort_key(id)),
-            (&format!("SET {slot} = ?"), vec![s(&one.holding)]),
-            (&format!("({slot} IS MISSING OR {slot} <= ?)"), vec![s(over_by(now))]),
-        )
-    }
-
-    async fn acquire_alone(
-        &self,
-        whose: &(CoachId, EndpointId),
-        mut free: VecDeque<usize>,
-        holding: &str,
+        coach: &CoachId,
+        id: &EndpointId,
         now: Timestamp,
     ) -> Result<Option<Slot>, StoreError> {
-        let (coach, id) = whose;
+        let (key, holding) = (slots_key(coach, id), holding(now));
+        let mut free: VecDeque<i32> = (0..SLOTS).collect();
         while let Some(number) = free.pop_front() {
             let written = write("UpdateItem", || {
-                let update = self.db.client().update_item().table_name(&self.table).set_key(Some(slots_key(coach, id)));
-                update
-                    .update_expression("SET #slot = :holding")
+                self.update_slots(&key)
+                    .update_expression("SET #slot = :holding REMOVE next_place")
                     .condition_expression("attribute_not_exists(#slot) OR #slot <= :over")
                     .expression_attribute_names("#slot", name(number))
-                    .expression_attribute_values(":holding", s(holding))
+                    .expression_attribute_values(":holding", s(&holding))
                     .expression_attribute_values(":over", s(over_by(now)))
-                    .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
                     .ask()
             });
-            match written.await? {
-                Written::Done(_) => return Ok(Some(slot(whose, number, holding))),
-                // What was taken is seen at once; what has been given back meanwhile, the next time. It may be ours, by a take without an
-                // answer.
-                Written::Refused(item) => {
-                    free.push_front(number);
-                    let item = item.unwrap_or_default();
-                    if let Some(number) = look(&item, &mut free, holding, now) {
-                        return Ok(Some(slot(whose, number, holding)));
-                    }
-                    free.retain(|free| *free != number);
-                }
+            let Written::Refused(item) = written.await? else { return Ok(Some(Slot { key, number, holding })) };
+            let item = item.unwrap_or_default();
+            if holder(&item, number) == Some(&holding) {
+                return Ok(Some(Slot { key, number, holding }));
             }
+            free.retain(|number| !is_taken(&item, *number, now));
         }
         Ok(None)
     }
 
-    /// The statement that gives a slot back.
-    pub fn releasing(&self, slot: &Slot) -> Statement {
-        let number = name(slot.number);
-        Statement::update(
-            (&self.table, partition(&slot.coach), sort_key(&slot.endpoint)),
-            (&format!("REMOVE {number}"), Vec::new()),
-            (&format!("{number} = ?"), vec![s(&slot.holding)]),
-        )
-    }
-
-    /// Gives a slot back, if what came of the statement does not say that it is. Refused: its time was over, and somebody else has it.
-    pub async fn released(&self, slot: &Slot, Tried(tried): Tried) -> Result<(), StoreError> {
-        if tried.is_none() { self.release(slot).await } else { Ok(()) }
-    }
-
-    async fn release(&self, slot: &Slot) -> Result<(), StoreError> {
+    /// Gives a slot back.
+    pub async fn release_slot(&self, slot: &Slot) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
-            let key = slots_key(&slot.coach, &slot.endpoint);
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key));
-            update
+            self.update_slots(&slot.key)
                 .update_expression("REMOVE #slot")
                 .condition_expression("#slot = :holding")
                 .expression_attribute_names("#slot", name(slot.number))
                 .expression_attribute_values(":holding", s(&slot.holding))
                 .ask()
         });
-        // Refused: as above.
+        // Refused: its time was over, and another function has it.
         written.await?;
         Ok(())
     }
 
-    /// Notes that an endpoint hangs, until then.
-    pub async fn mark_hanging(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
-        self.mark(coach, id, "SET hanging_until = :until ADD version :one", until).await
+    /// Reserves a place at a late endpoint: behind the last one, or now where nobody waits and no slot is taken.
+    pub async fn reserve_place(
+        &self,
+        coach: &CoachId,
+        id: &EndpointId,
+        gap: TimeDelta,
+        now: Timestamp,
+    ) -> Result<Timestamp, StoreError> {
+        let key = slots_key(coach, id);
+        for round in 0..MAX_ROUNDS {
+            stand_back(round).await;
+            let behind = write("UpdateItem", || {
+                self.update_slots(&key)
+                    .update_expression("ADD next_place :gap")
+                    .condition_expression("next_place > :now")
+                    .expression_attribute_values(":gap", n(gap.num_milliseconds()))
+                    .expression_attribute_values(":now", n(now.ms()))
+                    .return_values(ReturnValue::UpdatedNew)
+                    .ask()
+            });
+            let item = match behind.await? {
+                Written::Done(updated) => {
+                    let places: Places = from_item("endpoint's places", updated.attributes.unwrap_or_default())?;
+                    return Ok(Timestamp::from_ms(places.next_place) + -gap);
+                }
+                Written::Refused(item) => item.unwrap_or_default(),
+            };
+            // Batches that began before the endpoint was late have its slots: the first place comes after them.
+            let is_free = (0..SLOTS).all(|number| !is_taken(&item, number, now));
+            let first = if is_free { now } else { now + gap * SLOTS };
+            let begun = write("UpdateItem", || {
+                self.update_slots(&key)
+                    .update_expression("SET next_place = :next")
+                    .condition_expression("attribute_not_exists(next_place) OR next_place <= :now")
+                    .expression_attribute_values(":next", n((first + gap).ms()))
+                    .expression_attribute_values(":now", n(now.ms()))
+                    .ask()
+            });
+            if let Written::Done(_) = begun.await? {
+                return Ok(first);
+            }
+        }
+        Err(StoreError::kept_changing("an endpoint's places"))
     }
 
-    /// Notes that an endpoint takes its time and does answer, until then.
-    pub async fn mark_slow(&self, coach: &CoachId, id: &EndpointId, until: Timestamp) -> Result<(), StoreError> {
-        self.mark(coach, id, "SET slow_until = :until REMOVE hanging_until ADD version :one", until).await
-    }
-
-    /// Another version: who puts the record as it was read must not undo this.
-    async fn mark(&self, coach: &CoachId, id: &EndpointId, mark: &str, until: Timestamp) -> Result<(), StoreError> {
+    /// Notes the pace of an endpoint that is late.
+    pub async fn note_pace(&self, coach: &CoachId, id: &EndpointId, pace: Pace) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
             let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
+            // Another version: whoever puts the record as it was read must not undo this.
             update
-                .update_expression(mark)
+                .update_expression("SET late_until = :until, late_gap_ms = :gap ADD version :one")
                 .condition_expression("attribute_exists(pk)")
-                .expression_attribute_values(":until", n(until.ms()))
+                .expression_attribute_values(":until", n(pace.until.ms()))
+                .expression_attribute_values(":gap", n(pace.gap.num_milliseconds()))
                 .expression_attribute_values(":one", n(1))
                 .ask()
         });
-        // Refused: it has been deleted.
+        // Refused: the endpoint has been deleted.
         written.await?;
         Ok(())
     }
+
+    fn update_slots(&self, key: &Item) -> UpdateItemFluentBuilder {
+        let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
+        update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    }
 }
 
-fn slot((coach, endpoint): &(CoachId, EndpointId), number: usize, holding: &str) -> Slot {
-    Slot { coach: coach.clone(), endpoint: endpoint.clone(), number, holding: holding.to_owned() }
+/// Who has a slot, or had it last.
+fn holder(item: &Item, number: i32) -> Option<&String> {
+    item.get(&name(number)).and_then(|held| held.as_s().ok())
 }
 
-/// Takes those that are taken out of `free`. The number of the one that is ours already, if one is.
-fn look(item: &Item, free: &mut VecDeque<usize>, holding: &str, now: Timestamp) -> Option<usize> {
-    let held = |number: &usize| item.get(&name(*number)).and_then(|held| held.as_s().ok());
-    let ours = free.iter().copied().find(|number| held(number).is_some_and(|held| held == holding));
-    free.retain(|number| held(number).is_none_or(|held| *held <= over_by(now)));
-    ours
+fn is_taken(item: &Item, number: i32, now: Timestamp) -> bool {
+    holder(item, number).is_some_and(|held| *held > over_by(now))
 }
 
-/// What somebody's slot holds from now on.
+/// The value of a slot that is taken from `now` on.
 fn holding(now: Timestamp) -> String {
     format!("{}#{}", over_by(now + ATTEMPT_LEASE), hex::encode(random_bytes::<8>()))
 }
 
-/// A slot that holds something up to this is free again. Digits of one length are in the order of their numbers.
+/// A slot with a value up to this is free again. Digits of one length are in the order of their numbers.
 fn over_by(now: Timestamp) -> String {
     format!("{:015}", now.ms())
 }
 
 /// A slot's attribute.
-fn name(number: usize) -> String {
+fn name(number: i32) -> String {
     format!("s{number}")
 }
 
-fn sort_key(id: &EndpointId) -> String {
-    format!("SLOTS#{id}")
-}
-
 pub(super) fn slots_key(coach: &CoachId, id: &EndpointId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sort_key(id)))])
+    key_of(coach, &format!("SLOTS#{id}"))
 }

@@ -17,37 +17,12 @@ pub(super) struct Named {
     /// By what is done: `Put`, `ConditionCheck`, ..
     transact_items: Vec<HashMap<String, TransactItem>>,
     request_items: HashMap<String, IgnoredAny>,
-    /// PartiQL.
-    statements: Vec<Statement>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct TransactItem {
     table_name: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Statement {
-    statement: String,
-}
-
-impl Statement {
-    /// The table, which is the first name in quotation marks.
-    fn table(&self) -> Option<String> {
-        self.statement.split('"').nth(1).map(str::to_owned)
-    }
-
-    /// `PartiQLUpdate`, ..
-    fn action(&self) -> String {
-        let verb = self.statement.split_whitespace().next().unwrap_or_default();
-        format!(
-            "PartiQL{}{}",
-            verb.get(..1).unwrap_or_default().to_uppercase(),
-            verb.get(1..).unwrap_or_default().to_lowercase()
-        )
-    }
 }
 
 impl Named {
@@ -60,16 +35,15 @@ impl Named {
     pub(super) fn tables(&self) -> Vec<String> {
         let transacted =
             self.transact_items.iter().flat_map(HashMap::values).filter_map(|item| item.table_name.as_ref());
-        let stated = self.statements.iter().filter_map(Statement::table);
         let mut tables: Vec<String> =
-            self.table_name.iter().chain(transacted).chain(self.request_items.keys()).cloned().chain(stated).collect();
+            self.table_name.iter().chain(transacted).chain(self.request_items.keys()).cloned().collect();
         tables.sort_unstable();
         tables.dedup();
         tables
     }
 
-    /// A transaction needs what each of its items would need alone, a batch its own action on each table, a statement the action of its kind,
-    /// and what goes through an index the index alone. Whatever names nothing needs its action on everything.
+    /// A transaction needs what each of its items would need alone, a batch its own action on each table, and what
+    /// goes through an index the index alone. Whatever names nothing needs its action on everything.
     pub(super) fn needs(&self, operation: &str) -> Vec<Need> {
         let table = |name: &String| {
             arn("dynamodb", &if name.starts_with("arn:") { name.clone() } else { format!("table/{name}") })
@@ -84,16 +58,6 @@ impl Named {
             needs.sort_unstable();
             needs.dedup();
             return if needs.is_empty() { each("dynamodb", operation, Vec::new()) } else { needs };
-        }
-        if !self.statements.is_empty() {
-            let need = |statement: &Statement| {
-                let resource = statement.table().map_or_else(|| "*".to_owned(), |name| table(&name));
-                Need::new("dynamodb", &statement.action(), resource)
-            };
-            let mut needs: Vec<Need> = self.statements.iter().map(need).collect();
-            needs.sort_unstable();
-            needs.dedup();
-            return needs;
         }
         let resources = match (&self.table_name, &self.index_name, &self.stream_arn) {
             (Some(name), Some(index), _) => vec![format!("{}/index/{index}", table(name))],
@@ -118,7 +82,6 @@ mod tests {
                 r#"{"TransactItems": [{"Put": {"TableName": "b"}}, {"Update": {"TableName": "a"}}, {"Put": {"TableName": "b"}}]}"#,
                 vec!["a", "b"],
             ),
-            (r#"{"Statements": [{"Statement": "UPDATE \"b\" SET x = \"y\""}, {"Statement": "?"}]}"#, vec!["b"]),
             ("not json", vec![]),
         ] {
             assert_eq!(Named::read(request.as_bytes()).tables(), expected, "{request}");
@@ -153,12 +116,6 @@ mod tests {
                 ],
             ),
             ("TransactGetItems", r#"{"TransactItems": [{"Get": {"TableName": "a"}}]}"#, vec![("GetItem", "table/a")]),
-            (
-                "BatchExecuteStatement",
-                r#"{"Statements": [{"Statement": "UPDATE \"b\" SET x = ? WHERE pk = ?", "Parameters": []},
-                    {"Statement": "delete from \"a\" where pk = ?"}, {"Statement": "UPDATE \"b\" REMOVE x WHERE pk = ?"}]}"#,
-                vec![("PartiQLDelete", "table/a"), ("PartiQLUpdate", "table/b")],
-            ),
         ] {
             let needs = Named::read(request.as_bytes()).needs(operation);
             let expected: Vec<Need> =

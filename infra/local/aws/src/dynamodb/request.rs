@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::inner::InnerAnswer;
@@ -63,30 +63,11 @@ impl Aws {
         if can_conflict && self.faults().take_store_conflict() {
             return Outcome::Refused(conflict(operation, &body));
         }
-        if operation == "BatchExecuteStatement" && self.faults().take_store_conflict() {
-            return self.all_but_the_first(target, operation, &body).await;
-        }
         let outcome = self.answer_of(target, operation, body).await;
         if self.faults().take_store_lost_answer() {
             return Outcome::Refused(internal_server_error());
         }
         outcome
-    }
-
-    /// A batch of statements with whose first another transaction conflicts: the others are done.
-    async fn all_but_the_first(&self, target: &str, operation: &str, body: &[u8]) -> Outcome {
-        let outcome = match without_first(body) {
-            Some(rest) => self.answer_of(target, operation, rest).await,
-            None => Outcome::Answer(InnerAnswer {
-                status: StatusCode::OK,
-                headers: HeaderMap::new(),
-                body: Bytes::from_static(br#"{"Responses":[]}"#),
-            }),
-        };
-        match outcome {
-            Outcome::Answer(answer) if answer.status.is_success() => Outcome::Answer(with_first_conflict(answer)),
-            other => other,
-        }
     }
 
     async fn answer_of(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
@@ -160,26 +141,6 @@ fn conflict(operation: &str, body: &[u8]) -> ServiceError {
         .with("CancellationReasons", Value::Array(reasons))
 }
 
-/// The other statements of a batch, if there are any.
-fn without_first(body: &[u8]) -> Option<Bytes> {
-    let mut request: Value = serde_json::from_slice(body).ok()?;
-    let statements = request["Statements"].as_array_mut().filter(|statements| statements.len() > 1)?;
-    statements.remove(0);
-    Some(Bytes::from(request.to_string()))
-}
-
-/// What came of the other statements, after what came of the first.
-fn with_first_conflict(mut answer: InnerAnswer) -> InnerAnswer {
-    let mut told: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    if let Some(responses) = told["Responses"].as_array_mut() {
-        let error = json!({ "Code": "TransactionConflict", "Message": CONFLICT });
-        responses.insert(0, json!({ "Error": error }));
-    }
-    answer.body = Bytes::from(told.to_string());
-    answer.headers.remove("x-amz-crc32");
-    answer
-}
-
 fn writes(operation: &str) -> bool {
     matches!(
         operation,
@@ -188,9 +149,6 @@ fn writes(operation: &str) -> bool {
             | "DeleteItem"
             | "BatchWriteItem"
             | "TransactWriteItems"
-            | "ExecuteStatement"
-            | "ExecuteTransaction"
-            | "BatchExecuteStatement"
             | "UpdateTimeToLive"
             | "DeleteTable"
     )
@@ -219,18 +177,6 @@ mod tests {
     fn a_conflict_names_one_reason_for_each_item() {
         let error = conflict("TransactWriteItems", br#"{"TransactItems": [{}, {}, {}]}"#);
         assert!(error.message().ends_with("[TransactionConflict, None, None]"), "{}", error.message());
-    }
-
-    #[test]
-    fn the_first_statement_of_a_batch_conflicts_and_the_others_are_asked_for() {
-        let others = without_first(br#"{"Statements": [{"Statement": "a"}, {"Statement": "b"}], "More": 1}"#);
-        assert_eq!(others.as_deref(), Some(&br#"{"More":1,"Statements":[{"Statement":"b"}]}"#[..]));
-        assert_eq!(without_first(br#"{"Statements": [{"Statement": "a"}]}"#), None);
-        let body = Bytes::from_static(br#"{"Responses":[{"TableName":"b"}]}"#);
-        let answer = with_first_conflict(InnerAnswer { status: StatusCode::OK, headers: HeaderMap::new(), body });
-        let told: Value = serde_json::from_slice(&answer.body).unwrap();
-        assert_eq!(told["Responses"][0]["Error"]["Code"], "TransactionConflict");
-        assert_eq!(told["Responses"][1], json!({ "TableName": "b" }));
     }
 
     #[test]

@@ -1,0 +1,48 @@
+//! The line and the metrics of an attempt. A receiver is known by its id; its address may hold a secret.
+
+use domain::delivery::{Attempt, AttemptResult, Next};
+use domain::time::Timestamp;
+use runtime::{Line, Metric, Unit, write_line};
+use store::delivery::Taken;
+
+/// Attempts, by what came of them.
+const DELIVERIES: Metric = Metric::new("deliveries", Unit::Count).by(&[&["outcome"]]);
+/// How long the receiver took.
+const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
+/// From the event's making to the receiver's 2xx.
+const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
+
+/// Writes the attempt's line: what came of it, and how long it all took.
+pub(crate) fn tell(taken: &Taken, attempt: &Attempt, next: &Next, now: Timestamp) {
+    let order = &taken.order;
+    let mut line = Line::default();
+    line.set("outcome", outcome(next));
+    line.set("coach_id", order.coach_id.as_str());
+    line.set("endpoint_id", order.endpoint_id.as_str());
+    line.set("delivery_id", order.delivery_id.as_str());
+    line.set("event_id", taken.event_id.as_str());
+    line.set("attempt", order.attempt.to_string());
+    line.set(
+        "result",
+        match &attempt.result {
+            AttemptResult::StatusCode(code) => code.to_string(),
+            AttemptResult::Error(reason) => reason.clone(),
+        },
+    );
+    line.add(DELIVERIES, 1.0);
+    line.add(ATTEMPT_MS, f64::from(attempt.duration_ms));
+    // A chain that a coach asks for is as late as the coach.
+    if let (Next::Delivered, 1, Some(made_at)) = (next, order.chain, taken.made_at) {
+        line.add(DELIVERY_LATENCY_MS, (now.ms() - made_at.ms()).max(0) as f64);
+    }
+    write_line(&line);
+}
+
+fn outcome(next: &Next) -> &'static str {
+    match next {
+        Next::Delivered => "delivered",
+        Next::RetryAt(_) => "retrying",
+        Next::Exhausted | Next::EndpointOff(_) => "failed",
+        Next::Gone => "gone",
+    }
+}

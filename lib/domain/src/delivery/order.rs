@@ -1,0 +1,174 @@
+//! Orders: messages that ask for one attempt each, and what becomes of an order that arrives.
+
+use chrono::TimeDelta;
+use serde::{Deserialize, Serialize};
+
+use super::ATTEMPT_TIMEOUT;
+use crate::id::{CoachId, DeliveryId, EndpointId};
+use crate::time::Timestamp;
+
+/// Time until an order looks for the first time whether its endpoint has recovered. The mark of an endpoint that hung lasts half
+/// as long.
+const FIRST_LOOK: TimeDelta = TimeDelta::seconds(120);
+
+/// A message of the queues: make this attempt when it is due. A delivery that is retried by hand begins another chain,
+/// and orders of an older chain count no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveryOrder {
+    pub coach_id: CoachId,
+    pub endpoint_id: EndpointId,
+    pub delivery_id: DeliveryId,
+    /// From 1.
+    pub chain: u32,
+    /// From 1 in each chain.
+    pub attempt: u32,
+    /// How often the order was put back: a queue holds a message for 15 minutes at most.
+    pub hop: u32,
+    pub due_at: Timestamp,
+    /// True if `due_at` is a place that was reserved for this order at a late endpoint.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub placed: bool,
+}
+
+/// The state of an endpoint, as far as it matters to orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    /// The endpoint answers in time, as far as is known.
+    Quick,
+    /// The endpoint makes callers wait: an attempt needs a place in time.
+    Late,
+    /// Nothing is sent: the endpoint is switched off or deleted.
+    Off,
+}
+
+/// The next step of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Make the attempt.
+    Go,
+    /// Ask for a slot or a place first.
+    Ask,
+    /// Put the order back until it is due.
+    Wait,
+}
+
+impl DeliveryOrder {
+    /// The order for a new delivery's first attempt.
+    pub fn first(coach: &CoachId, endpoint: &EndpointId, delivery: &DeliveryId, due_at: Timestamp) -> Self {
+        Self {
+            coach_id: coach.clone(),
+            endpoint_id: endpoint.clone(),
+            delivery_id: delivery.clone(),
+            chain: 1,
+            attempt: 1,
+            hop: 0,
+            due_at,
+            placed: false,
+        }
+    }
+
+    /// The order for another attempt of the same chain.
+    pub fn for_attempt(&self, attempt: u32, due_at: Timestamp) -> Self {
+        Self { attempt, hop: 0, due_at, placed: false, ..self.clone() }
+    }
+
+    /// The same order, put back.
+    pub fn put_back(&self) -> Self {
+        Self { hop: self.hop + 1, ..self.clone() }
+    }
+
+    /// The time at which the order is to arrive: when it is due, or sooner if it waits for its place and can ask whether the endpoint
+    /// has recovered. An order that was put back before it got its place does not.
+    pub fn arrives_at(&self, now: Timestamp) -> Timestamp {
+        if self.placed && self.hop == 1 { self.due_at.min(now + FIRST_LOOK) } else { self.due_at }
+    }
+
+    /// Decides about an order that arrives at `now`.
+    ///
+    /// A place lets the order go without a slot. An order that comes long after its place has lost it: after a
+    /// standstill all places have passed, and the endpoint would get everything at once. An order that comes before its
+    /// place asks anew where the endpoint has recovered.
+    pub fn turn(&self, endpoint: Readiness, now: Timestamp) -> Turn {
+        let is_due = self.due_at <= now;
+        match endpoint {
+            _ if !is_due && !self.placed => Turn::Wait,
+            Readiness::Off => Turn::Go,
+            Readiness::Quick => Turn::Ask,
+            Readiness::Late if !is_due => Turn::Wait,
+            Readiness::Late if self.placed && now <= self.due_at + ATTEMPT_TIMEOUT => Turn::Go,
+            Readiness::Late => Turn::Ask,
+        }
+    }
+}
+
+/// An operator's request to enqueue anew whatever waits for an endpoint, where messages may be missing, as they are
+/// after a restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumption {
+    pub coach_id: CoachId,
+    pub resume: EndpointId,
+    /// The delivery after which to go on. Absent from what an operator sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<DeliveryId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first() -> DeliveryOrder {
+        let coach = CoachId::parse("coach_1").unwrap();
+        let endpoint = EndpointId::parse("we_1").unwrap();
+        DeliveryOrder::first(&coach, &endpoint, &DeliveryId::parse("dlv_1").unwrap(), Timestamp::from_ms(100_000))
+    }
+
+    #[test]
+    fn an_order_keeps_what_it_is_for_while_it_is_put_back_and_starts_its_hops_anew_for_the_next_attempt() {
+        let back = DeliveryOrder { placed: true, ..first() }.put_back().put_back();
+        assert_eq!((back.hop, back.attempt, back.due_at, back.placed), (2, 1, first().due_at, true));
+        let next = back.for_attempt(2, Timestamp::from_ms(9));
+        assert_eq!((next.chain, next.attempt, next.hop, next.due_at), (1, 2, 0, Timestamp::from_ms(9)));
+        assert!(!next.placed);
+    }
+
+    #[test]
+    fn an_order_that_says_nothing_of_a_place_has_none() {
+        let text = serde_json::to_string(&first()).unwrap();
+        assert!(!text.contains("placed"), "{text}");
+        assert_eq!(serde_json::from_str::<DeliveryOrder>(&text).unwrap(), first());
+    }
+
+    #[rstest::rstest]
+    #[case::not_placed(false, 1, 600, 600)]
+    #[case::placed_soon(true, 1, 119, 119)]
+    #[case::placed_later(true, 1, 600, 120)]
+    #[case::looked_at(true, 2, 600, 600)]
+    fn an_order_looks_once_before_its_place(
+        #[case] placed: bool,
+        #[case] hop: u32,
+        #[case] due_in_s: i64,
+        #[case] arrives_in_s: i64,
+    ) {
+        let now = Timestamp::from_ms(100_000);
+        let due_at = now + TimeDelta::seconds(due_in_s);
+        let order = DeliveryOrder { placed, hop, due_at, ..first() };
+        assert_eq!(order.arrives_at(now), now + TimeDelta::seconds(arrives_in_s));
+    }
+
+    /// Milliseconds before (negative) or after the time at which the order is due; then what becomes of it at an
+    /// endpoint that is quick, late, off.
+    #[rstest::rstest]
+    #[case::early(false, -1, [Turn::Wait, Turn::Wait, Turn::Wait])]
+    #[case::due(false, 0, [Turn::Ask, Turn::Ask, Turn::Go])]
+    #[case::overdue(false, 900_000, [Turn::Ask, Turn::Ask, Turn::Go])]
+    #[case::before_its_place(true, -1, [Turn::Ask, Turn::Wait, Turn::Go])]
+    #[case::at_its_place(true, 0, [Turn::Ask, Turn::Go, Turn::Go])]
+    #[case::somewhat_after_its_place(true, 15_000, [Turn::Ask, Turn::Go, Turn::Go])]
+    #[case::long_after_its_place(true, 15_001, [Turn::Ask, Turn::Ask, Turn::Go])]
+    fn an_order_goes_asks_or_waits(#[case] placed: bool, #[case] after_ms: i64, #[case] turns: [Turn; 3]) {
+        let order = DeliveryOrder { placed, ..first() };
+        let now = Timestamp::from_ms(order.due_at.ms() + after_ms);
+        let decided = [Readiness::Quick, Readiness::Late, Readiness::Off].map(|endpoint| order.turn(endpoint, now));
+        assert_eq!(decided, turns);
+    }
+}
