@@ -203,7 +203,9 @@ impl NewClient {
             fact: self.fact.clone(),
             fact_after: if mail.is_some() { now + FACT_HOLD } else { now },
             lead: lead.as_ref(),
-            claim: (&app.claims, &ticket.claim, step),
+            claims: &app.claims,
+            claim: &ticket.claim,
+            step,
         };
         app.clients.create(&new, now).await
     }

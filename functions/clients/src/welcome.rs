@@ -13,6 +13,7 @@ use edge::idempotency::Ticket;
 use edge::{Partner, Problem, Reply};
 use outbound::mail::MailError;
 use serde::{Deserialize, Serialize};
+use store::client::WelcomeWrite;
 
 use crate::App;
 
@@ -97,8 +98,16 @@ pub(crate) async fn welcome(
     fact.set_intake_state(state);
     let answer = reply.to_answer();
     let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
-    let claim = (&app.claims, &ticket.claim, &answer, keep);
-    let ours = app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
+    let end = WelcomeWrite {
+        client: &stage.client_id,
+        state,
+        fact: &fact,
+        claims: &app.claims,
+        claim: &ticket.claim,
+        answer: &answer,
+        keep,
+    };
+    let ours = app.clients.finish_welcome(&end, partner.now).await?;
     if ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
             return Err(one_at_a_time(format!("over {MAX_CANDIDATES} times to look at")));
         }
         let busy = match window_of(&calendars, caller.now) {
-            Some(window) => app.bookings.busy_between(&caller.coach, window).await?.all(),
+            Some((first, last)) => app.bookings.busy_between(&caller.coach, first, last).await?.all(),
             None => Vec::new(),
         };
         let mut available = Availability::new(Vec::new());

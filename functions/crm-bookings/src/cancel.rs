@@ -63,7 +63,7 @@ impl Write for Cancel<'_> {
     }
 
     async fn read(&self, caller: &CrmCaller, (id, draft): &Self::Request) -> Result<ChangeRead, StoreError> {
-        self.app.bookings.read_change(&caller.coach, (*id, draft.lead_id), None).await
+        self.app.bookings.read_change(&caller.coach, *id, draft.lead_id, None).await
     }
 
     async fn attempt(

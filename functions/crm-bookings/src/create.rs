@@ -33,7 +33,7 @@ impl Write for Create<'_> {
     }
 
     async fn read(&self, caller: &CrmCaller, draft: &BookingDraft) -> Result<BookingRead, StoreError> {
-        self.0.bookings.read_booking(&caller.coach, (draft.lead_id, draft.calendar_id), draft.date).await
+        self.0.bookings.read_booking(&caller.coach, draft.lead_id, draft.calendar_id, draft.date).await
     }
 
     async fn attempt(

@@ -40,7 +40,7 @@ impl Write for Reschedule<'_> {
     }
 
     async fn read(&self, caller: &CrmCaller, (id, draft): &Self::Request) -> Result<ChangeRead, StoreError> {
-        self.app.bookings.read_change(&caller.coach, (*id, draft.lead_id), Some(draft.date)).await
+        self.app.bookings.read_change(&caller.coach, *id, draft.lead_id, Some(draft.date)).await
     }
 
     async fn attempt(

@@ -186,7 +186,7 @@ impl App {
                 tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits");
                 // Copies of a message would double with each round: one of them goes on. One that was brought again does too, since
                 // whoever took it before may have died before sending.
-                let is_ours = self.facts.begin_round((&fact.id, since), envelope.rounds, now).await?;
+                let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
             Stored::Waits(reason) => self.queues.set_aside(envelope, &reason, now).await,

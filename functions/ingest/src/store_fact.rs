@@ -11,7 +11,7 @@ use store::StoreError;
 use store::booking::EventFact;
 use store::claim::About;
 use store::client::FeedOutcome;
-use store::contact::Merged;
+use store::contact::{MergeContext, Merged};
 use store::contact_ref::ContactRef;
 use store::delivery::Erasing;
 use store::fact::FactContext;
@@ -52,7 +52,7 @@ pub(crate) async fn store_fact(
     envelope: &Envelope,
     now: Timestamp,
 ) -> Result<Stored, BoxError> {
-    let (said_at, is_again) = (fact.occurred_at, envelope.passes > 0);
+    let said_at = fact.occurred_at;
     let context = FactContext { occurred_at: said_at, backfill: fact.backfill, now };
     match &fact.body {
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, &app.watches, context).await? {
@@ -106,7 +106,7 @@ pub(crate) async fn store_fact(
             within(app, coach, app.workflows.save(coach, &saved.workflow, said_at)).await
         }
         FactBody::OfClient(client, ClientHappening::Erased) => {
-            erase(app, client, (said_at, now), envelope.after.as_deref()).await
+            erase(app, client, said_at, now, envelope.after.as_deref()).await
         }
         FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
             Recorded::Done => Ok(Stored::Done),
@@ -117,7 +117,7 @@ pub(crate) async fn store_fact(
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
             }
-            merge_contacts(app, coach, merge, ((said_at, is_again), now)).await
+            merge_contacts(app, coach, merge, MergeContext { said_at, is_settled: envelope.passes > 0, now }).await
         }
     }
 }
@@ -180,13 +180,8 @@ async fn record(
     }
 }
 
-async fn merge_contacts(
-    app: &App,
-    coach: &CoachId,
-    merge: &Merge,
-    (said, now): ((FactTime, bool), Timestamp),
-) -> Result<Stored, BoxError> {
-    Ok(match app.contacts.merge(coach, merge, said, now).await? {
+async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Stored, BoxError> {
+    Ok(match app.contacts.merge(coach, merge, context).await? {
         Merged::Done => Stored::Done,
         Merged::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
         Merged::Erased(going) => {
@@ -228,7 +223,8 @@ async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, S
 async fn erase(
     app: &App,
     client: &ClientId,
-    (said_at, now): (FactTime, Timestamp),
+    said_at: FactTime,
+    now: Timestamp,
     after: Option<&str>,
 ) -> Result<Stored, BoxError> {
     let erased = app.clients.erase(client, said_at, now).await?;
@@ -238,7 +234,7 @@ async fn erase(
     }
     let mut is_done = true;
     if let Some(lead) = &erased.lead {
-        let erased = app.contacts.erase(lead, client, (said_at, now)).await?;
+        let erased = app.contacts.erase(lead, client, said_at, now).await?;
         is_done = forget_answers(app, &erased.contacts).await? && erased.is_done;
     }
     let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));

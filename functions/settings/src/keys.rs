@@ -22,7 +22,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
         let limit = KEY_PAGE.parse(inbound.query("limit").as_deref()) as usize;
         let filter = KeyFilter::parse(inbound.query("status").as_deref())?;
         let cursor = KeyCursor::parse(inbound.query("cursor").as_deref())?;
-        let page = app.keys.page(&session.coach, (filter, limit), cursor, session.now).await?;
+        let page = app.keys.page(&session.coach, filter, limit, cursor, session.now).await?;
         Reply::ok(&KeyList { keys: page.keys.into_iter().map(view).collect(), next_cursor: page.next_cursor })
     };
     app.sessions.answer(&inbound, work).await

@@ -81,12 +81,13 @@ pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParam
         let since = parse_recovery(Fields::body(&inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, &id).await?)?;
         let whose = (&session.coach, &endpoint.id);
-        let lease = match app.endpoints.begin_recovery(whose, &app.deliveries, session.now).await? {
-            Begun::Ours(lease) => lease,
-            Begun::Running(until) => {
-                return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
-            }
-        };
+        let lease =
+            match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
+                Begun::Ours(lease) => lease,
+                Begun::Running(until) => {
+                    return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
+                }
+            };
         let times = (session.now, Instant::now() + RECOVERY);
         let recovered = app.deliveries.recover(whose, since, &app.outbox, times).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());

@@ -3,16 +3,16 @@
 //!
 //! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<random>`: `action`, `subject` (the id of what was changed), `at`.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::Put;
 use domain::id::CoachId;
 use domain::time::Timestamp;
 use runtime::random_bytes;
 
-use crate::db::{putting, s};
+use crate::db::{Part, Write, s};
 use crate::workspace::partition;
 
 /// Part of the change's transaction. `action` is a noun and a verb, such as `endpoint.created`.
-pub(crate) fn record(table: &str, coach: &CoachId, action: &str, subject: &str, at: Timestamp) -> TransactWriteItem {
+pub(crate) fn record(table: &str, coach: &CoachId, action: &str, subject: &str, at: Timestamp) -> Write {
     let distinguisher = hex::encode(random_bytes::<6>());
     let put = Put::builder()
         .table_name(table)
@@ -22,5 +22,5 @@ pub(crate) fn record(table: &str, coach: &CoachId, action: &str, subject: &str, 
         .item("subject", s(subject))
         .item("at", s(at.to_string()))
         .condition_expression("attribute_not_exists(pk)");
-    putting(put)
+    Part::Audit.put(put)
 }

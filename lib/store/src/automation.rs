@@ -7,7 +7,7 @@
 //! 3. `automations_on`   Query of the active ones, consistent: those that wait for one of these events, by id.
 //! 4. `rules`            The same: those on computed events.
 
-use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put};
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
 use domain::event::{ComputedType, EventName, EventType};
@@ -18,7 +18,7 @@ use domain::time::Timestamp;
 use runtime::{Metric, Unit, add};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Item, StoreError, deleting, failed, from_item, n, putting, s, sk_of, to_item};
+use crate::db::{Ask, Item, Part, StoreError, Write, failed, from_item, n, s, sk_of, to_item};
 use crate::fact_order::{AS_FOUND, SavedAt};
 use crate::workspace::{Workspaces, key_of, partition};
 
@@ -183,7 +183,7 @@ impl Workspaces {
         id: &AutomationId,
         next: &NextAutomation,
         found: &FoundAutomation,
-    ) -> [TransactWriteItem; 2] {
+    ) -> [Write; 2] {
         let (active, inactive) = (key(coach, ACTIVE_PREFIX, id), key(coach, INACTIVE_PREFIX, id));
         match next.stored.is_active() {
             true => [
@@ -197,14 +197,14 @@ impl Workspaces {
         }
     }
 
-    fn put_stored(&self, key: Item, next: &Stored, found: Option<&Stored>) -> TransactWriteItem {
+    fn put_stored(&self, key: Item, next: &Stored, found: Option<&Stored>) -> Write {
         let mut item = key;
         item.extend(match next {
             Stored::Present(record) => to_item(record),
             Stored::Deleted(tombstone) => to_item(tombstone),
         });
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
-        putting(match found.map(Stored::occurred_at) {
+        Part::Automation.put(match found.map(Stored::occurred_at) {
             None => put.condition_expression("attribute_not_exists(pk)"),
             Some(at) => put
                 .condition_expression(AS_FOUND)
@@ -213,9 +213,9 @@ impl Workspaces {
         })
     }
 
-    fn delete_stored(&self, key: Item, found: Option<&Stored>) -> TransactWriteItem {
+    fn delete_stored(&self, key: Item, found: Option<&Stored>) -> Write {
         let delete = Delete::builder().table_name(self.table()).set_key(Some(key));
-        deleting(match found.map(Stored::occurred_at) {
+        Part::Automation.delete(match found.map(Stored::occurred_at) {
             None => delete.condition_expression("attribute_not_exists(pk)"),
             Some(at) => delete
                 .condition_expression(AS_FOUND)

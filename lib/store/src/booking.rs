@@ -20,7 +20,7 @@ mod conflict;
 mod feed;
 mod waiting;
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::Put;
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
 use domain::calendar::Buffers;
@@ -32,7 +32,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, StoreError, from_item, n, putting, s, to_item};
+use crate::db::{Db, Item, Part, StoreError, Write, from_item, n, s, to_item};
 use crate::fact_order::ToldAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
@@ -123,11 +123,11 @@ impl Bookings {
     }
 
     /// The event comes to be this, unless it is no longer as it was found.
-    fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> TransactWriteItem {
+    fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> Write {
         let put = Put::builder().table_name(&self.table).set_item(Some(stored.to_item(coach)));
-        let Some(found) = found else { return putting(put.condition_expression("attribute_not_exists(pk)")) };
+        let Some(found) = found else { return Part::Event.put(put.condition_expression("attribute_not_exists(pk)")) };
         let put = put.expression_attribute_values(":version", n(found.version));
-        putting(match &found.conflict_check {
+        Part::Event.put(match &found.conflict_check {
             None => put.condition_expression("version = :version AND attribute_not_exists(conflict_check)"),
             Some(mark) => put
                 .condition_expression("version = :version AND conflict_check = :mark")

@@ -6,7 +6,7 @@
 //! 4. `save`  UpdateItem, unless what is stored is newer.
 //! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not there yet.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck};
 use domain::calendar::Calendar;
 use domain::fact_time::FactTime;
 use domain::id::{CalendarId, CoachId};
@@ -14,7 +14,7 @@ use domain::tz::Tz;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Db, Item, StoreError, Written, checking, failed, from_item, n, s, to_attribute, write};
+use crate::db::{Ask, Db, Item, Part, StoreError, Write, Written, failed, from_item, n, s, to_attribute, write};
 use crate::fact_order::{NOT_NEWER, SET_SAVED};
 use crate::page::{Listed, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -120,19 +120,19 @@ impl Calendars {
     }
 
     /// The calendar has still not been seen.
-    pub(crate) fn check_unseen(&self, coach: &CoachId, id: CalendarId) -> TransactWriteItem {
+    pub(crate) fn check_unseen(&self, coach: &CoachId, id: CalendarId) -> Write {
         let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(key(coach, id)));
-        checking(check.condition_expression("attribute_not_exists(pk)"))
+        Part::Calendar.check(check.condition_expression("attribute_not_exists(pk)"))
     }
 
     /// The calendar is still the one that was read.
-    pub(crate) fn check(&self, coach: &CoachId, found: &StoredCalendar) -> TransactWriteItem {
+    pub(crate) fn check(&self, coach: &CoachId, found: &StoredCalendar) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(key(coach, found.calendar.id)))
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(found.version));
-        checking(check)
+        Part::Calendar.check(check)
     }
 }
 

@@ -17,9 +17,7 @@ mod eraser;
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{
-    AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
-};
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, Update};
 use chrono::TimeDelta;
 use domain::id::ClientId;
 use domain::idempotency::{Fingerprint, IdempotencyKey, LEASE, Mismatch, RETENTION};
@@ -31,7 +29,7 @@ use serde::{Deserialize, Serialize};
 pub use eraser::ClaimEraser;
 
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Db, Item, StoreError, Written, b, from_item, n, s, to_item, updating, write};
+use crate::db::{Ask, Db, Item, Part, StoreError, Write, Written, b, from_item, n, s, to_item, write};
 use crate::vault::Vault;
 
 /// How long whoever waits for an answer waits for a lease to be ended.
@@ -266,14 +264,14 @@ impl Claims {
     }
 
     /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
-    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, about: &About) -> TransactWriteItem {
+    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, about: &About) -> Write {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
         let update = self
             .owned(claim)
             .update_expression(format!("SET stage = :stage, {} = :about", about.attribute()))
             .expression_attribute_values(":stage", b(sealed))
             .expression_attribute_values(":about", about.value());
-        updating(update)
+        Part::Claim.update(update)
     }
 
     /// The claim ends with an answer, together with the work that it is the answer to.
@@ -284,7 +282,7 @@ impl Claims {
         about: &About,
         keep: TimeDelta,
         now: Timestamp,
-    ) -> TransactWriteItem {
+    ) -> Write {
         let update = self
             .owned(claim)
             .update_expression(answering(Some(about)))
@@ -293,7 +291,7 @@ impl Claims {
             .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
             .expression_attribute_values(":expires", n(ends_s(now + keep)))
             .expression_attribute_values(":about", about.value());
-        updating(update)
+        Part::Claim.update(update)
     }
 
     fn owned(&self, claim: &Claim) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {

@@ -17,7 +17,7 @@ mod lookup;
 mod record;
 mod standing;
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use domain::client::{Client, ClientListItem};
 use domain::email::{Email, EmailKey};
 use domain::id::{ClientId, CoachId};
@@ -25,7 +25,7 @@ use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite};
+pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite, WelcomeWrite};
 pub use erase::Erased;
 pub use feed::FeedOutcome;
 pub use lookup::ClientLookup;
@@ -35,7 +35,7 @@ pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
 use crate::contact::Contacts;
-use crate::db::{Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, failed, from_item, n, s, stand_back, updating};
+use crate::db::{Ask, Db, Item, Part, StoreError, Transacted, Write, failed, from_item, n, retry, s};
 use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
 use crate::watch::{Change, Marked, Watches};
@@ -149,35 +149,62 @@ impl Clients {
         is_active: bool,
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
-        let mut found = found;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(stored) = found.filter(|found| found.client.coach_id == *coach) else { return Ok(None) };
-            let set_at = stored.flag_set_at(now);
-            let StoredClient { version, flag_is_ours, .. } = stored;
-            let client = Client { is_active, ..stored.client.clone() };
-            let is_new = stored.client.is_active != is_active;
-            let mut writes = Vec::new();
-            if is_new || !flag_is_ours {
-                let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, set_at)));
-                writes.push(self.outbox.put(&fact, now));
+        let Some(id) = found.as_ref().map(|found| found.client.id.clone()) else { return Ok(None) };
+        let mut read = found;
+        retry("the client", || {
+            let (read, id) = (read.take(), &id);
+            async move {
+                let found = if read.is_some() { read } else { self.get(id).await? };
+                match found.filter(|found| found.client.coach_id == *coach) {
+                    Some(stored) => Ok(self.set_flag(&stored, is_active, now).await?.map(Some)),
+                    None => Ok(Some(None)),
+                }
             }
-            if is_new {
-                writes.push(self.activation(&client, version, set_at));
-                writes.push(self.workspaces.count_active(coach, if is_active { 1 } else { -1 }));
-                let change = Change::between(&stored.client, &client);
-                let marked = Marked { now, silent: false };
-                writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
-            } else {
-                writes.push(self.confirmation(&client, version, set_at));
-            }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Some(client));
-            }
-            self.restore_watch(&stored, now).await?;
-            found = self.get(&client.id).await?;
+        })
+        .await
+    }
+
+    /// `None`: the client has changed since it was read.
+    async fn set_flag(
+        &self,
+        stored: &StoredClient,
+        is_active: bool,
+        now: Timestamp,
+    ) -> Result<Option<Client>, StoreError> {
+        let set_at = stored.flag_set_at(now);
+        let client = Client { is_active, ..stored.client.clone() };
+        let is_new = stored.client.is_active != is_active;
+        let mut writes = Vec::new();
+        if is_new || !stored.flag_is_ours {
+            let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, set_at)));
+            writes.push(self.outbox.put(&fact, now));
         }
-        Err(StoreError::kept_changing("the client"))
+        if is_new {
+            writes.push(self.activation(&client, stored.version, set_at));
+            writes.push(self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 }));
+            let change = Change::between(&stored.client, &client);
+            let marked = Marked { now, silent: false };
+            writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
+        } else {
+            writes.push(self.confirmation(&client, stored.version, set_at));
+        }
+        Ok(self.commit(stored, &writes, now).await?.is_done().then_some(client))
+    }
+
+    /// Carries out all of the writes about a client or none. A refused transaction that found the client without a watch creates the watch.
+    pub(crate) async fn commit(
+        &self,
+        found: &StoredClient,
+        writes: &[Write],
+        now: Timestamp,
+    ) -> Result<Transacted, StoreError> {
+        let transacted = self.db.transact(writes).await?;
+        if let Transacted::Refused(refused) = &transacted
+            && refused.is(Part::Watch)
+        {
+            self.restore_watch(found, now).await?;
+        }
+        Ok(transacted)
     }
 
     /// Creates the watch of a client that has none, such as one whose table was restored to an earlier time.
@@ -187,7 +214,7 @@ impl Clients {
         Ok(())
     }
 
-    fn confirmation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {
+    fn confirmation(&self, client: &Client, version: u64, set_at: Timestamp) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&client_pk(&client.id))))
@@ -196,10 +223,10 @@ impl Clients {
             .expression_attribute_values(":version", n(version))
             .expression_attribute_values(":at", n(set_at.ms()))
             .expression_attribute_values(":one", n(1));
-        updating(update)
+        Part::Client.update(update)
     }
 
-    fn activation(&self, client: &Client, version: u64, set_at: Timestamp) -> TransactWriteItem {
+    fn activation(&self, client: &Client, version: u64, set_at: Timestamp) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&client_pk(&client.id))))
@@ -216,7 +243,7 @@ impl Clients {
         } else {
             update.update_expression(format!("SET {set} REMOVE active_owner ADD version :one, login_epoch :one"))
         };
-        updating(update)
+        Part::Client.update(update)
     }
 
     async fn holders(&self, email: &EmailKey) -> Result<Option<Holders>, StoreError> {
@@ -235,7 +262,7 @@ impl Clients {
     }
 
     /// Parts of a transaction: the client no longer has an address.
-    async fn leave_address(&self, email: &Email, id: &ClientId) -> Result<Vec<TransactWriteItem>, StoreError> {
+    async fn leave_address(&self, email: &Email, id: &ClientId) -> Result<Vec<Write>, StoreError> {
         let locks = self.locks(email).await?.into_iter();
         let left = locks.filter_map(|(email, holders)| self.address(&email).leave(holders.as_ref(), id.as_str()));
         Ok(left.collect())

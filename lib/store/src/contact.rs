@@ -26,7 +26,7 @@ mod record;
 mod standing;
 mod write;
 
-use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::Update;
 use domain::contact::Contact;
 use domain::country::Country;
 use domain::email::EmailKey;
@@ -37,12 +37,12 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 
 pub use erase::{Going, Gone};
-pub use feed::Merged;
+pub use feed::{MergeContext, Merged};
 pub use record::StoredContact;
 pub use standing::Standing;
 pub(crate) use standing::contact_key;
 
-use crate::db::{Ask, Db, Item, StoreError, failed, from_item, n, putting_over, s, sk_of, to_item, updating};
+use crate::db::{Ask, Db, Item, Part, StoreError, Write, failed, from_item, n, s, sk_of, to_item};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -150,13 +150,7 @@ impl Contacts {
     }
 
     /// The contact as it was read becomes the client. Nothing else of it changes.
-    pub(crate) fn link(
-        &self,
-        coach: &CoachId,
-        found: &StoredContact,
-        client: &ClientId,
-        now: Timestamp,
-    ) -> TransactWriteItem {
+    pub(crate) fn link(&self, coach: &CoachId, found: &StoredContact, client: &ClientId, now: Timestamp) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(contact_key(coach, found.contact().id)))
@@ -166,12 +160,12 @@ impl Contacts {
             .expression_attribute_values(":version", n(found.version))
             .expression_attribute_values(":now", s(found.known.later(now).to_string()))
             .expression_attribute_values(":one", n(1));
-        updating(update)
+        Part::Contact.update(update)
     }
 
     /// Puts a contact's item in the place of the one with that version, or where there is none.
-    fn put<R: Serialize>(&self, record: &R, version: Option<u64>) -> TransactWriteItem {
-        putting_over(&self.table, to_item(record), version)
+    fn put<R: Serialize>(&self, record: &R, version: Option<u64>) -> Write {
+        Part::Contact.put_over(&self.table, to_item(record), version)
     }
 
     /// Writes that take a contact from its old addresses to its new ones.
@@ -179,8 +173,9 @@ impl Contacts {
         &self,
         coach: &CoachId,
         contact: ContactId,
-        (old, new): ([Option<String>; 2], [Option<String>; 2]),
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        old: [Option<String>; 2],
+        new: [Option<String>; 2],
+    ) -> Result<Vec<Write>, StoreError> {
         let moves: Vec<_> = old.into_iter().zip(new).filter(|(old, new)| old != new).collect();
         let wanted: Vec<String> = moves.iter().flat_map(|(old, new)| old.iter().chain(new)).cloned().collect();
         if wanted.is_empty() {

@@ -1,7 +1,6 @@
 //! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the request's key, and
 //! the fact that tells the application of it.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::id::{CoachId, ContactId};
 use domain::idempotency::RETENTION;
 use domain::outgoing::OutgoingFact;
@@ -9,7 +8,7 @@ use domain::time::Timestamp;
 
 use crate::claim::{About, Answer, Claim, Claims};
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, StoreError, Transacted, refused_at};
+use crate::db::{Db, Part, StoreError, Transacted, Write};
 use crate::outbox::{Content, Outbox};
 
 /// A write, but for its records.
@@ -36,16 +35,12 @@ pub enum Committed {
     ClaimLost,
 }
 
-/// Where the answer stands in the transaction, and where its records begin.
-const CLAIM_AT: usize = 0;
-pub(crate) const RECORDS_AT: usize = 1;
-
 impl CrmWrite<'_> {
     /// Writes the records, the answer and the fact, or none of them.
     pub(crate) async fn commit(
         &self,
         db: &Db,
-        records: impl IntoIterator<Item = TransactWriteItem>,
+        records: impl IntoIterator<Item = Write>,
     ) -> Result<Transacted, StoreError> {
         let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
         let mut writes = vec![answer];
@@ -70,7 +65,7 @@ impl From<Transacted> for Committed {
     fn from(transacted: Transacted) -> Self {
         match transacted {
             Transacted::Done => Self::Done,
-            Transacted::Refused(reasons) if refused_at(&reasons, CLAIM_AT) => Self::ClaimLost,
+            Transacted::Refused(refused) if refused.is(Part::Claim) => Self::ClaimLost,
             Transacted::Refused(_) => Self::Changed,
         }
     }

@@ -1,23 +1,15 @@
 //! What all tables share: the client, item conversion, and how failures are told apart.
 //!
 //! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction touched an item at
-//! the same moment: it is retried here, a bounded number of times with jitter. What the SDK gives up on after its own retries is
-//! [`StoreError::Unavailable`].
+//! the same moment: the write is tried again, a bounded number of times with jitter (module `retry`). What the SDK gives up on after its own
+//! retries is [`StoreError::Unavailable`].
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
-use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, KeysAndAttributes, Put, TransactWriteItem};
-use runtime::{Environment, LeanHeaders, QuickSignature, random_bytes};
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use runtime::{Environment, LeanHeaders, QuickSignature};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,21 +17,18 @@ use crate::metering::Metering;
 
 mod ask;
 mod failure;
+mod retry;
+mod transaction;
 
 pub(crate) use ask::Ask;
 pub(crate) use failure::failed;
+pub(crate) use retry::backoff;
+pub use retry::{MAX_ROUNDS, backoff as stand_back, retry};
+pub(crate) use retry::{Written, write};
+pub(crate) use transaction::{Part, Refused, Transacted, Write};
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
-
-/// How often a write that met another transaction is tried, the first time included.
-const MAX_CONFLICT_ATTEMPTS: u32 = 12;
-/// Longest wait before the second try; doubled each time up to [`LONGEST_BACKOFF`].
-const FIRST_BACKOFF: Duration = Duration::from_millis(10);
-const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
-
-/// How often a change that lost a race is decided anew.
-pub const MAX_ROUNDS: u32 = 20;
 
 /// Keys that one BatchGetItem takes.
 const MAX_BATCH_KEYS: usize = 100;
@@ -81,22 +70,12 @@ impl StoreError {
 
     /// A change lost the race each time that it was decided: nothing of it has happened, and it may be tried again.
     pub fn kept_changing(what: &'static str) -> Self {
+        Self::contention(what)
+    }
+
+    pub(crate) fn contention(what: &'static str) -> Self {
         Self::Unavailable { operation: "TransactWriteItems", source: format!("{what} kept changing").into() }
     }
-}
-
-/// What came of a conditional write.
-pub(crate) enum Written<T> {
-    Done(T),
-    /// The condition failed; the item as it is, where it exists and was asked for.
-    Refused(Option<Item>),
-}
-
-/// What came of a transaction.
-pub(crate) enum Transacted {
-    Done,
-    /// A condition failed; for each item in order the reason's code and, where asked for, the item as it is.
-    Refused(Vec<CancellationReason>),
 }
 
 /// The DynamoDB client of a function environment.
@@ -138,7 +117,7 @@ impl Db {
                     let source = format!("{} items are left unread", wanted.len()).into();
                     return Err(StoreError::Unavailable { operation: "BatchGetItem", source });
                 }
-                stand_back(round).await;
+                backoff(round).await;
                 round += 1;
                 let (some, unread) = self.ask_for(table, wanted).await?;
                 found.extend(some);
@@ -171,19 +150,6 @@ impl Db {
             .expression_attribute_names("#hash", index.hash)
             .expression_attribute_values(":value", s(value))
     }
-
-    /// Carries out all of the writes or none.
-    pub(crate) async fn transact(&self, writes: &[TransactWriteItem]) -> Result<Transacted, StoreError> {
-        let written = retrying_conflicts("TransactWriteItems", || {
-            let request = self.client.transact_write_items();
-            request.set_transact_items(Some(writes.to_vec())).ask()
-        });
-        match written.await? {
-            Attempted::Done(_) => Ok(Transacted::Done),
-            Attempted::Refused(Refusal::Transaction(reasons)) => Ok(Transacted::Refused(reasons)),
-            Attempted::Refused(Refusal::Item(_)) => Ok(Transacted::Refused(Vec::new())),
-        }
-    }
 }
 
 /// Everything that a query finds, in its order, however many pages that takes.
@@ -199,168 +165,6 @@ pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, St
             return Ok(found);
         }
     }
-}
-
-/// Whether the reason at `index` is a failed condition.
-pub(crate) fn refused_at(reasons: &[CancellationReason], index: usize) -> bool {
-    reasons.get(index).and_then(CancellationReason::code) == Some("ConditionalCheckFailed")
-}
-
-/// Tries a single-item write; see the module's header.
-pub(crate) async fn write<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Written<T>, StoreError>
-where
-    F: Fn() -> Fut,
-    Fut: Future<Output = Result<T, SdkError<E>>>,
-    E: WriteFailure,
-{
-    match retrying_conflicts(operation, attempt).await? {
-        Attempted::Done(output) => Ok(Written::Done(output)),
-        Attempted::Refused(Refusal::Item(old)) => Ok(Written::Refused(old)),
-        Attempted::Refused(Refusal::Transaction(_)) => Ok(Written::Refused(None)),
-    }
-}
-
-/// A failed condition.
-pub(crate) enum Refusal {
-    Item(Option<Item>),
-    Transaction(Vec<CancellationReason>),
-}
-
-enum Attempted<T> {
-    Done(T),
-    Refused(Refusal),
-}
-
-/// What a write's error says about its condition.
-pub(crate) trait WriteFailure: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static {
-    /// The failed condition, if it was one.
-    fn refusal(&self) -> Option<Refusal>;
-    /// Whether another transaction was in the way.
-    fn is_conflict(&self) -> bool;
-}
-
-macro_rules! single_item_failure {
-    ($($error:ident)*) => {$(
-        impl WriteFailure for $error {
-            fn refusal(&self) -> Option<Refusal> {
-                match self {
-                    Self::ConditionalCheckFailedException(failed) => Some(Refusal::Item(failed.item().cloned())),
-                    _ => None,
-                }
-            }
-            fn is_conflict(&self) -> bool {
-                matches!(self, Self::TransactionConflictException(_))
-            }
-        }
-    )*};
-}
-single_item_failure! { PutItemError UpdateItemError DeleteItemError }
-
-impl WriteFailure for TransactWriteItemsError {
-    fn refusal(&self) -> Option<Refusal> {
-        let Self::TransactionCanceledException(cancelled) = self else { return None };
-        let reasons = cancelled.cancellation_reasons();
-        let failed = reasons.iter().any(|reason| reason.code() == Some("ConditionalCheckFailed"));
-        failed.then(|| Refusal::Transaction(reasons.to_vec()))
-    }
-
-    fn is_conflict(&self) -> bool {
-        let passing = |reason: &CancellationReason| {
-            matches!(reason.code(), Some("TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded"))
-        };
-        match self {
-            Self::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons().iter().any(passing),
-            _ => false,
-        }
-    }
-}
-
-async fn retrying_conflicts<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Attempted<T>, StoreError>
-where
-    F: Fn() -> Fut,
-    Fut: Future<Output = Result<T, SdkError<E>>>,
-    E: WriteFailure,
-{
-    let mut backoff = FIRST_BACKOFF;
-    for made in 1.. {
-        let error = match attempt().await {
-            Ok(output) => return Ok(Attempted::Done(output)),
-            Err(error) => error,
-        };
-        let service_error = error.as_service_error();
-        if let Some(refusal) = service_error.and_then(WriteFailure::refusal) {
-            return Ok(Attempted::Refused(refusal));
-        }
-        if !service_error.is_some_and(WriteFailure::is_conflict) {
-            return Err(failed(operation, error));
-        }
-        if made == MAX_CONFLICT_ATTEMPTS {
-            return Err(StoreError::Unavailable { operation, source: Box::new(error) });
-        }
-        tokio::time::sleep(jittered(backoff)).await;
-        backoff = (backoff * 2).min(LONGEST_BACKOFF);
-    }
-    unreachable!("the loop ends by returning")
-}
-
-/// Waits before a change that lost a race is decided anew: not at all before the first round, longer before each later one, up to a second.
-pub async fn stand_back(round: u32) {
-    if round > 0 {
-        let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(3 * LONGEST_BACKOFF);
-        tokio::time::sleep(jittered(longest)).await;
-    }
-}
-
-/// Makes attempts until one settles, with back-off between them. `None`: a concurrent write was in the way.
-pub async fn retry<T, Fut>(what: &'static str, attempt: impl Fn() -> Fut) -> Result<T, StoreError>
-where
-    Fut: Future<Output = Result<Option<T>, StoreError>>,
-{
-    for round in 0..MAX_ROUNDS {
-        stand_back(round).await;
-        if let Some(settled) = attempt().await? {
-            return Ok(settled);
-        }
-    }
-    Err(StoreError::kept_changing(what))
-}
-
-/// Between nothing and the whole of `longest`: transactions that met must not meet again.
-fn jittered(longest: Duration) -> Duration {
-    longest.mul_f64(f64::from(u16::from_be_bytes(random_bytes())) / f64::from(u16::MAX))
-}
-
-/// A put as part of a transaction.
-pub(crate) fn putting(put: PutBuilder) -> TransactWriteItem {
-    TransactWriteItem::builder().put(put.build().expect("a table and an item are given")).build()
-}
-
-/// A put as part of a transaction, in the place of the item with that version, or where there is none.
-pub(crate) fn putting_over(table: &str, item: Item, version: Option<u64>) -> TransactWriteItem {
-    let put = Put::builder().table_name(table).set_item(Some(item));
-    putting(match version {
-        None => put.condition_expression("attribute_not_exists(pk)"),
-        Some(version) => {
-            put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-        }
-    })
-}
-
-/// An update as part of a transaction.
-pub(crate) fn updating(update: UpdateBuilder) -> TransactWriteItem {
-    TransactWriteItem::builder().update(update.build().expect("a table, a key and an expression are given")).build()
-}
-
-/// A delete as part of a transaction.
-pub(crate) fn deleting(delete: DeleteBuilder) -> TransactWriteItem {
-    TransactWriteItem::builder().delete(delete.build().expect("a table and a key are given")).build()
-}
-
-/// A condition as part of a transaction.
-pub(crate) fn checking(check: ConditionCheckBuilder) -> TransactWriteItem {
-    TransactWriteItem::builder()
-        .condition_check(check.build().expect("a table, a key and a condition are given"))
-        .build()
 }
 
 /// A string attribute.

@@ -20,7 +20,7 @@ mod slots;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Update};
 use chrono::TimeDelta;
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
@@ -36,10 +36,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::audit;
-use crate::db::{
-    Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, checking, deleting, failed, from_item, n, putting, putting_over,
-    refused_at, s, sk_of, stand_back, to_item, updating,
-};
+use crate::db::{Ask, Db, Item, Part, StoreError, Transacted, Write, failed, from_item, n, retry, s, sk_of, to_item};
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, partition};
 
@@ -213,20 +210,16 @@ impl Endpoints {
             late_gap_ms: None,
             id,
         };
-        let put = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(to_item(&record)))
-            .condition_expression("attribute_not_exists(pk)");
         let writes = [
             self.workspace_exists(coach),
             self.count_up(coach),
-            putting(put),
+            Part::Endpoint.put_over(&self.table, to_item(&record), None),
             audit::record(&self.table, coach, "endpoint.created", record.id.as_str(), now),
         ];
         match self.db.transact(&writes).await? {
             Transacted::Done => Ok(Created::Done(Box::new(record.endpoint()?))),
-            Transacted::Refused(reasons) if refused_at(&reasons, 0) => Ok(Created::WorkspaceUnknown),
-            Transacted::Refused(reasons) if refused_at(&reasons, 1) => Ok(Created::TooMany),
+            Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(Created::WorkspaceUnknown),
+            Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(Created::TooMany),
             Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),
         }
     }
@@ -239,13 +232,12 @@ impl Endpoints {
         change: &EndpointChange,
         now: Timestamp,
     ) -> Result<Changed, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(mut record) = self.read(coach, id).await? else { return Ok(Changed::NotFound) };
+        retry("an endpoint", || async {
+            let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(Changed::NotFound)) };
             let before = record.endpoint()?;
             let endpoint = match before.changed(change, now) {
                 Ok(endpoint) => endpoint,
-                Err(EndpointGone) => return Ok(Changed::Gone),
+                Err(EndpointGone) => return Ok(Some(Changed::Gone)),
             };
             if endpoint.status != before.status || endpoint.url != before.url {
                 // Whatever failed or was late before, the endpoint is given its time anew.
@@ -256,11 +248,9 @@ impl Endpoints {
                 self.replace(record, &endpoint),
                 audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
             ];
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Changed::Done(Box::new(endpoint)));
-            }
-        }
-        Err(StoreError::kept_changing("an endpoint"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(Changed::Done(Box::new(endpoint))))
+        })
+        .await
     }
 
     /// Deletes an endpoint; what it was, unless there is none.
@@ -278,16 +268,13 @@ impl Endpoints {
         let beside = [slots::slots_key(coach, id), by_hand::by_hand_key(coach, id)];
         let [slots, by_hand] = beside.map(|key| Delete::builder().table_name(&self.table).set_key(Some(key)));
         let writes = [
-            deleting(delete),
-            deleting(slots),
-            deleting(by_hand),
+            Part::Endpoint.delete(delete),
+            Part::Endpoint.delete(slots),
+            Part::Endpoint.delete(by_hand),
             self.count_down(coach),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];
-        match self.db.transact(&writes).await? {
-            Transacted::Done => Ok(Some(record.endpoint()?)),
-            Transacted::Refused(_) => Ok(None),
-        }
+        self.db.transact(&writes).await?.is_done().then(|| record.endpoint()).transpose()
     }
 
     async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Record>, StoreError> {
@@ -301,7 +288,7 @@ impl Endpoints {
     }
 
     /// The record with another content, if nobody else has changed it since it was read.
-    fn replace(&self, record: Record, endpoint: &Endpoint) -> TransactWriteItem {
+    fn replace(&self, record: Record, endpoint: &Endpoint) -> Write {
         let seen = record.version;
         let replacement = Record {
             version: seen + 1,
@@ -313,18 +300,18 @@ impl Endpoints {
             disabled_at: endpoint.disabled_at,
             ..record
         };
-        putting_over(&self.table, to_item(&replacement), Some(seen))
+        Part::Endpoint.put_over(&self.table, to_item(&replacement), Some(seen))
     }
 
-    fn workspace_exists(&self, coach: &CoachId) -> TransactWriteItem {
+    fn workspace_exists(&self, coach: &CoachId) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(workspace_key(coach)))
             .condition_expression("attribute_exists(pk)");
-        checking(check)
+        Part::Workspace.check(check)
     }
 
-    fn count_up(&self, coach: &CoachId) -> TransactWriteItem {
+    fn count_up(&self, coach: &CoachId) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(count_key(coach)))
@@ -332,10 +319,10 @@ impl Endpoints {
             .condition_expression("attribute_not_exists(endpoints) OR endpoints < :most")
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":most", n(MAX_ENDPOINTS));
-        updating(update)
+        Part::EndpointCount.update(update)
     }
 
-    fn count_down(&self, coach: &CoachId) -> TransactWriteItem {
+    fn count_down(&self, coach: &CoachId) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(count_key(coach)))
@@ -343,7 +330,7 @@ impl Endpoints {
             .condition_expression("endpoints > :none")
             .expression_attribute_values(":less", n(-1))
             .expression_attribute_values(":none", n(0));
-        updating(update)
+        Part::EndpointCount.update(update)
     }
 }
 

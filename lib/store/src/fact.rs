@@ -81,7 +81,8 @@ impl SeenFacts {
     /// Notes that a fact which waits since then goes round; whether nobody has noted that before.
     pub async fn begin_round(
         &self,
-        (fact, since): (&FactId, Timestamp),
+        fact: &FactId,
+        since: Timestamp,
         round: u32,
         now: Timestamp,
     ) -> Result<bool, StoreError> {

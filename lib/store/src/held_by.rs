@@ -6,9 +6,9 @@
 //! So many are noted. Whoever comes later has the address all the same, and is not found by it: a placeholder that an import gives to
 //! everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Update};
 
-use crate::db::{Item, StoreError, checking, deleting, putting, s, updating};
+use crate::db::{Item, Part, StoreError, Write, s};
 
 /// Holders of one address that are noted.
 const MAX_HOLDERS: usize = 1_000;
@@ -51,22 +51,20 @@ pub(crate) struct Address<'a> {
 
 impl Address<'_> {
     /// Takes an address that nobody has.
-    pub(crate) fn take(self, id: &str) -> TransactWriteItem {
+    pub(crate) fn take(self, id: &str) -> Write {
         let mut item = self.key;
         item.insert("holder".to_owned(), s(id));
-        let put =
-            Put::builder().table_name(self.table).set_item(Some(item)).condition_expression("attribute_not_exists(pk)");
-        putting(put)
+        Part::Address.put_over(self.table, item, None)
     }
 
     /// Part of a transaction: nobody has the address.
-    pub(crate) fn check_free(self) -> TransactWriteItem {
+    pub(crate) fn check_free(self) -> Write {
         let check = ConditionCheck::builder().table_name(self.table).set_key(Some(self.key));
-        checking(check.condition_expression("attribute_not_exists(pk)"))
+        Part::Address.check(check.condition_expression("attribute_not_exists(pk)"))
     }
 
     /// Adds a holder to what was found; nothing to write when it is one already, or there are as many as are noted.
-    pub(crate) fn join(self, found: Option<&Holders>, id: &str) -> Option<TransactWriteItem> {
+    pub(crate) fn join(self, found: Option<&Holders>, id: &str) -> Option<Write> {
         let Some(holders) = found else { return Some(self.take(id)) };
         if holders.has(id) || holders.all().count() >= MAX_HOLDERS {
             return None;
@@ -78,11 +76,11 @@ impl Address<'_> {
             .condition_expression("holder = :holder")
             .expression_attribute_values(":joining", AttributeValue::Ss(vec![id.to_owned()]))
             .expression_attribute_values(":holder", s(&holders.holder));
-        Some(updating(update))
+        Some(Part::Address.update(update))
     }
 
     /// Takes a holder off what was found; nothing to write when it is none.
-    pub(crate) fn leave(self, found: Option<&Holders>, id: &str) -> Option<TransactWriteItem> {
+    pub(crate) fn leave(self, found: Option<&Holders>, id: &str) -> Option<Write> {
         let holders = found.filter(|holders| holders.has(id))?;
         if holders.holder == id && holders.others.is_empty() {
             let delete = Delete::builder()
@@ -90,7 +88,7 @@ impl Address<'_> {
                 .set_key(Some(self.key))
                 .condition_expression("holder = :holder AND attribute_not_exists(later_holders)")
                 .expression_attribute_values(":holder", s(id));
-            return Some(deleting(delete));
+            return Some(Part::Address.delete(delete));
         }
         let update = Update::builder()
             .table_name(self.table)
@@ -105,6 +103,6 @@ impl Address<'_> {
             .update_expression(expression)
             .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving.clone()]))
             .expression_attribute_values(":leaving", s(leaving));
-        Some(updating(update))
+        Some(Part::Address.update(update))
     }
 }

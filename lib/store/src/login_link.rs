@@ -13,7 +13,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::client::ClientLookup;
-use crate::db::{Ask, Db, Item, StoreError, Transacted, from_item, n, s, to_item, updating, write};
+use crate::db::{Ask, Db, Item, Part, StoreError, from_item, n, s, to_item, write};
 
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -85,8 +85,8 @@ impl LoginLinks {
             .update_expression("SET used_at = :now")
             .condition_expression("attribute_exists(pk) AND attribute_not_exists(used_at) AND valid_until > :now")
             .expression_attribute_values(":now", n(now.ms()));
-        let writes = [updating(update), self.clients.still_grants(grant)];
-        Ok(matches!(self.db.transact(&writes).await?, Transacted::Done))
+        let writes = [Part::LoginLink.update(update), self.clients.still_grants(grant)];
+        Ok(self.db.transact(&writes).await?.is_done())
     }
 }
 

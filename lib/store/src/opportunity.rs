@@ -7,7 +7,6 @@
 //! 4. `change` Transaction on the version read: record, what the write leaves.
 //! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is erased.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::fact::OpportunitySaved;
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, OpportunityId};
@@ -19,10 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact::{Contacts, Standing};
 use crate::contact_ref::ContactRef;
-use crate::crm_write::{Committed, CrmWrite, RECORDS_AT};
-use crate::db::{
-    Db, Item, MAX_ROUNDS, StoreError, Transacted, from_item, putting_over, refused_at, stand_back, to_item,
-};
+use crate::crm_write::{Committed, CrmWrite};
+use crate::db::{Db, Item, Part, StoreError, Transacted, Write, from_item, retry, to_item};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 
@@ -73,13 +70,11 @@ impl Opportunities {
 
     /// Stores an opportunity that the API makes, as long as its contact lives.
     pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
-        const RECORD_AT: usize = RECORDS_AT;
-        const CONTACT_AT: usize = RECORDS_AT + 1;
         let records =
             [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
         Ok(match write.commit(&self.db, records).await? {
             // Nobody else has this id: it is the same write, whose answer was lost.
-            Transacted::Refused(reasons) if refused_at(&reasons, RECORD_AT) && !refused_at(&reasons, CONTACT_AT) => {
+            Transacted::Refused(refused) if refused.is(Part::Opportunity) && !refused.is(Part::Contact) => {
                 Committed::Done
             }
             transacted => transacted.into(),
@@ -101,28 +96,25 @@ impl Opportunities {
     /// seen; of an erased contact nothing is kept.
     pub async fn save(&self, saved: &OpportunitySaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the opportunity", || async {
             let found = self.get(coach, saved.opportunity_id);
             let (found, standing) = try_join(found, self.contacts.standing(coach, contact)).await?;
             if let Standing::Erased = standing {
-                return Ok(());
+                return Ok(Some(()));
             }
             let known = found.as_ref().map(|found| &found.opportunity);
-            let Some(heard) = Opportunity::heard(known, saved, said_at, now) else { return Ok(()) };
+            let Some(heard) = Opportunity::heard(known, saved, said_at, now) else { return Ok(Some(())) };
             if known == Some(&heard) {
-                return Ok(());
+                return Ok(Some(()));
             }
             let put = self.put(coach, &heard, found.as_ref().map(|found| found.version));
             let writes = [put, self.contacts.check_not_erased(coach, contact)];
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the opportunity"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+        })
+        .await
     }
 
-    fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> TransactWriteItem {
+    fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> Write {
         let record = Record {
             pk: partition(coach),
             sk: sort_key(opportunity.id),
@@ -130,7 +122,7 @@ impl Opportunities {
             opportunity: opportunity.clone(),
             version: version.unwrap_or(0) + 1,
         };
-        putting_over(&self.table, to_item(&record), version)
+        Part::Opportunity.put_over(&self.table, to_item(&record), version)
     }
 }
 

@@ -14,7 +14,7 @@
 
 use std::borrow::Cow;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
 use domain::delivery::DeliveryOrder;
 use domain::event::Event;
 use domain::id::{ClientId, CoachId};
@@ -25,7 +25,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Db, Item, StoreError, b, deleting, failed, from_item, n, putting, s, to_item, updating, write};
+use crate::db::{Ask, Db, Item, Part, StoreError, Write, b, failed, from_item, n, s, to_item, write};
 use crate::group::Bounds;
 use crate::unreadable::unreadable;
 use crate::vault::Vault;
@@ -133,7 +133,7 @@ impl Outbox {
     }
 
     /// Writes an entry. The id derives from the cause, so that writing it again changes nothing.
-    pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> TransactWriteItem {
+    pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> Write {
         let record = Record {
             pk: content.id().into_owned(),
             unsent_shard: shard_of(&content.id()),
@@ -141,7 +141,7 @@ impl Outbox {
             sealed: self.vault.seal_json(&context(&content.id()), content),
         };
         let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
-        putting(put)
+        Part::Outbox.put(put)
     }
 
     /// Writes these events, of one cause and in an order that is always the same, to be sent at once: an entry for each, and for what goes
@@ -150,13 +150,13 @@ impl Outbox {
         &self,
         events: impl IntoIterator<Item = Event>,
         now: Timestamp,
-    ) -> impl Iterator<Item = TransactWriteItem> {
+    ) -> impl Iterator<Item = Write> {
         contents(events).map(move |content| self.put(&content, now))
     }
 
     /// Lets an entry go that was held back. One that has been held for its time may be on its way as it was, or sent: it stays so, and the
     /// caller learns it from the transaction's failed condition.
-    pub(crate) fn release(&self, content: &Content, now: Timestamp) -> TransactWriteItem {
+    pub(crate) fn release(&self, content: &Content, now: Timestamp) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .key("pk", s(content.id()))
@@ -164,12 +164,12 @@ impl Outbox {
             .condition_expression("send_after > :now")
             .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(&content.id()), content)))
             .expression_attribute_values(":now", n(now.ms()));
-        updating(update)
+        Part::Outbox.update(update)
     }
 
     /// Takes an entry back, sent or not: whom it names is erased.
-    pub(crate) fn remove(&self, id: &str) -> TransactWriteItem {
-        deleting(Delete::builder().table_name(&self.table).key("pk", s(id)))
+    pub(crate) fn remove(&self, id: &str) -> Write {
+        Part::Outbox.delete(Delete::builder().table_name(&self.table).key("pk", s(id)))
     }
 
     /// The entry that a stream record's new image holds.

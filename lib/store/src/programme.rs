@@ -3,13 +3,13 @@
 //! 1. `phases`, `stored_programme`  GetItem, consistent.
 //! 2. `put_programme`               Part of the transaction that changes the rules, on what was read.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::Put;
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, ProgrammeId};
 use domain::programme::{Programme, ProgrammePhase};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, n, putting, to_item};
+use crate::db::{Item, Part, StoreError, Write, from_item, n, to_item};
 use crate::fact_order::{AS_FOUND, SavedAt};
 use crate::workspace::{Workspaces, key_of};
 
@@ -50,12 +50,12 @@ impl Workspaces {
         programme: &Programme,
         occurred_at: FactTime,
         found: Option<&StoredProgramme>,
-    ) -> TransactWriteItem {
+    ) -> Write {
         let mut item = key(&programme.coach_id, &programme.programme_id);
         let next = StoredProgramme { phases: programme.phases.clone(), saved_at: occurred_at.into() };
         item.extend(to_item(&next));
         let put = Put::builder().table_name(self.table()).set_item(Some(item));
-        putting(match found {
+        Part::Programme.put(match found {
             None => put.condition_expression("attribute_not_exists(pk)"),
             Some(found) => put
                 .condition_expression(AS_FOUND)

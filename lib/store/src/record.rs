@@ -22,14 +22,14 @@ mod daily_log;
 mod dose;
 mod told;
 
-use aws_sdk_dynamodb::types::{DeleteRequest, Put, TransactWriteItem, WriteRequest};
+use aws_sdk_dynamodb::types::{DeleteRequest, Put, WriteRequest};
 use chrono::TimeDelta;
 use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 use crate::client::{Clients, Standing};
-use crate::db::{Ask, Db, Item, MAX_ROUNDS, StoreError, failed, n, putting, s, stand_back};
+use crate::db::{Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Write, backoff, failed, n, s};
 pub use crate::doses::Doses;
 use crate::outbox::Outbox;
 use crate::vault::Vault;
@@ -96,7 +96,7 @@ impl Records {
     }
 
     /// Part of a transaction: a mark that something was told, which it is once.
-    fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> TransactWriteItem {
+    fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> Write {
         let mut item = key(client, &format!("SEEN#{what}"));
         item.insert("expires_at".to_owned(), n((now + SEEN_RETENTION).unix_s()));
         let put = Put::builder().table_name(&self.table).set_item(Some(item));
@@ -104,7 +104,7 @@ impl Records {
         let put = put
             .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
             .expression_attribute_values(":now", n(now.unix_s()));
-        putting(put)
+        Part::Mark.put(put)
     }
 
     /// Removes what there is of a client, a thousand items at most. False: there is more.
@@ -136,7 +136,7 @@ impl Records {
                 let source = format!("{} items are left undeleted", wanted.len()).into();
                 return Err(StoreError::Unavailable { operation: "BatchWriteItem", source });
             }
-            stand_back(round).await;
+            backoff(round).await;
             round += 1;
             let request = self.db.client().batch_write_item().request_items(&self.table, wanted);
             let written = request.ask().await;

@@ -10,7 +10,7 @@ use domain::programme::Programme;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-use crate::db::{Db, MAX_ROUNDS, StoreError, Transacted, stand_back};
+use crate::db::{Db, StoreError, retry};
 use crate::fact::FactContext;
 use crate::watch::{Marked, Watches};
 use crate::workspace::Workspaces;
@@ -58,36 +58,30 @@ impl Rules {
         occurred_at: FactTime,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the automation", || async {
             let found = self.workspaces.automation(coach, id).await?;
-            let Some(next) = found.next(to, occurred_at, now) else { return Ok(()) };
+            let Some(next) = found.next(to, occurred_at, now) else { return Ok(Some(())) };
             let mut writes: Vec<_> = self.workspaces.put_automation(coach, id, &next, &found).into();
             writes.extend(next.changes_rules.then(|| self.watches.change_rules(coach, Marked { now, silent: false })));
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the automation"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+        })
+        .await
     }
 
     /// Stores a programme as the application has it, unless a newer state is stored.
     pub async fn save_programme(&self, programme: &Programme, fact: FactContext) -> Result<(), StoreError> {
         let occurred_at = fact.occurred_at;
         let Programme { coach_id: coach, programme_id: id, phases } = programme;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the programme", || async {
             let found = self.workspaces.stored_programme(coach, id).await?;
             if found.as_ref().is_some_and(|found| found.occurred_at() > occurred_at) {
-                return Ok(());
+                return Ok(Some(()));
             }
             let is_same = found.as_ref().map_or(phases.is_empty(), |found| found.phases == *phases);
             let mut writes = vec![self.workspaces.put_programme(programme, occurred_at, found.as_ref())];
             writes.extend((!is_same).then(|| self.watches.change_rules(coach, fact.marked())));
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the programme"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+        })
+        .await
     }
 }

@@ -19,7 +19,7 @@ mod coach;
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::{Delete, Put, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Delete, Put, ReturnValuesOnConditionCheckFailure, Update};
 use chrono::NaiveDate;
 use domain::client::Client;
 use domain::dose::Month;
@@ -35,8 +35,7 @@ pub use client::Watch;
 pub use coach::CoachWatch;
 
 use crate::db::{
-    Ask, Db, Item, StoreError, Transacted, Written, deleting, failed, n, putting, putting_over, query_all, s, sk_of,
-    stand_back, to_item, updating, write,
+    Ask, Db, Item, Part, StoreError, Write, Written, backoff, failed, n, query_all, s, sk_of, to_item, write,
 };
 use crate::doses::{DOSES_PREFIX, Doses, month_sk};
 use crate::outbox::Outbox;
@@ -134,7 +133,7 @@ impl Watches {
         };
         let first = month_sk(Month::of(from));
         for round in 0..MAX_READS {
-            stand_back(round).await;
+            backoff(round).await;
             let mut items = self.partition_from(client, &first).await?;
             let Some(place) = items.iter().position(|item| sk_of(item) == client::SORT_KEY) else { return Ok(None) };
             let watch = Watch::from_item(items.swap_remove(place))?;
@@ -145,7 +144,7 @@ impl Watches {
                 return Ok(Some(Observed { watch, doses }));
             }
         }
-        Err(StoreError::kept_changing("the client's doses"))
+        Err(StoreError::contention("the client's doses"))
     }
 
     async fn partition_from(&self, client: &ClientId, first: &str) -> Result<Vec<Item>, StoreError> {
@@ -160,22 +159,22 @@ impl Watches {
     }
 
     /// Part of a transaction: the watch of a new client. The condition is the client's own: it is new.
-    pub(crate) fn create(&self, client: &Client, now: Timestamp) -> TransactWriteItem {
-        putting(Put::builder().table_name(&self.table).set_item(Some(to_item(&Watch::new(client, now)))))
+    pub(crate) fn create(&self, client: &Client, now: Timestamp) -> Write {
+        Part::Watch.put(Put::builder().table_name(&self.table).set_item(Some(to_item(&Watch::new(client, now)))))
     }
 
     /// Part of a transaction: the watch of a client that was found without one.
-    pub(crate) fn create_missing(&self, client: &Client, now: Timestamp) -> TransactWriteItem {
+    pub(crate) fn create_missing(&self, client: &Client, now: Timestamp) -> Write {
         let mut watch = Watch::new(client, now);
         watch.daily_log_deleted = true;
-        putting_over(&self.table, to_item(&watch), None)
+        Part::Watch.put_over(&self.table, to_item(&watch), None)
     }
 
     /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was erased.
-    pub(crate) fn change(&self, client: &ClientId, change: Change, marked: Marked) -> TransactWriteItem {
+    pub(crate) fn change(&self, client: &ClientId, change: Change, marked: Marked) -> Write {
         let expression = change.expression(marked);
         let update = Update::builder().table_name(&self.table).set_key(Some(client::key(client)));
-        updating(
+        Part::Watch.update(
             update
                 .update_expression(expression.update)
                 .condition_expression(expression.condition)
@@ -210,8 +209,8 @@ impl Watches {
     }
 
     /// Part of a transaction: the watch of an erased client goes.
-    pub(crate) fn delete(&self, client: &ClientId) -> TransactWriteItem {
-        deleting(Delete::builder().table_name(&self.table).set_key(Some(client::key(client))))
+    pub(crate) fn delete(&self, client: &ClientId) -> Write {
+        Part::Watch.delete(Delete::builder().table_name(&self.table).set_key(Some(client::key(client))))
     }
 
     /// Makes a client due.
@@ -221,13 +220,13 @@ impl Watches {
     }
 
     /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated again.
-    pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> TransactWriteItem {
-        updating(coach::change_rules(coach, None, marked).table_name(&self.table))
+    pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> Write {
+        Part::CoachWatch.update(coach::change_rules(coach, None, marked).table_name(&self.table))
     }
 
     /// The same where a workspace is new or its time zone, by which the days of all clients begin, is another.
-    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, marked: Marked) -> TransactWriteItem {
-        updating(coach::change_rules(coach, Some(zone), marked).table_name(&self.table))
+    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, marked: Marked) -> Write {
+        Part::CoachWatch.update(coach::change_rules(coach, Some(zone), marked).table_name(&self.table))
     }
 
     /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed since it was read.
@@ -235,9 +234,9 @@ impl Watches {
         let Evaluated { watch, states, rules_version, is_watched, events } = evaluated;
         let version = watch.version;
         let next = watch.evaluated(states, rules_version, is_watched);
-        let mut writes = vec![putting_over(&self.table, to_item(&next), Some(version))];
+        let mut writes = vec![Part::Watch.put_over(&self.table, to_item(&next), Some(version))];
         writes.extend(outbox.put_events(events, now));
-        Ok(matches!(self.db.transact(&writes).await?, Transacted::Done))
+        Ok(self.db.transact(&writes).await?.is_done())
     }
 
     /// Stores the progress of a pass. `None`: the rules have changed since the watch was read, and the pass begins anew.

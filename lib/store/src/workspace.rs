@@ -9,9 +9,7 @@
 //! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that create, hand over or
 //!    (de)activate clients.
 
-use aws_sdk_dynamodb::types::{
-    CancellationReason, ConditionCheck, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
-};
+use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailure, Update};
 use domain::country::Country;
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
@@ -21,8 +19,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    Ask, Db, Item, MAX_ROUNDS, StoreError, Transacted, Written, checking, from_item, n, refused_at, s, stand_back,
-    to_attribute, updating, write,
+    Ask, Db, Item, Part, StoreError, Transacted, Write, Written, from_item, n, retry, s, to_attribute, write,
 };
 use crate::fact::FactContext;
 use crate::fact_order::{NOT_NEWER, SET_SAVED, SavedAt};
@@ -124,11 +121,10 @@ impl Workspaces {
     /// days of all clients, who are to be evaluated again.
     pub async fn save(&self, workspace: &Workspace, watches: &Watches, fact: FactContext) -> Result<Saved, StoreError> {
         let occurred_at = fact.occurred_at;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the workspace", || async {
             let found = self.get(&workspace.coach_id).await?;
             if found.as_ref().is_some_and(|found| found.saved_at > occurred_at) {
-                return Ok(Saved::Stale);
+                return Ok(Some(Saved::Stale));
             }
             let mut writes = vec![self.save_record(workspace, found.as_ref(), occurred_at)];
             let old_team = found.as_ref().and_then(|found| found.workspace.team_id.as_ref());
@@ -136,30 +132,24 @@ impl Workspaces {
             let seats = found.as_ref().map_or(0, |found| i64::from(found.client_count));
             if old_team != new_team {
                 writes.extend(new_team.map(|team| self.move_team_seats(team, seats)));
-                writes.extend(old_team.map(|team| self.move_team_seats(team, -seats)));
+                writes.extend(old_team.map(|team| self.move_team_seats(team, -seats).labelled(Part::FormerTeam)));
             }
             if found.as_ref().is_none_or(|found| found.workspace.time_zone != workspace.time_zone) {
                 writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.marked()));
             }
             match self.db.transact(&writes).await? {
-                Transacted::Done => {
-                    return match self.get(&workspace.coach_id).await? {
-                        Some(stored) => Ok(Saved::Done(Box::new(stored))),
-                        None => Err(StoreError::corrupt("workspace", "it is gone after it was saved")),
-                    };
-                }
-                Transacted::Refused(reasons)
-                    if new_team.is_some() && old_team != new_team && refused_at(&reasons, 1) =>
-                {
-                    return Ok(Saved::UnknownTeam);
-                }
-                Transacted::Refused(_) => {}
+                Transacted::Done => match self.get(&workspace.coach_id).await? {
+                    Some(stored) => Ok(Some(Saved::Done(Box::new(stored)))),
+                    None => Err(StoreError::corrupt("workspace", "it is gone after it was saved")),
+                },
+                Transacted::Refused(refused) if refused.is(Part::Team) => Ok(Some(Saved::UnknownTeam)),
+                Transacted::Refused(_) => Ok(None),
             }
-        }
-        Err(StoreError::kept_changing("the workspace"))
+        })
+        .await
     }
 
-    fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: FactTime) -> TransactWriteItem {
+    fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: FactTime) -> Write {
         let mut sets = Vec::new();
         let mut removes = Vec::new();
         let mut update = Update::builder().table_name(&self.table).set_key(Some(key(&workspace.coach_id)));
@@ -208,7 +198,7 @@ impl Workspaces {
                 .expression_attribute_values(":version", n(found.version))
                 .expression_attribute_values(":count", n(found.client_count)),
         };
-        updating(update)
+        Part::Workspace.update(update)
     }
 
     /// Stores a team as the application has it, unless a newer state is stored.
@@ -237,12 +227,7 @@ impl Workspaces {
 
     /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item:
     /// [`seat_refusal`] tells why.
-    pub(crate) fn take_seat(
-        &self,
-        coach: &CoachId,
-        team: Option<&TeamId>,
-        mail: Option<WelcomeMail>,
-    ) -> TransactWriteItem {
+    pub(crate) fn take_seat(&self, coach: &CoachId, team: Option<&TeamId>, mail: Option<WelcomeMail>) -> Write {
         let below_cap = format!(" AND {BELOW_CAP}");
         let update = match mail {
             None => self.seats(coach, team, 1, 1, &below_cap),
@@ -252,62 +237,56 @@ impl Workspaces {
             }
         };
         let update = update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        updating(update)
+        Part::Workspace.update(update)
     }
 
     /// Part of a transaction: the workspace is as it was read, but for its counts.
-    pub(crate) fn unchanged(&self, workspace: &StoredWorkspace) -> TransactWriteItem {
+    pub(crate) fn unchanged(&self, workspace: &StoredWorkspace) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(key(&workspace.workspace.coach_id)))
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(workspace.version));
-        checking(check)
+        Part::Workspace.check(check)
     }
 
     /// One more client of the team, if its cap allows it.
-    pub(crate) fn take_team_seat(&self, team: &TeamId) -> TransactWriteItem {
+    pub(crate) fn take_team_seat(&self, team: &TeamId) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(team_key(team)))
             .update_expression("ADD client_count :one")
             .condition_expression(format!("attribute_exists(pk) AND {BELOW_CAP}"))
             .expression_attribute_values(":one", n(1));
-        updating(update)
+        Part::Team.update(update)
     }
 
     /// A change of the counts that no cap stops. The team must still be the one that was read.
-    pub(crate) fn move_seats(
-        &self,
-        coach: &CoachId,
-        team: Option<&TeamId>,
-        clients: i64,
-        active: i64,
-    ) -> TransactWriteItem {
+    pub(crate) fn move_seats(&self, coach: &CoachId, team: Option<&TeamId>, clients: i64, active: i64) -> Write {
         let update = self.seats(coach, team, clients, active, "");
-        updating(update)
+        Part::Workspace.update(update)
     }
 
     /// A client was switched on (1) or off (-1).
-    pub(crate) fn count_active(&self, coach: &CoachId, change: i64) -> TransactWriteItem {
+    pub(crate) fn count_active(&self, coach: &CoachId, change: i64) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(coach)))
             .update_expression("ADD active_count :change")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":change", n(change));
-        updating(update)
+        Part::Workspace.update(update)
     }
 
     /// Moves the count of the seats that a team's clients take.
-    pub(crate) fn move_team_seats(&self, team: &TeamId, clients: i64) -> TransactWriteItem {
+    pub(crate) fn move_team_seats(&self, team: &TeamId, clients: i64) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(team_key(team)))
             .update_expression("ADD client_count :clients")
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_values(":clients", n(clients));
-        updating(update)
+        Part::Team.update(update)
     }
 
     fn seats(
@@ -342,8 +321,8 @@ pub(crate) enum SeatRefusal {
 }
 
 /// Reads the reason out of the old item.
-pub(crate) fn seat_refusal(reason: &CancellationReason, team: Option<&TeamId>) -> Result<SeatRefusal, StoreError> {
-    let Some(item) = reason.item() else { return Ok(SeatRefusal::Changed) };
+pub(crate) fn seat_refusal(old: Option<&Item>, team: Option<&TeamId>) -> Result<SeatRefusal, StoreError> {
+    let Some(item) = old else { return Ok(SeatRefusal::Changed) };
     let found = stored(item.clone())?;
     let same_team = found.workspace.team_id.as_ref() == team;
     let full = found.workspace.client_cap.is_some_and(|cap| found.client_count >= cap);

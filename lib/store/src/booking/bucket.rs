@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Update};
 use chrono::NaiveDate;
 use domain::busy::{Bucket, BucketWrite, Busy, Change, Span};
 use domain::calendar::Buffers;
@@ -11,7 +11,7 @@ use domain::id::{CalendarEventId, CoachId};
 use domain::time::Timestamp;
 
 use crate::booking::Bookings;
-use crate::db::{Item, StoreError, checking, n, query_all, s, updating};
+use crate::db::{Item, Part, StoreError, Write, n, query_all, s};
 use crate::workspace::{key_of, partition};
 
 /// What the sort keys of buckets begin with.
@@ -69,7 +69,8 @@ impl Bookings {
     pub async fn busy_between(
         &self,
         coach: &CoachId,
-        (first, last): (NaiveDate, NaiveDate),
+        first: NaiveDate,
+        last: NaiveDate,
     ) -> Result<BusyTimes, StoreError> {
         let long = self.db.read(&self.table, vec![key_of(coach, &bucket_sk(Bucket::Long))]);
         let (mut items, long) = futures::future::try_join(self.days(coach, first, last), long).await?;
@@ -88,12 +89,7 @@ impl Bookings {
     }
 
     /// A change of a bucket as part of a transaction.
-    pub(super) fn bucket_write(
-        &self,
-        coach: &CoachId,
-        event: CalendarEventId,
-        write: &BucketWrite,
-    ) -> TransactWriteItem {
+    pub(super) fn bucket_write(&self, coach: &CoachId, event: CalendarEventId, write: &BucketWrite) -> Write {
         let bucket_key = key_of(coach, &bucket_sk(write.bucket));
         let condition = write.only_if.map(|version| match version {
             0 => "attribute_not_exists(pk)",
@@ -117,15 +113,15 @@ impl Bookings {
         match write.change {
             Change::Put(busy) => {
                 let put = update("SET #event = :busy ADD version :one");
-                updating(put.expression_attribute_values(":busy", attribute_of(busy)))
+                Part::Bucket.update(put.expression_attribute_values(":busy", attribute_of(busy)))
             }
-            Change::Remove => updating(update("REMOVE #event ADD version :one")),
+            Change::Remove => Part::Bucket.update(update("REMOVE #event ADD version :one")),
             Change::Keep => {
                 let check = ConditionCheck::builder()
                     .table_name(&self.table)
                     .set_key(Some(bucket_key))
                     .condition_expression(condition.expect("a bucket that stays as it is is named for its version"));
-                checking(match version {
+                Part::Bucket.check(match version {
                     None => check,
                     Some(version) => check.expression_attribute_values(":version", version),
                 })

@@ -1,7 +1,6 @@
 //! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds. A write that
 //! meets another one is decided anew.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
 use domain::busy::{BucketWrite, Busy, booking_writes, reach_of, removal_writes};
@@ -12,8 +11,8 @@ use runtime::random_bytes;
 use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
 use crate::calendar::{StoredCalendar, find};
 use crate::contact::{Standing, contact_key};
-use crate::crm_write::{Committed, CrmWrite, RECORDS_AT};
-use crate::db::{Item, StoreError, Transacted, refused_at, sk_of};
+use crate::crm_write::{Committed, CrmWrite};
+use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
 use crate::workspace::key_of;
 
 /// What a new booking is decided by.
@@ -36,15 +35,13 @@ pub struct ChangeRead {
     pub busy: BusyTimes,
 }
 
-/// Where the event stands in the transaction.
-const EVENT_AT: usize = RECORDS_AT;
-
 impl Bookings {
     /// Reads what a new booking is decided by.
     pub async fn read_booking(
         &self,
         coach: &CoachId,
-        (lead, calendar): (ContactId, CalendarId),
+        lead: ContactId,
+        calendar: CalendarId,
         date: NaiveDate,
     ) -> Result<BookingRead, StoreError> {
         let mut keys = bucket_keys(coach, date);
@@ -59,7 +56,8 @@ impl Bookings {
     pub async fn read_change(
         &self,
         coach: &CoachId,
-        (event, lead): (CalendarEventId, ContactId),
+        event: CalendarEventId,
+        lead: ContactId,
         to: Option<NaiveDate>,
     ) -> Result<ChangeRead, StoreError> {
         let mut keys = to.map(|date| bucket_keys(coach, date)).unwrap_or_default();
@@ -109,10 +107,10 @@ impl Bookings {
     ) -> Result<Committed, StoreError> {
         let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
         let buckets = buckets_of(None, event, &read.busy);
-        let records = self.records(write, (event.id, put), &buckets, read.calendar.as_ref());
+        let records = self.records(write, event.id, put, &buckets, read.calendar.as_ref());
         Ok(match write.commit(&self.db, records).await? {
             // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
-            Transacted::Refused(reasons) if refused_at(&reasons, EVENT_AT) => Committed::Done,
+            Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
             transacted => transacted.into(),
         })
     }
@@ -130,11 +128,11 @@ impl Bookings {
         let put = self.put(write.coach, &stored, Some(found));
         let buckets = buckets_of(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
-        let records = self.records(write, (event.id, put), &buckets, calendar);
+        let records = self.records(write, event.id, put, &buckets, calendar);
         let transacted = write.commit(&self.db, records).await?;
         // An earlier try of this one, whose answer was lost, may have left the event so.
-        if let Transacted::Refused(reasons) = &transacted
-            && refused_at(reasons, EVENT_AT)
+        if let Transacted::Refused(refused) = &transacted
+            && refused.is(Part::Event)
             && let Some(now) = self.event(write.coach, event.id).await?
             && now.changed_by == Some(mark)
         {
@@ -147,10 +145,11 @@ impl Bookings {
     fn records(
         &self,
         write: &CrmWrite<'_>,
-        (event, put): (CalendarEventId, TransactWriteItem),
+        event: CalendarEventId,
+        put: Write,
         buckets: &[BucketWrite],
         calendar: Option<&StoredCalendar>,
-    ) -> Vec<TransactWriteItem> {
+    ) -> Vec<Write> {
         let mut records = vec![put];
         records.extend(buckets.iter().map(|bucket| self.bucket_write(write.coach, event, bucket)));
         records.extend(calendar.map(|calendar| self.calendars.check(write.coach, calendar)));

@@ -2,7 +2,7 @@
 //! whatever was booked before that transaction is in them, and whatever is booked after it finds the event. What is found is told in the
 //! transaction that takes the mark away, so that it is told once, however often the fact comes.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use domain::booking::CalendarEvent;
 use domain::id::{CalendarEventId, CoachId};
 use domain::outgoing::OutgoingFact;
@@ -11,7 +11,7 @@ use domain::tz::Tz;
 
 use crate::booking::{Bookings, StoredEvent, event_key};
 use crate::calendar::{StoredCalendar, zone_of};
-use crate::db::{StoreError, Transacted, checking, s, updating};
+use crate::db::{Part, StoreError, Transacted, Write, s};
 use crate::outbox::Content;
 
 /// Overlaps that one transaction tells of. It holds a hundred items.
@@ -54,24 +54,24 @@ impl Bookings {
     }
 
     /// Part of a transaction: the event has this mark.
-    fn marked(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> TransactWriteItem {
+    fn marked(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(event_key(coach, event.id)))
             .condition_expression("conflict_check = :mark")
             .expression_attribute_values(":mark", s(mark));
-        checking(check)
+        Part::Event.check(check)
     }
 
     /// Part of a transaction: the event's mark goes.
-    fn unmark(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> TransactWriteItem {
+    fn unmark(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(event_key(coach, event.id)))
             .update_expression("REMOVE conflict_check")
             .condition_expression("conflict_check = :mark")
             .expression_attribute_values(":mark", s(mark));
-        updating(update)
+        Part::Event.update(update)
     }
 
     /// What overlaps an event and is not over, where one of the two at least is a booking; in the order of their starts.
@@ -85,8 +85,8 @@ impl Bookings {
         if !lasts(event) || event.span.is_empty() {
             return Ok(Vec::new());
         }
-        let days = [event.span.starts_at.max(now), event.span.ends_at].map(|at| at.utc().date_naive());
-        let busy = self.busy_between(coach, (days[0], days[1])).await?;
+        let [first, last] = [event.span.starts_at.max(now), event.span.ends_at].map(|at| at.utc().date_naive());
+        let busy = self.busy_between(coach, first, last).await?;
         let mut near: Vec<_> = busy
             .entries()
             .filter(|(id, busy)| *id != event.id && busy.span.overlaps(event.span) && busy.span.ends_at > now)

@@ -1,5 +1,7 @@
 //! What the application tells of events. It has happened: it is stored whatever it overlaps, and waits for no version but its own.
 
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;
 use domain::fact::CalendarEventSaved;
@@ -12,7 +14,7 @@ use futures::future::try_join3;
 use crate::booking::{Bookings, StoredEvent};
 use crate::calendar::StoredCalendar;
 use crate::contact::Standing;
-use crate::db::{MAX_ROUNDS, StoreError, Transacted, stand_back};
+use crate::db::{StoreError, retry};
 
 /// A fact about an event.
 #[derive(Debug, Clone, Copy)]
@@ -28,43 +30,51 @@ impl Bookings {
     /// Stores an event as the application has it, unless a newer state is stored, and tells of the bookings that it overlaps where it has
     /// not been before: of how many. `zone` is the workspace's.
     pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<usize, StoreError> {
+        // A round that tells of overlaps may lose the race for the event afterwards.
+        let conflicts = AtomicUsize::new(0);
+        retry("the event", || self.save_once(fact, zone, now, &conflicts)).await?;
+        Ok(conflicts.into_inner())
+    }
+
+    /// Adds the overlaps that were told to `conflicts`. `None`: the event has changed meanwhile.
+    async fn save_once(
+        &self,
+        fact: EventFact<'_>,
+        zone: Tz,
+        now: Timestamp,
+        conflicts: &AtomicUsize,
+    ) -> Result<Option<()>, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
-        let mut conflicts = 0;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let (mut found, calendar, lead) = self.around(saved).await?;
-            // Whoever put it where it is died before it told what it overlaps there.
-            if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
-                conflicts += self.tell_conflicts(coach, marked, zone, now).await?;
-                marked.conflict_check = None;
-            }
-            let known = found.as_ref().map(|found| &found.event);
-            let calendar = calendar.as_ref().map(|found| &found.calendar);
-            let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, (calendar, lead), now) else {
-                return Ok(conflicts);
-            };
-            if known == Some(&event) {
-                return Ok(conflicts);
-            }
-            let mark = (!fact.backfill && is_put_there(known, &event, now)).then(|| fact.id.to_string());
-            let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
-            let mut writes = vec![self.put(coach, &stored, found.as_ref())];
-            let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
-            if old != new {
-                let buckets = feed_writes(old.map(|busy| busy.span), new.as_ref());
-                writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event.id, bucket)));
-            }
-            if let (Some(unseen), None) = (event.calendar_id, event.buffers) {
-                writes.extend(self.wait_for(coach, unseen, event.id));
-            }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                if stored.conflict_check.is_some() {
-                    conflicts += self.tell_conflicts(coach, &stored, zone, now).await?;
-                }
-                return Ok(conflicts);
-            }
+        let (mut found, calendar, lead) = self.around(saved).await?;
+        // Whoever put it where it is died before it told what it overlaps there.
+        if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
+            conflicts.fetch_add(self.tell_conflicts(coach, marked, zone, now).await?, Relaxed);
+            marked.conflict_check = None;
         }
-        Err(StoreError::kept_changing("the event"))
+        let known = found.as_ref().map(|found| &found.event);
+        let calendar = calendar.as_ref().map(|found| &found.calendar);
+        let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, (calendar, lead), now) else {
+            return Ok(Some(()));
+        };
+        if known == Some(&event) {
+            return Ok(Some(()));
+        }
+        let mark = (!fact.backfill && is_put_there(known, &event, now)).then(|| fact.id.to_string());
+        let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
+        let mut writes = vec![self.put(coach, &stored, found.as_ref())];
+        let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
+        if old != new {
+            let buckets = feed_writes(old.map(|busy| busy.span), new.as_ref());
+            writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event.id, bucket)));
+        }
+        if let (Some(unseen), None) = (event.calendar_id, event.buffers) {
+            writes.extend(self.wait_for(coach, unseen, event.id));
+        }
+        if !self.db.transact(&writes).await?.is_done() {
+            return Ok(None);
+        }
+        conflicts.fetch_add(self.tell_conflicts(coach, &stored, zone, now).await?, Relaxed);
+        Ok(Some(()))
     }
 
     /// What is known of the event, its calendar, and the contact that it is with. The contact of one who is erased is nobody.

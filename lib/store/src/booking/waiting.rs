@@ -2,13 +2,13 @@
 //! `WAITING#<calendar>#<event>`) says what they wait for. Storing one checks that the calendar is still unseen; whoever stores a calendar
 //! looks for those that wait: so that, in whatever order the two come, the event has its calendar's buffers at once.
 
-use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put};
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;
 use domain::id::{CalendarEventId, CalendarId, CoachId};
 
 use crate::booking::Bookings;
-use crate::db::{Ask, Item, MAX_ROUNDS, StoreError, Transacted, deleting, failed, putting, s, sk_of, stand_back};
+use crate::db::{Ask, Item, Part, StoreError, Write, failed, retry, s, sk_of};
 use crate::workspace::{key_of, partition};
 
 /// Events that one call gives their buffers.
@@ -24,14 +24,9 @@ fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEventId) ->
 
 impl Bookings {
     /// What goes with an event that is stored without the buffers of its calendar.
-    pub(super) fn wait_for(
-        &self,
-        coach: &CoachId,
-        calendar: CalendarId,
-        event: CalendarEventId,
-    ) -> [TransactWriteItem; 2] {
+    pub(super) fn wait_for(&self, coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> [Write; 2] {
         let put = Put::builder().table_name(&self.table).set_item(Some(waiting_key(coach, calendar, event)));
-        [putting(put), self.calendars.check_unseen(coach, calendar)]
+        [Part::Waiting.put(put), self.calendars.check_unseen(coach, calendar)]
     }
 
     /// Gives a calendar's buffers to events that were stored before it: at most `MAX_GIVEN`. Returns false if there
@@ -51,9 +46,8 @@ impl Bookings {
         event: CalendarEventId,
     ) -> Result<(), StoreError> {
         let done = Delete::builder().table_name(&self.table).set_key(Some(waiting_key(coach, calendar, event)));
-        let done = deleting(done);
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        let done = Part::Waiting.delete(done);
+        retry("the event", || async {
             let reads = futures::future::try_join(self.event(coach, event), self.calendars.get(coach, calendar));
             let (found, seen) = reads.await?;
             let waits =
@@ -68,11 +62,9 @@ impl Bookings {
                 writes.push(self.put(coach, &found.changed(given), Some(&found)));
                 writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event, bucket)));
             }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the event"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+        })
+        .await
     }
 
     /// Events that wait for a calendar.

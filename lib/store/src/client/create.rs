@@ -1,7 +1,7 @@
 //! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake, events and
 //! claim, or there is nothing.
 
-use aws_sdk_dynamodb::types::{CancellationReason, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::Update;
 use chrono::TimeDelta;
 use domain::client::Client;
 use domain::contact::Contact;
@@ -19,7 +19,7 @@ use crate::client::standing::intake_pk;
 use crate::client::{Clients, key};
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
-use crate::db::{StoreError, Transacted, putting, refused_at, to_attribute, to_item, updating};
+use crate::db::{Part, Refused, StoreError, Transacted, Write, to_attribute, to_item};
 use crate::outbox::Content;
 use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
@@ -41,7 +41,9 @@ pub struct NewClientWrite<'a, S> {
     pub fact_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
-    pub claim: (&'a Claims, &'a Claim, ClaimStep<'a, S>),
+    pub claims: &'a Claims,
+    pub claim: &'a Claim,
+    pub step: ClaimStep<'a, S>,
 }
 
 /// The new client's intake.
@@ -49,6 +51,19 @@ pub struct IntakeWrite<'a> {
     pub id: &'a IntakeId,
     pub token_sha256: &'a str,
     pub state: IntakeState,
+}
+
+/// All that the end of a welcome writes.
+pub struct WelcomeWrite<'a> {
+    pub client: &'a ClientId,
+    pub state: IntakeState,
+    /// What the application learns of the client.
+    pub fact: &'a OutgoingFact,
+    pub claims: &'a Claims,
+    pub claim: &'a Claim,
+    pub answer: &'a Answer,
+    /// How long the answer is replayed.
+    pub keep: TimeDelta,
 }
 
 /// Where the claim comes to with the transaction.
@@ -72,16 +87,6 @@ pub enum Created {
     Changed,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Part {
-    Claim,
-    Email,
-    Workspace,
-    Team,
-    Lead,
-    Other,
-}
-
 #[derive(Serialize)]
 struct IntakeRecord<'a> {
     pk: String,
@@ -98,36 +103,32 @@ impl Clients {
         new: &NewClientWrite<'_, S>,
         now: Timestamp,
     ) -> Result<Created, StoreError> {
-        let mut parts = Vec::new();
-        let mut writes = Vec::new();
-        for (part, write) in self.writes(new, now) {
-            parts.push(part);
-            writes.push(write);
-        }
-        match self.db.transact(&writes).await? {
+        match self.db.transact(&self.writes(new, now)).await? {
             Transacted::Done => Ok(Created::Done),
-            Transacted::Refused(reasons) => refusal(&parts, &reasons, new.team),
+            Transacted::Refused(refused) => refusal(&refused, new.team),
         }
     }
 
-    fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<(Part, TransactWriteItem)> {
+    fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<Write> {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
         let fact = Content::Fact(Box::new(new.fact.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
-        let traces = Traces { lead, claim: new.claim.1.key() };
+        let traces = Traces { lead, claim: new.claim.key() };
         let kept = Kept { traces: Some(traces), ..Kept::default() };
+        let record = Record::new(new.client, now.into(), kept, Versions::FIRST);
+        let intake = intake_record(&new.client.id, &new.intake, now);
         let mut writes = vec![
-            (Part::Email, self.address(&new.email.key()).take(id)),
-            (Part::Workspace, self.workspaces.take_seat(coach, new.team, new.mail)),
-            (Part::Other, self.put_if_new(&Record::new(new.client, now.into(), kept, Versions::FIRST))),
-            (Part::Other, self.watches.create(new.client, now)),
-            (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
-            (Part::Other, self.outbox.put(&fact, new.fact_after)),
+            self.address(&new.email.key()).take(id),
+            self.workspaces.take_seat(coach, new.team, new.mail),
+            Part::Client.put_over(&self.table, to_item(&record), None),
+            self.watches.create(new.client, now),
+            Part::Intake.put_over(&self.table, to_item(&intake), None),
+            self.outbox.put(&fact, new.fact_after),
         ];
-        writes.extend(self.outbox.put_events(new.events.clone(), now).map(|write| (Part::Other, write)));
-        writes.extend(new.email.former_key().map(|former| (Part::Email, self.address(&former).check_free())));
-        writes.extend(new.team.map(|team| (Part::Team, self.workspaces.take_team_seat(team))));
+        writes.extend(self.outbox.put_events(new.events.clone(), now));
+        writes.extend(new.email.former_key().map(|former| self.address(&former).check_free()));
+        writes.extend(new.team.map(|team| self.workspaces.take_team_seat(team)));
         if let Some(lead) = new.lead {
             let linked = Contact {
                 client_id: Some(new.client.id.clone()),
@@ -135,16 +136,14 @@ impl Clients {
                 ..lead.contact().clone()
             };
             let updated = Content::Fact(Box::new(OutgoingFact::contact_updated(coach, &linked)));
-            writes.push((Part::Lead, self.contacts.link(coach, lead, &new.client.id, now)));
-            writes.push((Part::Other, self.outbox.put(&updated, now)));
+            writes.push(self.contacts.link(coach, lead, &new.client.id, now));
+            writes.push(self.outbox.put(&updated, now));
         }
-        let (claims, claim, step) = &new.claim;
         let about = About::Client(new.client.id.clone());
-        let write = match step {
-            ClaimStep::Stage(stage) => claims.stage(claim, stage, &about),
-            ClaimStep::Answer(answer, keep) => claims.answer(claim, answer, &about, *keep, now),
-        };
-        writes.push((Part::Claim, write));
+        writes.push(match &new.step {
+            ClaimStep::Stage(stage) => new.claims.stage(new.claim, stage, &about),
+            ClaimStep::Answer(answer, keep) => new.claims.answer(new.claim, answer, &about, *keep, now),
+        });
         writes
     }
 
@@ -152,14 +151,8 @@ impl Clients {
     ///
     /// A fact that the schedule has sent meanwhile, or may send (its creation died), is told once more, if it is no longer true. False: the
     /// claim was taken over, and its answer is another's.
-    pub async fn finish_welcome(
-        &self,
-        client: &ClientId,
-        state: IntakeState,
-        fact: &OutgoingFact,
-        (claims, claim, answer, keep): (&Claims, &Claim, &Answer, TimeDelta),
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
+        let WelcomeWrite { client, state, fact, claims, claim, answer, keep } = *end;
         let intake = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&intake_pk(client))))
@@ -167,34 +160,23 @@ impl Clients {
             .condition_expression("attribute_exists(pk)")
             .expression_attribute_names("#state", "state")
             .expression_attribute_values(":state", to_attribute(&state));
-        const INTAKE: usize = 0;
         let about = About::Client(client.clone());
-        let mut writes = vec![updating(intake), claims.answer(claim, answer, &about, keep, now)];
-        let release = self.outbox.release(&Content::Fact(Box::new(fact.clone())), now);
-        let fact_index = writes.len();
-        writes.push(release);
-        let mut reasons = match self.db.transact(&writes).await? {
-            Transacted::Done => return Ok(true),
-            Transacted::Refused(reasons) => reasons,
-        };
-        if refused_at(&reasons, fact_index) {
-            writes.pop();
+        let own = [Part::Intake.update(intake), claims.answer(claim, answer, &about, keep, now)];
+        let mut writes = own.to_vec();
+        writes.push(self.outbox.release(&Content::Fact(Box::new(fact.clone())), now));
+        let mut transacted = self.db.transact(&writes).await?;
+        if matches!(&transacted, Transacted::Refused(refused) if refused.is(Part::Outbox)) {
+            writes = own.to_vec();
             if state == IntakeState::Sent {
                 writes.push(self.outbox.put(&Content::Fact(Box::new(fact.intake_sent(now))), now));
             }
-            reasons = match self.db.transact(&writes).await? {
-                Transacted::Done => return Ok(true),
-                Transacted::Refused(reasons) => reasons,
-            };
+            transacted = self.db.transact(&writes).await?;
         }
-        // Without an intake the client has been erased, and the claim with it: there is nobody else to answer.
-        Ok(refused_at(&reasons, INTAKE))
-    }
-
-    fn put_if_new<R: Serialize>(&self, record: &R) -> TransactWriteItem {
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(record)));
-        let put = put.condition_expression("attribute_not_exists(pk)");
-        putting(put)
+        Ok(match transacted {
+            Transacted::Done => true,
+            // Without an intake the client has been erased, and the claim with it: there is nobody else to answer.
+            Transacted::Refused(refused) => refused.is(Part::Intake),
+        })
     }
 }
 
@@ -209,19 +191,18 @@ fn intake_record<'a>(client: &ClientId, intake: &IntakeWrite<'a>, now: Timestamp
 }
 
 /// The first cause in the order in which callers are told of them.
-fn refusal(parts: &[Part], reasons: &[CancellationReason], team: Option<&TeamId>) -> Result<Created, StoreError> {
-    let failed = |part: Part| (0..parts.len()).find(|index| parts[*index] == part && refused_at(reasons, *index));
-    if failed(Part::Claim).is_some() {
+fn refusal(refused: &Refused, team: Option<&TeamId>) -> Result<Created, StoreError> {
+    if refused.is(Part::Claim) {
         return Ok(Created::ClaimLost);
     }
-    if failed(Part::Email).is_some() {
+    if refused.is(Part::Address) {
         return Ok(Created::EmailTaken);
     }
-    if let Some(index) = failed(Part::Workspace) {
-        return Ok(match seat_refusal(&reasons[index], team)? {
+    if refused.is(Part::Workspace) {
+        return Ok(match seat_refusal(refused.item(Part::Workspace), team)? {
             SeatRefusal::PlanFull => Created::PlanFull,
             SeatRefusal::Changed => Created::Changed,
         });
     }
-    Ok(if failed(Part::Team).is_some() { Created::TeamFull } else { Created::Changed })
+    Ok(if refused.is(Part::Team) { Created::TeamFull } else { Created::Changed })
 }

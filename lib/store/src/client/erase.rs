@@ -1,7 +1,7 @@
 //! Erasure: the record, the address, the intake, the seat, the contact that the client was, and what was still to be told go at once. A
 //! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
 
-use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
+use aws_sdk_dynamodb::types::Delete;
 use domain::client::{Client, Origin};
 use domain::event::Event;
 use domain::fact_time::FactTime;
@@ -13,11 +13,11 @@ use serde::{Deserialize, Serialize};
 use super::feed::Seats;
 use super::record::{Record, Traces};
 use super::standing::{client_pk, intake_pk};
-use super::{Clients, MAX_ROUNDS, Standing, key};
+use super::{Clients, Standing, key};
 use crate::audit;
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, StoreError, Transacted, deleting, from_item, putting_over, stand_back, to_item, write};
+use crate::db::{Ask, Part, StoreError, Write, from_item, retry, to_item, write};
 
 /// What is left to erase elsewhere.
 #[derive(Debug, Clone)]
@@ -51,21 +51,18 @@ struct Tombstone {
 impl Clients {
     /// Erases a client, whether or not it has been seen. To do it again finds it done.
     pub async fn erase(&self, id: &ClientId, said_at: FactTime, now: Timestamp) -> Result<Erased, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the client", || async {
             let (writes, left) = match self.lookup.find(id).await? {
-                Standing::Erased => return self.erased(id).await,
+                Standing::Erased => return self.erased(id).await.map(Some),
                 Standing::Unknown => (vec![self.put_tombstone(id, &Erased::NOTHING, None, now)], Erased::NOTHING),
                 Standing::Known(record) => {
                     let left = Erased::of(record.traces.as_ref());
-                    (self.erasure(*record, &left, (said_at, now)).await?, left)
+                    (self.erasure(*record, &left, said_at, now).await?, left)
                 }
             };
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(left);
-            }
-        }
-        Err(StoreError::kept_changing("the client"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(left))
+        })
+        .await
     }
 
     async fn erased(&self, id: &ClientId) -> Result<Erased, StoreError> {
@@ -88,8 +85,9 @@ impl Clients {
         &self,
         record: Record,
         left: &Erased,
-        (said_at, now): (FactTime, Timestamp),
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        said_at: FactTime,
+        now: Timestamp,
+    ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
         let client = record.into_client();
         let mut writes = vec![self.put_tombstone(&client.id, left, Some(version), now)];
@@ -105,7 +103,7 @@ impl Clients {
         writes.push(self.watches.delete(&client.id));
         writes.extend(self.untold(&client));
         let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));
-        writes.push(deleting(intake));
+        writes.push(Part::Intake.delete(intake));
         if let Some(lead) = &left.lead {
             writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, said_at).await?);
         }
@@ -115,7 +113,7 @@ impl Clients {
     }
 
     /// What a creation through the API may not have told yet.
-    fn untold(&self, client: &Client) -> Vec<TransactWriteItem> {
+    fn untold(&self, client: &Client) -> Vec<Write> {
         if client.origin != Origin::PartnerApi {
             return Vec::new();
         }
@@ -125,9 +123,9 @@ impl Clients {
         [event.as_str(), fact.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 
-    fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> TransactWriteItem {
+    fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> Write {
         let Erased { claim, lead } = left.clone();
         let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim, lead };
-        putting_over(&self.table, to_item(&tombstone), version)
+        Part::Client.put_over(&self.table, to_item(&tombstone), version)
     }
 }

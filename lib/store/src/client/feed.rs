@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::automation::told;
 use domain::client::{Client, Phase, Profile};
 use domain::email::Email;
@@ -13,8 +12,8 @@ use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
 use crate::client::record::{Record, Versions};
-use crate::client::{Clients, MAX_ROUNDS, Standing, StoredClient};
-use crate::db::{StoreError, Transacted, putting_over, stand_back, to_item};
+use crate::client::{Clients, Standing, StoredClient};
+use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
 use crate::fact::FactContext;
 use crate::watch::Change;
 use crate::workspace::StoredWorkspace;
@@ -29,19 +28,29 @@ pub enum FeedOutcome {
     UnknownWorkspace,
 }
 
-/// Seats that a change moves: clients and active clients by workspace, clients by team. Nothing is named twice, as a transaction demands.
+/// Seats that a change moves, by workspace and by team. Nothing is named twice, as a transaction demands.
 #[derive(Default)]
 pub(super) struct Seats<'a> {
-    workspaces: BTreeMap<&'a CoachId, (Option<&'a TeamId>, i64, i64)>,
+    workspaces: BTreeMap<&'a CoachId, WorkspaceSeats<'a>>,
     teams: BTreeMap<&'a TeamId, i64>,
+}
+
+struct WorkspaceSeats<'a> {
+    team: Option<&'a TeamId>,
+    clients: i64,
+    active: i64,
 }
 
 impl<'a> Seats<'a> {
     pub(super) fn add(&mut self, workspace: &'a StoredWorkspace, clients: i64, active: i64) {
         let team = workspace.workspace.team_id.as_ref();
-        let entry = self.workspaces.entry(&workspace.workspace.coach_id).or_insert((team, 0, 0));
-        entry.1 += clients;
-        entry.2 += active;
+        let entry = self.workspaces.entry(&workspace.workspace.coach_id).or_insert(WorkspaceSeats {
+            team,
+            clients: 0,
+            active: 0,
+        });
+        entry.clients += clients;
+        entry.active += active;
         if let Some(team) = team {
             *self.teams.entry(team).or_insert(0) += clients;
         }
@@ -52,15 +61,14 @@ impl Clients {
     /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
     pub async fn save(&self, saved: &ClientSaved, fact: FactContext) -> Result<FeedOutcome, StoreError> {
         let FactContext { occurred_at: at, backfill, now } = fact;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the client", || async {
             let found = match self.lookup.find(&saved.client_id).await? {
-                Standing::Erased => return Ok(FeedOutcome::Stale),
+                Standing::Erased => return Ok(Some(FeedOutcome::Stale)),
                 Standing::Unknown => None,
                 Standing::Known(found) => Some(found),
             };
             if found.as_ref().is_some_and(|found| found.saved_at() > at) {
-                return Ok(FeedOutcome::Stale);
+                return Ok(Some(FeedOutcome::Stale));
             }
             let is_told = found.is_none() && !backfill;
             let automations = async {
@@ -72,7 +80,7 @@ impl Clients {
             };
             let (workspace, automations) = try_join(self.workspaces.get(&saved.coach_id), automations).await?;
             let Some(workspace) = workspace else {
-                return Ok(FeedOutcome::UnknownWorkspace);
+                return Ok(Some(FeedOutcome::UnknownWorkspace));
             };
             let former = match &found {
                 Some(found) if found.owner != saved.coach_id => self.workspaces.get(&found.owner).await?,
@@ -102,37 +110,40 @@ impl Clients {
                     self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
                 );
             }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(FeedOutcome::Stored);
+            match self.db.transact(&writes).await? {
+                Transacted::Done => Ok(Some(FeedOutcome::Stored)),
+                Transacted::Refused(refused) => {
+                    if let Some(found) = found.filter(|_| refused.is(Part::Watch)) {
+                        self.restore_watch(&StoredClient::new(*found), now).await?;
+                    }
+                    Ok(None)
+                }
             }
-            if let Some(found) = found {
-                self.restore_watch(&StoredClient::new(*found), now).await?;
-            }
-        }
-        Err(StoreError::kept_changing("the client"))
+        })
+        .await
     }
 
     /// Part of a transaction: the watch of a client that is new, or is another to the rules.
-    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext) -> Option<TransactWriteItem> {
+    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
         let change = Change::between(&found.clone().into_client(), client)?;
         Some(self.watches.change(&client.id, change, fact.marked()))
     }
 
-    fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> TransactWriteItem {
+    fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> Write {
         let kept = found.map(Record::kept).unwrap_or_default();
         let versions = found.map_or(Versions::FIRST, |found| Versions {
             version: found.version + 1,
             login_epoch: found.login_epoch + u64::from(ends_login_links(found, client)),
         });
         let record = Record::new(client, at, kept, versions);
-        putting_over(&self.table, to_item(&record), found.map(|found| found.version))
+        Part::Client.put_over(&self.table, to_item(&record), found.map(|found| found.version))
     }
 
-    pub(super) fn seat_writes(&self, seats: &Seats<'_>) -> Vec<TransactWriteItem> {
+    pub(super) fn seat_writes(&self, seats: &Seats<'_>) -> Vec<Write> {
         let mut writes = Vec::new();
-        for (coach, (team, clients, active)) in &seats.workspaces {
-            if (*clients, *active) != (0, 0) {
+        for (coach, WorkspaceSeats { team, clients, active }) in &seats.workspaces {
+            if *clients != 0 || *active != 0 {
                 writes.push(self.workspaces.move_seats(coach, *team, *clients, *active));
             }
         }
@@ -142,11 +153,7 @@ impl Clients {
         writes
     }
 
-    async fn address_writes(
-        &self,
-        client: &Client,
-        found: Option<&Record>,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+    async fn address_writes(&self, client: &Client, found: Option<&Record>) -> Result<Vec<Write>, StoreError> {
         let old = found.and_then(|found| found.email.as_ref()).map(Email::key);
         let new = client.profile.email.as_ref().map(Email::key);
         if old == new {

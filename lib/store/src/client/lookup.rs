@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, TransactWriteItem};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck};
 use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
 use super::standing::{client_id_of, client_pk};
 use super::{Page, Record, Standing, StoredClient, key, listed_at, page_start};
-use crate::db::{Ask, Db, Item, StoreError, checking, failed, from_item, n, s};
+use crate::db::{Ask, Db, Item, Part, StoreError, Write, failed, from_item, n, s};
 
 /// The clients table, to read in.
 #[derive(Clone)]
@@ -87,17 +87,17 @@ impl ClientLookup {
     }
 
     /// Part of a transaction: the client has not been erased.
-    pub(crate) fn still_there(&self, id: &ClientId) -> TransactWriteItem {
+    pub(crate) fn still_there(&self, id: &ClientId) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(key(&client_pk(id))))
             .condition_expression("attribute_exists(#owner)")
             .expression_attribute_names("#owner", "owner");
-        checking(check)
+        Part::Client.check(check)
     }
 
     /// Part of a transaction: the client is active, the same coach's, and in the epoch in which the link was made.
-    pub(crate) fn still_grants(&self, grant: &LoginGrant) -> TransactWriteItem {
+    pub(crate) fn still_grants(&self, grant: &LoginGrant) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(key(&client_pk(&grant.client_id))))
@@ -106,7 +106,7 @@ impl ClientLookup {
             .expression_attribute_values(":true", AttributeValue::Bool(true))
             .expression_attribute_values(":coach", s(grant.coach_id.as_str()))
             .expression_attribute_values(":epoch", n(grant.login_epoch));
-        checking(check)
+        Part::Client.check(check)
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use chrono::NaiveDate;
 use domain::automation::Automation;
 use domain::client::{Client, Origin};
@@ -15,7 +15,7 @@ use domain::tz::Tz;
 
 use super::record::Record;
 use super::{Clients, key};
-use crate::db::{Item, StoreError, checking, n, s, updating};
+use crate::db::{Item, Part, StoreError, Write, n, s};
 
 /// A client as stored.
 #[derive(Debug, Clone)]
@@ -89,25 +89,25 @@ impl Clients {
     }
 
     /// Part of a transaction: the client has not been erased.
-    pub(crate) fn still_there(&self, id: &ClientId) -> TransactWriteItem {
+    pub(crate) fn still_there(&self, id: &ClientId) -> Write {
         self.lookup.still_there(id)
     }
 
     /// Part of a transaction: the client is as it was read.
-    pub(super) fn unchanged(&self, found: &StoredClient) -> TransactWriteItem {
+    pub(super) fn unchanged(&self, found: &StoredClient) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(key(&client_pk(&found.client.id))))
             .condition_expression("version = :version")
             .expression_attribute_values(":version", n(found.version));
-        checking(check)
+        Part::Client.check(check)
     }
 
     /// Part of a transaction: the client as it was read has its latest check-in at that time. It moves the version also where that is the
     /// time as it was: whoever looks for the latest at the same moment has not seen the check-in that comes or goes here.
-    pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> TransactWriteItem {
+    pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> Write {
         let update = self.update_of(found);
-        updating(match latest {
+        Part::Client.update(match latest {
             Some(latest) => update
                 .update_expression("SET latest_check_in_at = :latest ADD version :one")
                 .expression_attribute_values(":latest", s(latest.to_string())),
@@ -123,7 +123,7 @@ impl Clients {
         phase: &str,
         started_on: NaiveDate,
         said_at: FactTime,
-    ) -> (TransactWriteItem, Client) {
+    ) -> (Write, Client) {
         if found.phase_said_at > said_at {
             return (self.unchanged(found), found.client.clone());
         }
@@ -138,7 +138,7 @@ impl Clients {
             .expression_attribute_values(":started_on", s(started_on.to_string()))
             .expression_attribute_values(":said_at", n(said_at.ms()))
             .expression_attribute_values(":said_ns", n(said_at.ns_of_ms()));
-        (updating(update), client)
+        (Part::Client.update(update), client)
     }
 
     fn update_of(&self, found: &StoredClient) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {

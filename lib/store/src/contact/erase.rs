@@ -5,7 +5,6 @@
 
 use std::collections::BTreeSet;
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
 use domain::outgoing::OutgoingFact;
@@ -15,7 +14,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::record::{ErasedContact, Stored};
 use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Index, Item, MAX_ROUNDS, StoreError, Transacted, n, s, sk_of, stand_back, to_attribute, write};
+use crate::db::{Ask, Index, Item, StoreError, Write, n, retry, s, sk_of, to_attribute, write};
 use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
@@ -31,6 +30,13 @@ pub struct Going {
     pub client: Option<ClientId>,
     /// When the erasure was said.
     pub erased_at: FactTime,
+}
+
+/// The erasure of a contact: the client that it was, as far as is known, and when the erasure was said.
+#[derive(Clone, Copy)]
+struct Erasure<'a> {
+    client: Option<&'a ClientId>,
+    said_at: FactTime,
 }
 
 /// Contacts that were erased.
@@ -61,13 +67,13 @@ impl Contacts {
         client: &ClientId,
         outbox: &Outbox,
         said_at: FactTime,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+    ) -> Result<Vec<Write>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
         let (chain, _) = said_by(&chain, said_at);
         match chain.last() {
             Some((end, Some(stored @ Stored::Live(live)))) if is_of(chain, client) => {
                 let end = ContactRef::new(&lead.coach_id, *end);
-                let mut writes = self.erasing(&end, Some(stored), (Some(client), said_at)).await?;
+                let mut writes = self.erasing(&end, Some(stored), Erasure { client: Some(client), said_at }).await?;
                 writes.extend(OutgoingFact::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
                 Ok(writes)
             }
@@ -81,7 +87,8 @@ impl Contacts {
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        (said_at, now): (FactTime, Timestamp),
+        said_at: FactTime,
+        now: Timestamp,
     ) -> Result<Gone, StoreError> {
         let whole = self.chain(&lead.coach_id, lead.contact_id).await?;
         let (chain, _) = said_by(&whole, said_at);
@@ -108,8 +115,7 @@ impl Contacts {
         client: &ClientId,
         now: Timestamp,
     ) -> Result<(), StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the contact", || async {
             let found = self.find(coach, contact).await?.filter(|found| found.client_id() == Some(client));
             let write = match found {
                 Some(Stored::Live(live)) => self.link_to(&live, None, now),
@@ -117,13 +123,11 @@ impl Contacts {
                     let version = merged.version;
                     self.put(&merged.unlinked(), Some(version))
                 }
-                Some(Stored::Erased(_)) | None => return Ok(()),
+                Some(Stored::Erased(_)) | None => return Ok(Some(())),
             };
-            if let Transacted::Done = self.db.transact(&[write]).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the contact"))
+            Ok(self.db.transact(&[write]).await?.is_done().then_some(()))
+        })
+        .await
     }
 
     /// Erases contacts, those that were merged into them, and up to `MAX_ERASED` opportunities and events about them.
@@ -139,7 +143,8 @@ impl Contacts {
             going.retain(|(id, _)| gone.insert(*id));
             let mut erasing = Vec::new();
             for (id, client) in &going {
-                erasing.push(self.erase_merged(coach, *id, (*client, erased_at)));
+                let erasure = Erasure { client: *client, said_at: erased_at };
+                erasing.push(self.erase_merged(coach, *id, erasure));
             }
             let erased: Vec<_> = stream::iter(erasing).buffer_unordered(CONCURRENT_WRITES).try_collect().await?;
             going = Vec::new();
@@ -159,10 +164,10 @@ impl Contacts {
         &self,
         coach: &CoachId,
         id: ContactId,
-        whose: (Option<&ClientId>, FactTime),
+        erasure: Erasure<'_>,
     ) -> Result<(ContactRef, Vec<ContactId>, Vec<Item>), StoreError> {
         let contact = ContactRef::new(coach, id);
-        self.erase_one(&contact, whose).await?;
+        self.erase_one(&contact, erasure).await?;
         let (merged, about) = self.about(&contact).await?;
         // The index may lag: some may have been merged elsewhere since.
         let merged = self.find_all(coach, &merged).await?.into_iter();
@@ -171,22 +176,19 @@ impl Contacts {
     }
 
     /// Leaves a tombstone. To do it again finds it done, and notes the client where that was not known.
-    async fn erase_one(&self, contact: &ContactRef, whose: (Option<&ClientId>, FactTime)) -> Result<(), StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+    async fn erase_one(&self, contact: &ContactRef, erasure: Erasure<'_>) -> Result<(), StoreError> {
+        retry("the contact", || async {
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
             if let Some(Stored::Erased(erased)) = &found {
-                return match whose.0.filter(|_| erased.client_id.is_none()) {
-                    Some(client) => self.note_client(contact, client).await,
-                    None => Ok(()),
-                };
+                if let Some(client) = erasure.client.filter(|_| erased.client_id.is_none()) {
+                    self.note_client(contact, client).await?;
+                }
+                return Ok(Some(()));
             }
-            let writes = self.erasing(contact, found.as_ref(), whose).await?;
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the contact"))
+            let writes = self.erasing(contact, found.as_ref(), erasure).await?;
+            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+        })
+        .await
     }
 
     /// Writes that leave a tombstone in the place of what was found.
@@ -194,8 +196,8 @@ impl Contacts {
         &self,
         contact: &ContactRef,
         found: Option<&Stored>,
-        (client, said_at): (Option<&ClientId>, FactTime),
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+        Erasure { client, said_at }: Erasure<'_>,
+    ) -> Result<Vec<Write>, StoreError> {
         let (version, addresses) = match found {
             Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
             Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
@@ -203,8 +205,7 @@ impl Contacts {
         };
         let tombstone = ErasedContact::new(contact, found, said_at).of(client);
         let mut writes = vec![self.put(&tombstone, version)];
-        writes
-            .extend(self.move_addresses(&contact.coach_id, contact.contact_id, (addresses, Default::default())).await?);
+        writes.extend(self.move_addresses(&contact.coach_id, contact.contact_id, addresses, Default::default()).await?);
         Ok(writes)
     }
 

@@ -1,6 +1,6 @@
 //! What the application tells of contacts: whole records, and which of them turned out to be one.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
+use aws_sdk_dynamodb::types::ConditionCheck;
 use domain::contact::KnownContact;
 use domain::fact::{ContactSaved, Merge};
 use domain::fact_time::FactTime;
@@ -12,7 +12,16 @@ use super::erase::{Going, said_by};
 use super::record::{ErasedContact, MergedContact, Stored, StoredContact};
 use super::{Contacts, contact_key};
 use crate::contact_ref::ContactRef;
-use crate::db::{MAX_ROUNDS, StoreError, Transacted, checking, stand_back, to_attribute};
+use crate::db::{Part, StoreError, Write, retry, to_attribute};
+
+/// The circumstances of a merge.
+#[derive(Debug, Clone, Copy)]
+pub struct MergeContext {
+    pub said_at: FactTime,
+    /// The merge is gone over again: what cannot be undone is done now.
+    pub is_settled: bool,
+    pub now: Timestamp,
+}
 
 /// What came of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,23 +55,20 @@ impl Contacts {
     /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more. Of one
     /// that was merged away, the address is kept that it had then.
     pub async fn save(&self, saved: &ContactSaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the contact", || async {
             let phone_key = saved.phone.as_ref().and_then(Phone::ending).map(|ending| ending.as_str().to_owned());
             let found = match self.find(&saved.coach_id, saved.contact_id).await? {
-                Some(Stored::Erased(_)) => return Ok(()),
+                Some(Stored::Erased(_)) => return Ok(Some(())),
                 Some(Stored::Merged(merged)) => {
-                    let Some(told) = merged.with_late_email(saved.email.as_ref(), said_at) else { return Ok(()) };
-                    match self.db.transact(&[self.put(&told, Some(merged.version))]).await? {
-                        Transacted::Done => return Ok(()),
-                        Transacted::Refused(_) => continue,
-                    }
+                    let Some(told) = merged.with_late_email(saved.email.as_ref(), said_at) else { return Ok(Some(())) };
+                    let write = self.put(&told, Some(merged.version));
+                    return Ok(self.db.transact(&[write]).await?.is_done().then_some(()));
                 }
                 Some(Stored::Live(found)) => Some(found),
                 None => None,
             };
             let known = found.as_ref().map(|found| &found.known);
-            let Some(heard) = KnownContact::heard(known, saved, said_at, now) else { return Ok(()) };
+            let Some(heard) = KnownContact::heard(known, saved, said_at, now) else { return Ok(Some(())) };
             let record = match &found {
                 None => {
                     let mut heard = heard;
@@ -73,13 +79,11 @@ impl Contacts {
             };
             let old = found.as_ref().map(|found| found.addresses()).unwrap_or_default();
             let mut writes = vec![self.put(&record, found.as_ref().map(|found| found.version))];
-            let moves = (old, record.addresses());
-            writes.extend(self.move_addresses(&saved.coach_id, saved.contact_id, moves).await?);
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(());
-            }
-        }
-        Err(StoreError::kept_changing("the contact"))
+            let new = record.addresses();
+            writes.extend(self.move_addresses(&saved.coach_id, saved.contact_id, old, new).await?);
+            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+        })
+        .await
     }
 
     /// The client that was merged into a contact before that one was seen. The index may lag: a merge that is this young is gone over again.
@@ -107,29 +111,22 @@ impl Contacts {
     /// be undone waits until the merge is gone over again (`is_settled`): others that are on their way may lead elsewhere.
     ///
     /// The transaction states what was found along the chain of merges and at its end, so that no two of them close a circle.
-    pub async fn merge(
-        &self,
-        coach: &CoachId,
-        merge: &Merge,
-        (said_at, is_settled): (FactTime, bool),
-        now: Timestamp,
-    ) -> Result<Merged, StoreError> {
+    pub async fn merge(&self, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Merged, StoreError> {
         if merge.contact_id == merge.merged_into {
             return Ok(Merged::IntoItself);
         }
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        let MergeContext { said_at, now, .. } = context;
+        retry("the contact", || async {
             let found = self.find(coach, merge.contact_id).await?;
             if matches!(&found, Some(Stored::Merged(merged)) if merged.merged_at > said_at) {
-                return Ok(Merged::Done);
+                return Ok(Some(Merged::Done));
             }
             if let Some(Stored::Erased(erased)) = &found {
-                let said = (said_at, is_settled, now);
-                return Ok(Merged::Erased(self.merge_of_erased(coach, merge, erased, said).await?));
+                return Ok(Some(Merged::Erased(self.merge_of_erased(coach, merge, erased, context).await?)));
             }
             let mut chain = self.chain(coach, merge.merged_into).await?;
             if chain.iter().any(|(id, _)| *id == merge.contact_id) {
-                return Ok(Merged::Circle);
+                return Ok(Some(Merged::Circle));
             }
             let lives_on_as: Vec<ContactId> = chain.iter().map(|(id, _)| *id).collect();
             let end = match chain.pop() {
@@ -140,29 +137,28 @@ impl Contacts {
                 None => End::Unseen(merge.merged_into),
             };
             let taken_back = self.take_back(coach, found.as_ref(), &lives_on_as, now).await?;
-            let (mut writes, outcome) = self.merging(coach, merge, (found, end), (said_at, is_settled, now)).await?;
+            let (mut writes, outcome) = self.merging(coach, merge, found, end, context).await?;
             if writes.is_empty() {
-                return Ok(outcome);
+                return Ok(Some(outcome));
             }
             writes.extend(taken_back);
             writes.extend(chain.iter().map(|(id, stored)| self.check_link(coach, *id, stored.as_ref())));
             if writes.len() > MAX_WRITES {
-                return Ok(Merged::TooFar);
+                return Ok(Some(Merged::TooFar));
             }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(outcome);
-            }
-        }
-        Err(StoreError::kept_changing("the contact"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(outcome))
+        })
+        .await
     }
 
     async fn merging(
         &self,
         coach: &CoachId,
         merge: &Merge,
-        (found, end): (Option<Stored>, End),
-        (said_at, is_settled, now): (FactTime, bool, Timestamp),
-    ) -> Result<(Vec<TransactWriteItem>, Merged), StoreError> {
+        found: Option<Stored>,
+        end: End,
+        MergeContext { said_at, is_settled, now }: MergeContext,
+    ) -> Result<(Vec<Write>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
         let (version, addresses) = match &found {
             Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
@@ -170,7 +166,7 @@ impl Contacts {
             Some(Stored::Erased(_)) | None => (None, Default::default()),
         };
         let client = found.as_ref().and_then(Stored::client_id).cloned();
-        let mut writes = self.move_addresses(coach, merge.contact_id, (addresses, Default::default())).await?;
+        let mut writes = self.move_addresses(coach, merge.contact_id, addresses, Default::default()).await?;
         let merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
         let mut merged = merged.with_email_of(found.as_ref());
         merged.client_id = client;
@@ -210,7 +206,7 @@ impl Contacts {
         coach: &CoachId,
         merge: &Merge,
         erased: &ErasedContact,
-        (said_at, is_settled, now): (FactTime, bool, Timestamp),
+        MergeContext { said_at, is_settled, now }: MergeContext,
     ) -> Result<Going, StoreError> {
         let own = Going::of_nobody([merge.contact_id], said_at);
         if !erased.is_led_by(said_at) {
@@ -239,7 +235,7 @@ impl Contacts {
         found: Option<&Stored>,
         lives_on_as: &[ContactId],
         now: Timestamp,
-    ) -> Result<Vec<TransactWriteItem>, StoreError> {
+    ) -> Result<Vec<Write>, StoreError> {
         let (Some(Stored::Merged(before)), Some(client)) = (found, found.and_then(Stored::client_id)) else {
             return Ok(Vec::new());
         };
@@ -262,12 +258,7 @@ impl Contacts {
     }
 
     /// The contact becomes the client that one merged into it was, or is that client no more.
-    pub(super) fn link_to(
-        &self,
-        target: &StoredContact,
-        client: Option<ClientId>,
-        now: Timestamp,
-    ) -> TransactWriteItem {
+    pub(super) fn link_to(&self, target: &StoredContact, client: Option<ClientId>, now: Timestamp) -> Write {
         let mut known = target.known.clone();
         known.contact.client_id = client;
         known.contact.updated_at = known.later(now);
@@ -275,21 +266,21 @@ impl Contacts {
     }
 
     /// Part of a transaction: a contact along a chain lives on as the one that was found.
-    fn check_link(&self, coach: &CoachId, contact: ContactId, found: Option<&Stored>) -> TransactWriteItem {
+    fn check_link(&self, coach: &CoachId, contact: ContactId, found: Option<&Stored>) -> Write {
         let into = found.and_then(Stored::merged_into).map(|into| to_attribute(&into));
         let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(contact_key(coach, contact)));
-        checking(match into {
+        Part::Contact.check(match into {
             Some(into) => check.condition_expression("merged_into = :into").expression_attribute_values(":into", into),
             None => check.condition_expression("attribute_exists(pk)"),
         })
     }
 
-    fn check_unseen(&self, coach: &CoachId, contact: ContactId) -> TransactWriteItem {
+    fn check_unseen(&self, coach: &CoachId, contact: ContactId) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(contact_key(coach, contact)))
             .condition_expression("attribute_not_exists(pk)");
-        checking(check)
+        Part::Contact.check(check)
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
+use aws_sdk_dynamodb::types::ConditionCheck;
 use domain::id::{CoachId, ContactId};
 
 use super::record::{Stored, StoredContact};
 use super::{Contacts, contact_of, contact_sk};
 use crate::contact_ref::ContactRef;
-use crate::db::{Item, StoreError, checking, sk_of};
+use crate::db::{Item, Part, StoreError, Write, sk_of};
 use crate::workspace::key_of;
 
 /// Merges that a request follows from a contact to the one that it lives on as.
@@ -48,21 +48,21 @@ pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
 
 impl Contacts {
     /// Part of a transaction: the contact is known, and neither merged away nor erased.
-    pub(crate) fn check_live(&self, coach: &CoachId, contact: ContactId) -> TransactWriteItem {
+    pub(crate) fn check_live(&self, coach: &CoachId, contact: ContactId) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(contact_key(coach, contact)))
             .condition_expression("attribute_exists(listed)");
-        checking(check)
+        Part::Contact.check(check)
     }
 
     /// Part of a transaction: the contact is not erased, whether or not it has been seen.
-    pub(crate) fn check_not_erased(&self, coach: &CoachId, contact: ContactId) -> TransactWriteItem {
+    pub(crate) fn check_not_erased(&self, coach: &CoachId, contact: ContactId) -> Write {
         let check = ConditionCheck::builder()
             .table_name(&self.table)
             .set_key(Some(contact_key(coach, contact)))
             .condition_expression("attribute_not_exists(erased_at)");
-        checking(check)
+        Part::Contact.check(check)
     }
 
     /// Those of these contacts that were erased.

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, RECOVERY_PAUSE};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -20,8 +20,7 @@ use runtime::error_chain;
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
 use crate::db::{
-    Ask, Item, StoreError, Transacted, failed, from_item, n, putting, refused_at, s, to_attribute, to_item, updating,
-    write,
+    Ask, Item, Part, StoreError, Transacted, Write, failed, from_item, n, s, to_attribute, to_item, write,
 };
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
@@ -31,8 +30,6 @@ const PAGE_ITEMS: i32 = 100;
 /// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes. What it writes is paid for twice, a unit for each
 /// KB, and a partition has 1,000 units a second.
 const TOGETHER: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
-/// The writes that begin a chain: the delivery, and the order.
-const WRITES_EACH: usize = 2;
 /// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
 const KEPT_ATTEMPTS: usize = 50;
 
@@ -204,20 +201,21 @@ impl Deliveries {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Recovery, StoreError> {
-        let mut left: Vec<&Record> = records.iter().collect();
+        let mut left: Vec<(usize, &Record)> = records.iter().enumerate().collect();
         while !left.is_empty() {
-            let restarting =
-                left.iter().flat_map(|record| self.restarting(whose, record, Asked::Recovery, outbox, now));
-            let writes: Vec<TransactWriteItem> = restarting.collect();
+            let restarting = left.iter().flat_map(|(number, record)| {
+                let begun = self.restarting(whose, record, Asked::Recovery, outbox, now);
+                begun.map(|write| write.labelled(Part::Delivery(*number)))
+            });
+            let writes: Vec<Write> = restarting.collect();
             match self.db.transact(&writes).await? {
                 Transacted::Done => {
-                    let last = left.last().map(|record| record.id.clone());
+                    let last = left.last().map(|(_, record)| record.id.clone());
                     return Ok(Recovery { deliveries: left.len(), last });
                 }
-                Transacted::Refused(reasons) => {
+                Transacted::Refused(refused) => {
                     let before = left.len();
-                    let mut writes = reasons.chunks(WRITES_EACH);
-                    left.retain(|_| writes.next().is_some_and(|own| !(0..own.len()).any(|i| refused_at(own, i))));
+                    left.retain(|(number, _)| !refused.is(Part::Delivery(*number)));
                     if left.len() == before {
                         return Err(StoreError::corrupt(ENTITY, "a restart was refused for no reason"));
                     }
@@ -237,8 +235,8 @@ impl Deliveries {
     ) -> Result<(), StoreError> {
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
         let record = Record { test: true, ..self.record_of(delivery, now) };
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
-        let writes = [putting(put.condition_expression("attribute_not_exists(pk)")), ordering(outbox, order, now)];
+        let put = Part::Delivery(0).put_over(&self.table, to_item(&record), None);
+        let writes = [put, ordering(outbox, order, now)];
         match self.db.transact(&writes).await? {
             Transacted::Done => Ok(()),
             Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "one with this id exists")),
@@ -253,7 +251,7 @@ impl Deliveries {
         asked: Asked,
         outbox: &Outbox,
         now: Timestamp,
-    ) -> [TransactWriteItem; WRITES_EACH] {
+    ) -> [Write; 2] {
         let chain = record.chain + 1;
         let recovered = if asked == Asked::Recovery { ", recovered_at = :now" } else { "" };
         let kept: Vec<AttributeValue> =
@@ -282,7 +280,7 @@ impl Deliveries {
             .expression_attribute_values(":now", n(now.ms()))
             .expression_attribute_values(":expires", n(record.kept_until(now)));
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
-        [updating(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
+        [Part::Delivery(0).update(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
     }
 
     /// A page of what failed between these times, in the order in which it did, and where the next begins. What fails while it is read
@@ -316,7 +314,7 @@ fn size_of(record: &Record) -> usize {
     MEMBERS + record.sealed.len() + attempts
 }
 
-fn ordering(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> TransactWriteItem {
+fn ordering(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> Write {
     outbox.put(&Content::Order(Box::new(order)), now)
 }
 

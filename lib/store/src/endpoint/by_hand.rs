@@ -53,7 +53,8 @@ impl Endpoints {
     /// Takes the lease of a recovery, unless another recovery runs.
     pub async fn begin_recovery(
         &self,
-        (coach, id): (&CoachId, &EndpointId),
+        coach: &CoachId,
+        id: &EndpointId,
         deliveries: &Deliveries,
         now: Timestamp,
     ) -> Result<Begun, StoreError> {

@@ -9,9 +9,9 @@ use domain::notice::EndpointNotice;
 use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
-use super::{Endpoints, MAX_ROUNDS, Record, key};
+use super::{Endpoints, Record, key};
 use crate::audit;
-use crate::db::{Ask, StoreError, Transacted, n, s, stand_back, to_attribute, write};
+use crate::db::{Ask, MAX_ROUNDS, StoreError, Transacted, n, s, stand_back, to_attribute, write};
 use crate::outbox::{Content, Outbox};
 
 /// What becomes of an endpoint.

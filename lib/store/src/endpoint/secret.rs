@@ -5,9 +5,9 @@ use domain::id::{CoachId, EndpointId};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 
-use super::{Endpoints, MAX_ROUNDS, Record, SealedSecret, secret_context};
+use super::{Endpoints, Record, SealedSecret, secret_context};
 use crate::audit;
-use crate::db::{StoreError, Transacted, stand_back};
+use crate::db::{StoreError, retry};
 
 /// What came of changing an endpoint's secret.
 #[derive(Debug)]
@@ -27,9 +27,8 @@ impl Endpoints {
         secret: &SigningSecret,
         now: Timestamp,
     ) -> Result<Rotated, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(record) = self.read(coach, id).await? else { return Ok(Rotated::NotFound) };
+        retry("an endpoint", || async {
+            let Some(record) = self.read(coach, id).await? else { return Ok(Some(Rotated::NotFound)) };
             let endpoint = record.endpoint()?;
             let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
             let mut secrets = vec![SealedSecret { sealed, until: None }];
@@ -38,16 +37,14 @@ impl Endpoints {
                 secrets.push(SealedSecret { until: Some(until), ..old.clone() });
             }
             if secrets.len() > MAX_SECRETS {
-                return Ok(Rotated::TooMany);
+                return Ok(Some(Rotated::TooMany));
             }
             let writes = [
                 self.replace(Record { secrets, ..record }, &endpoint),
                 audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
             ];
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Rotated::Done(Box::new(endpoint)));
-            }
-        }
-        Err(StoreError::kept_changing("an endpoint"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(Rotated::Done(Box::new(endpoint))))
+        })
+        .await
     }
 }

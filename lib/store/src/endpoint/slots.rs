@@ -17,8 +17,8 @@ use domain::time::Timestamp;
 use runtime::random_bytes;
 use serde::Deserialize;
 
-use super::{Endpoints, MAX_ROUNDS, key};
-use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, stand_back, write};
+use super::{Endpoints, key};
+use crate::db::{Ask, Item, StoreError, Written, from_item, n, retry, s, write};
 use crate::workspace::key_of;
 
 /// A slot that is ours.
@@ -90,8 +90,7 @@ impl Endpoints {
         now: Timestamp,
     ) -> Result<Timestamp, StoreError> {
         let key = slots_key(coach, id);
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("an endpoint's places", || async {
             let behind = write("UpdateItem", || {
                 self.update_slots(&key)
                     .update_expression("ADD next_place :gap")
@@ -104,7 +103,7 @@ impl Endpoints {
             let item = match behind.await? {
                 Written::Done(updated) => {
                     let places: Places = from_item("endpoint's places", updated.attributes.unwrap_or_default())?;
-                    return Ok(Timestamp::from_ms(places.next_place) + -gap);
+                    return Ok(Some(Timestamp::from_ms(places.next_place) + -gap));
                 }
                 Written::Refused(item) => item.unwrap_or_default(),
             };
@@ -119,11 +118,9 @@ impl Endpoints {
                     .expression_attribute_values(":now", n(now.ms()))
                     .ask()
             });
-            if let Written::Done(_) = begun.await? {
-                return Ok(first);
-            }
-        }
-        Err(StoreError::kept_changing("an endpoint's places"))
+            Ok(matches!(begun.await?, Written::Done(_)).then_some(first))
+        })
+        .await
     }
 
     /// Notes the pace of an endpoint that is late.

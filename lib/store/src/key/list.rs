@@ -31,20 +31,22 @@ impl Keys {
     pub async fn page(
         &self,
         coach: &CoachId,
-        (filter, limit): (KeyFilter, usize),
+        filter: KeyFilter,
+        limit: usize,
         cursor: Option<KeyCursor>,
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         match cursor {
-            None => self.first_page(coach, (filter, limit), now).await,
-            Some(cursor) => self.later_page(coach, (filter, limit), cursor, now).await,
+            None => self.first_page(coach, filter, limit, now).await,
+            Some(cursor) => self.later_page(coach, filter, limit, cursor, now).await,
         }
     }
 
     async fn first_page(
         &self,
         coach: &CoachId,
-        (filter, limit): (KeyFilter, usize),
+        filter: KeyFilter,
+        limit: usize,
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         let (ring, entries) = self.entries(coach, None, limit + MAX_LIVE_KEYS + 1).await?;
@@ -78,7 +80,8 @@ impl Keys {
     async fn later_page(
         &self,
         coach: &CoachId,
-        (filter, limit): (KeyFilter, usize),
+        filter: KeyFilter,
+        limit: usize,
         mut cursor: KeyCursor,
         now: Timestamp,
     ) -> Result<Page, StoreError> {

@@ -1,6 +1,6 @@
 //! How keys come and go, and how they keep up with their workspace.
 
-use aws_sdk_dynamodb::types::{Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{Put, Update};
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, ROTATION_OVERLAP};
@@ -9,10 +9,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
-use crate::db::{
-    Ask, MAX_ROUNDS, StoreError, Transacted, n, putting, refused_at, s, stand_back, to_attribute, to_item, updating,
-    write,
-};
+use crate::db::{Ask, Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item, write};
 use crate::workspace::{StoredWorkspace, Workspaces};
 
 /// Copies that are written at once.
@@ -76,9 +73,8 @@ impl Keys {
         replaces: Option<&KeyRecord>,
         now: Timestamp,
     ) -> Result<Made, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Made::UnknownWorkspace) };
+        retry("the keys", || async {
+            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(Made::UnknownWorkspace)) };
             let record = KeyRecord {
                 key_id: key.id(),
                 coach_id: coach.clone(),
@@ -104,35 +100,29 @@ impl Keys {
             writes.extend(self.creation(&record, key));
             writes.push(audit::record(workspaces.table(), coach, action, subject, now));
             match self.db.transact(&writes).await? {
-                Transacted::Done => return Ok(Made::Done(Box::new(record))),
-                Transacted::Refused(reasons) if replaces.is_some() && refused_at(&reasons, 2) => {
-                    return Ok(Made::NotLive);
-                }
-                Transacted::Refused(reasons) if refused_at(&reasons, 0) && !self.make_room(coach, now).await? => {
-                    return Ok(Made::TooMany);
+                Transacted::Done => Ok(Some(Made::Done(Box::new(record)))),
+                Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(Made::NotLive)),
+                Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
+                    Ok(Some(Made::TooMany))
                 }
                 // The workspace has changed, or a place has become free.
-                Transacted::Refused(_) => {}
+                Transacted::Refused(_) => Ok(None),
             }
-        }
-        Err(StoreError::kept_changing("the keys"))
+        })
+        .await
     }
 
-    fn creation(&self, record: &KeyRecord, key: &ApiKey) -> [TransactWriteItem; 2] {
+    fn creation(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 2] {
         let id = record.key_id.as_str();
         let stored =
             Stored { pk: format!("KEY#{id}"), sk: "KEY".to_owned(), hash: key.hash().to_vec(), record: record.clone() };
-        let put_key = Put::builder()
-            .table_name(&self.table)
-            .set_item(Some(to_item(&stored)))
-            .condition_expression("attribute_not_exists(pk)");
         let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
         let put_entry = Put::builder().table_name(&self.table).set_item(Some(entry));
-        [putting(put_key), putting(put_entry)]
+        [Part::Key.put_over(&self.table, to_item(&stored), None), Part::Key.put(put_entry)]
     }
 
     /// A rotated key ends after the overlap, or earlier if it was to end earlier.
-    fn retirement(&self, old: &KeyRecord, now: Timestamp) -> TransactWriteItem {
+    fn retirement(&self, old: &KeyRecord, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
         let update = Update::builder()
@@ -145,7 +135,7 @@ impl Keys {
             .expression_attribute_values(":ends", n(ends_at))
             .expression_attribute_values(":chosen", to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() }))
             .expression_attribute_values(":now", n(now.ms()));
-        updating(update)
+        Part::ReplacedKey.update(update)
     }
 
     /// Ends a key at once; the record stays. `None`: the coach has no such key. A second time changes nothing.
@@ -156,11 +146,10 @@ impl Keys {
         id: &KeyId,
         now: Timestamp,
     ) -> Result<Option<KeyRecord>, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(record) = self.get(coach, id).await? else { return Ok(None) };
+        retry("the keys", || async {
+            let Some(record) = self.get(coach, id).await? else { return Ok(Some(None)) };
             if record.revoked_at.is_some() {
-                return Ok(Some(record));
+                return Ok(Some(Some(record)));
             }
             let update = Update::builder()
                 .table_name(&self.table)
@@ -169,15 +158,19 @@ impl Keys {
                 .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
                 .expression_attribute_values(":now", n(now.ms()));
             let trail = audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now);
-            let writes = [self.remove_from_ring(coach, id), updating(update), trail];
+            let writes = [self.remove_from_ring(coach, id), Part::Key.update(update), trail];
             match self.db.transact(&writes).await? {
-                Transacted::Done => return self.get(coach, id).await,
-                // An earlier release has written the ring.
-                Transacted::Refused(reasons) if refused_at(&reasons, 0) => drop(self.live(coach, now).await?),
-                Transacted::Refused(_) => {}
+                Transacted::Done => self.get(coach, id).await.map(Some),
+                Transacted::Refused(refused) => {
+                    if refused.is(Part::KeyRing) {
+                        // An earlier release has written the ring.
+                        self.live(coach, now).await?;
+                    }
+                    Ok(None)
+                }
             }
-        }
-        Err(StoreError::kept_changing("the keys"))
+        })
+        .await
     }
 
     /// Updates the copies of the workspace's state that a coach's live keys hold. An older state overwrites no newer

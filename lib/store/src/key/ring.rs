@@ -7,14 +7,14 @@
 //! Earlier releases stored the number of live keys, `live_count`, and no names. A ring with that attribute was last
 //! written by such a release. It is made anew from all keys of the coach.
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use domain::id::{CoachId, KeyId};
 use domain::key::MAX_LIVE_KEYS;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{KeyRecord, Keys, coach_key};
-use crate::db::{Ask, Item, MAX_ROUNDS, StoreError, n, stand_back, updating, write};
+use crate::db::{Ask, Item, Part, StoreError, Write, n, retry, write};
 
 const SORT_KEY: &str = "KEYS";
 /// Keys that are read together where a ring is made anew.
@@ -46,7 +46,7 @@ fn version_of(item: &Item) -> u64 {
 
 impl Keys {
     /// Part of a transaction: a key is added, if the ring has room.
-    pub(super) fn add_to_ring(&self, coach: &CoachId, id: &KeyId) -> TransactWriteItem {
+    pub(super) fn add_to_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(coach_key(coach, SORT_KEY)))
@@ -57,11 +57,11 @@ impl Keys {
             .expression_attribute_values(":key", set([id]))
             .expression_attribute_values(":one", n(1))
             .expression_attribute_values(":most", n(MAX_LIVE_KEYS));
-        updating(update)
+        Part::KeyRing.update(update)
     }
 
     /// Part of a transaction: a key is removed, if it is on the ring.
-    pub(super) fn remove_from_ring(&self, coach: &CoachId, id: &KeyId) -> TransactWriteItem {
+    pub(super) fn remove_from_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
         let update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(coach_key(coach, SORT_KEY)))
@@ -69,7 +69,7 @@ impl Keys {
             .condition_expression("attribute_not_exists(live_count)")
             .expression_attribute_values(":key", set([id]))
             .expression_attribute_values(":one", n(1));
-        updating(update)
+        Part::KeyRing.update(update)
     }
 
     /// Removes keys that have expired from a ring. False: all of them are live, and there is room for no more.
@@ -97,15 +97,15 @@ impl Keys {
     }
 
     pub(super) async fn ring(&self, coach: &CoachId, now: Timestamp) -> Result<Ring, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the key ring", || async {
             let item = self.db.get(&self.table, coach_key(coach, SORT_KEY)).await?.unwrap_or_default();
-            match Ring::from_item(&item)? {
-                Some(ring) => return Ok(ring),
-                None => self.make_anew(coach, version_of(&item), now).await?,
+            let ring = Ring::from_item(&item)?;
+            if ring.is_none() {
+                self.make_anew(coach, version_of(&item), now).await?;
             }
-        }
-        Err(StoreError::kept_changing("the key ring"))
+            Ok(ring)
+        })
+        .await
     }
 
     /// Puts all live keys on a ring that names none, if it has not changed since that version.

@@ -1,7 +1,6 @@
 //! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and waits in its item;
 //! a deletion is for good. The client's own item keeps the time of the latest one.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades, Times};
 use domain::client::Client;
@@ -13,9 +12,9 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
+use super::{RecordReader, Recorded, Records, key, known, partition, take};
 use crate::client::StoredClient;
-use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, putting_over, s, stand_back, to_item};
+use crate::db::{Ask, Item, Part, StoreError, Write, b, failed, from_item, n, retry, s, to_item};
 use crate::fact::FactContext;
 use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
 use crate::watch::Change;
@@ -123,18 +122,17 @@ impl Records {
         fact: FactContext,
     ) -> Result<Recorded, StoreError> {
         let FactContext { occurred_at, backfill, now } = fact;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the check-in", || async {
             let (standing, found) =
                 try_join(self.clients.standing(client_id), self.find(client_id, &check_in.check_in)).await?;
             let Found { record, mut grades, grades_version } = found;
             let stored = match known(standing) {
                 Ok(stored) => stored,
-                Err(outcome) => return Ok(outcome),
+                Err(outcome) => return Ok(Some(outcome)),
             };
             let client = &stored.client;
             if record.deleted || record.submission_said_at.map(FactTime::from) > Some(occurred_at) {
-                return Ok(Recorded::Done);
+                return Ok(Some(Recorded::Done));
             }
             let first = record.submitted_at.is_none();
             let is_told = first && !backfill;
@@ -159,12 +157,9 @@ impl Records {
                 let told = told_of_check_in(client, check_in, &falls, &automations);
                 writes.extend(self.outbox.put_events(told, now));
             }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Recorded::Done);
-            }
-            self.clients.restore_watch(&stored, now).await?;
-        }
-        Err(StoreError::kept_changing("the check-in"))
+            Ok(self.clients.commit(&stored, &writes, now).await?.is_done().then_some(Recorded::Done))
+        })
+        .await
     }
 
     /// Notes that a check-in was reviewed, whether or not it has come yet.
@@ -175,23 +170,20 @@ impl Records {
         reviewed_at: Timestamp,
         said_at: FactTime,
     ) -> Result<Recorded, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the check-in", || async {
             let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
             let (standing, Found { record, .. }) = found;
             if let Err(outcome) = known(standing) {
-                return Ok(outcome);
+                return Ok(Some(outcome));
             }
             if record.deleted || record.review_said_at.map(FactTime::from) > Some(said_at) {
-                return Ok(Recorded::Done);
+                return Ok(Some(Recorded::Done));
             }
             let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at.into()), ..record };
             let writes = [self.put_check_in(reviewed), self.clients.still_there(client_id)];
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Recorded::Done);
-            }
-        }
-        Err(StoreError::kept_changing("the check-in"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(Recorded::Done))
+        })
+        .await
     }
 
     /// Removes a check-in for good, whether or not it has come yet.
@@ -201,14 +193,13 @@ impl Records {
         check_in: &CheckInId,
         fact: FactContext,
     ) -> Result<Recorded, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the check-in", || async {
             let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
             let (standing, Found { record, mut grades, grades_version }) = found;
             let stored = match known(standing) {
-                Ok(_) if record.deleted => return Ok(Recorded::Done),
+                Ok(_) if record.deleted => return Ok(Some(Recorded::Done)),
                 Ok(stored) => stored,
-                Err(outcome) => return Ok(outcome),
+                Err(outcome) => return Ok(Some(outcome)),
             };
             let latest = self.latest_with(&stored.client, &record, None).await?;
             let mut writes = vec![self.put_check_in(record.tombstone(client_id))];
@@ -217,12 +208,9 @@ impl Records {
                 grades.forget(check_in);
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Recorded::Done);
-            }
-            self.clients.restore_watch(&stored, fact.now).await?;
-        }
-        Err(StoreError::kept_changing("the check-in"))
+            Ok(self.clients.commit(&stored, &writes, fact.now).await?.is_done().then_some(Recorded::Done))
+        })
+        .await
     }
 
     /// Parts of a transaction: the time of the client's latest check-in, in the record and in the watch.
@@ -231,7 +219,7 @@ impl Records {
         stored: &StoredClient,
         latest: Option<Timestamp>,
         fact: FactContext,
-    ) -> impl Iterator<Item = TransactWriteItem> {
+    ) -> impl Iterator<Item = Write> {
         let client = &stored.client;
         let change = Change::between(client, &Client { latest_check_in_at: latest, ..client.clone() });
         let watch = change.map(|change| self.watches.change(&client.id, change, fact.marked()));
@@ -279,12 +267,12 @@ impl Records {
         Ok(others.map(|other| other.submitted_at).max().max(submitted_at))
     }
 
-    fn put_check_in(&self, record: Record) -> TransactWriteItem {
+    fn put_check_in(&self, record: Record) -> Write {
         let found = record.version;
         self.put_version(to_item(&Record { version: found + 1, ..record }), found)
     }
 
-    fn put_grades(&self, client: &ClientId, grades: &Grades, found: u64) -> TransactWriteItem {
+    fn put_grades(&self, client: &ClientId, grades: &Grades, found: u64) -> Write {
         let mut item = key(client, GRADES);
         item.insert("sealed".to_owned(), b(self.vault.seal_json(&grades_context(client), grades)));
         item.insert("version".to_owned(), n(found + 1));
@@ -303,8 +291,8 @@ impl Records {
     }
 
     /// Puts an item on condition that it has the version that was found, 0 for none.
-    pub(super) fn put_version(&self, item: Item, found: u64) -> TransactWriteItem {
-        putting_over(&self.table, item, (found > 0).then_some(found))
+    pub(super) fn put_version(&self, item: Item, found: u64) -> Write {
+        Part::Record.put_over(&self.table, item, (found > 0).then_some(found))
     }
 }
 

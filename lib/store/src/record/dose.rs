@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
 use domain::compliance::Window;
 use domain::dose::{DoseSchedule, Month};
@@ -14,8 +14,8 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{MAX_ROUNDS, RecordReader, Recorded, Records, key, known, partition, take};
-use crate::db::{Ask, Item, StoreError, Transacted, b, failed, from_item, n, s, stand_back, to_item};
+use super::{RecordReader, Recorded, Records, key, known, partition, take};
+use crate::db::{Ask, Item, StoreError, Write, b, failed, from_item, n, retry, s, to_item};
 use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, Schedule, StoredMonth, month_sk};
 use crate::fact::FactContext;
 use crate::fact_order::SaidAt;
@@ -78,17 +78,16 @@ impl Records {
         schedule: &DoseSchedule,
         fact: FactContext,
     ) -> Result<Recorded, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the dose schedule", || async {
             let reads = try_join(self.clients.standing(client), self.db.get(&self.table, key(client, SCHEDULE)));
             let (standing, item) = reads.await?;
             let stored = match known(standing) {
                 Ok(stored) => stored,
-                Err(outcome) => return Ok(outcome),
+                Err(outcome) => return Ok(Some(outcome)),
             };
             let found = item.map(|item| from_item::<Schedule>("dose schedule", item)).transpose()?;
             if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > fact.occurred_at) {
-                return Ok(Recorded::Done);
+                return Ok(Some(Recorded::Done));
             }
             let version = found.map_or(0, |found| found.version);
             let next = Schedule {
@@ -100,12 +99,14 @@ impl Records {
             };
             let change = Change::doses(&[(SCHEDULE.to_owned(), next.version)].into());
             let watch = self.watches.change(client, change, fact.marked());
-            if let Transacted::Done = self.db.transact(&[self.put_version(to_item(&next), version), watch]).await? {
-                return Ok(Recorded::Done);
-            }
-            self.clients.restore_watch(&stored, fact.now).await?;
-        }
-        Err(StoreError::kept_changing("the dose schedule"))
+            Ok(self
+                .clients
+                .commit(&stored, &[self.put_version(to_item(&next), version), watch], fact.now)
+                .await?
+                .is_done()
+                .then_some(Recorded::Done))
+        })
+        .await
     }
 
     /// Stores a log. Said again it counts once; said differently, what was said last counts.
@@ -148,8 +149,7 @@ impl Records {
         fact: FactContext,
         change: impl Fn(&Log) -> Option<Log>,
     ) -> Result<Recorded, StoreError> {
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the dose log", || async {
             let log_sk = format!("DOSELOG#{id}");
             let mut keys = vec![key(client, &log_sk)];
             keys.extend(expected.map(|month| key(client, &month_sk(month))));
@@ -157,7 +157,7 @@ impl Records {
                 try_join(self.clients.standing(client), self.db.read(&self.table, keys)).await?;
             let stored = match known(standing) {
                 Ok(stored) => stored,
-                Err(outcome) => return Ok(outcome),
+                Err(outcome) => return Ok(Some(outcome)),
             };
             let found: Log = match take(&mut items, &log_sk) {
                 Some(item) => from_item("dose log", item)?,
@@ -171,7 +171,7 @@ impl Records {
                     version: 0,
                 },
             };
-            let Some(changed) = change(&found) else { return Ok(Recorded::Done) };
+            let Some(changed) = change(&found) else { return Ok(Some(Recorded::Done)) };
             let version = found.version;
             let mut writes = vec![self.put_version(to_item(&Log { version: version + 1, ..changed.clone() }), version)];
             if (&found.dose, found.date) == (&changed.dose, changed.date) {
@@ -182,12 +182,9 @@ impl Records {
                 let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
                 writes.push(self.watches.change(client, Change::doses(&versions), fact.marked()));
             }
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(Recorded::Done);
-            }
-            self.clients.restore_watch(&stored, fact.now).await?;
-        }
-        Err(StoreError::kept_changing("the dose log"))
+            Ok(self.clients.commit(&stored, &writes, fact.now).await?.is_done().then_some(Recorded::Done))
+        })
+        .await
     }
 
     /// The months that a log leaves and enters, with their counts after the change and their versions as stored. `items`: months that have
@@ -220,7 +217,7 @@ impl Records {
     }
 
     /// A month without logs stays, so that its version only goes up.
-    fn month_write(&self, client: &ClientId, month: Month, stored: &StoredMonth) -> TransactWriteItem {
+    fn month_write(&self, client: &ClientId, month: Month, stored: &StoredMonth) -> Write {
         let StoredMonth { counts, version } = stored;
         let counts = counts.to_bytes().map(|(dose, bytes)| (dose.as_str().to_owned(), b(bytes)));
         let mut item = key(client, &month_sk(month));

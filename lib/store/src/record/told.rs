@@ -1,6 +1,5 @@
 //! What is told on and not kept: a client's step to another phase, and that a message came. A mark sees to it that each is told once.
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use domain::automation::{Automation, told};
 use domain::client::Client;
 use domain::event::{Event, EventType};
@@ -10,8 +9,8 @@ use domain::time::Timestamp;
 use domain::wall_clock::date_at;
 use futures::future::try_join;
 
-use super::{MAX_ROUNDS, Recorded, Records, known};
-use crate::db::{StoreError, Transacted, refused_at, stand_back};
+use super::{Recorded, Records, known};
+use crate::db::{Part, StoreError, Transacted, Write, retry};
 use crate::fact::FactContext;
 use crate::watch::Change;
 
@@ -24,11 +23,10 @@ impl Records {
         fact: FactContext,
     ) -> Result<Recorded, StoreError> {
         let FactContext { occurred_at, backfill, now } = fact;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
+        retry("the client", || async {
             let stored = match known(self.clients.standing(client_id).await?) {
                 Ok(stored) => stored,
-                Err(outcome) => return Ok(outcome),
+                Err(outcome) => return Ok(Some(outcome)),
             };
             let client = &stored.client;
             let automations = self.automations(client, EventType::PhaseAdvanced, backfill);
@@ -40,13 +38,12 @@ impl Records {
             let change = Change::between(client, &changed);
             writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
             writes.extend(self.tell(backfill, event, &automations, now));
-            match self.db.transact(&writes).await? {
-                Transacted::Done => return Ok(Recorded::Done),
-                Transacted::Refused(reasons) if refused_at(&reasons, 0) => return Ok(Recorded::Done),
-                Transacted::Refused(_) => self.clients.restore_watch(&stored, now).await?,
-            }
-        }
-        Err(StoreError::kept_changing("the client"))
+            Ok(match self.clients.commit(&stored, &writes, now).await? {
+                Transacted::Done => Some(Recorded::Done),
+                Transacted::Refused(refused) => refused.is(Part::Mark).then_some(Recorded::Done),
+            })
+        })
+        .await
     }
 
     /// Tells that a message came.
@@ -88,7 +85,7 @@ impl Records {
         event: Event,
         automations: &[Automation],
         now: Timestamp,
-    ) -> impl Iterator<Item = TransactWriteItem> {
+    ) -> impl Iterator<Item = Write> {
         let events = if backfill { Vec::new() } else { told(event, automations) };
         self.outbox.put_events(events, now)
     }

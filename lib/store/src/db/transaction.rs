@@ -1,0 +1,245 @@
+//! Transactions. Each write has the name of the part that it writes. A refusal names the parts whose condition failed, so that no
+//! position is ever compared.
+
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
+use aws_sdk_dynamodb::types::{CancellationReason, Put, TransactWriteItem};
+
+use super::retry::{WriteFailure, retrying_conflicts};
+use super::{Ask, Db, Item, StoreError, n};
+
+/// The kind of item that a write of a transaction is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The holders of an e-mail address or a phone number.
+    Address,
+    /// A line of the audit trail.
+    Audit,
+    /// An automation, under one of its two keys.
+    Automation,
+    /// The events that take a coach's time on a day.
+    Bucket,
+    /// A calendar.
+    Calendar,
+    /// The claim of a request.
+    Claim,
+    /// A client, or its tombstone.
+    Client,
+    /// A coach's watch.
+    CoachWatch,
+    /// A contact, or what is left of one.
+    Contact,
+    /// A delivery, by its number among those of the transaction.
+    Delivery(usize),
+    /// An endpoint and its counters.
+    Endpoint,
+    /// How many endpoints a workspace has.
+    EndpointCount,
+    /// An event on a calendar.
+    Event,
+    /// The team that a workspace leaves.
+    FormerTeam,
+    /// A client's intake.
+    Intake,
+    /// An API key.
+    Key,
+    /// The names of a coach's live keys.
+    KeyRing,
+    /// A login link.
+    LoginLink,
+    /// A mark that something was told.
+    Mark,
+    /// An opportunity.
+    Opportunity,
+    /// An entry of the outbox.
+    Outbox,
+    /// A programme.
+    Programme,
+    /// A check-in, a client's grades, or doses.
+    Record,
+    /// The API key that another one replaces.
+    ReplacedKey,
+    /// A team.
+    Team,
+    /// An event that waits for its calendar.
+    Waiting,
+    /// A client's watch.
+    Watch,
+    /// A workspace and its counts.
+    Workspace,
+}
+
+/// A write of a transaction.
+#[derive(Debug, Clone)]
+pub(crate) struct Write {
+    part: Part,
+    item: TransactWriteItem,
+}
+
+impl Part {
+    pub(crate) fn put(self, put: PutBuilder) -> Write {
+        let put = put.build().expect("a table and an item are given");
+        Write { part: self, item: TransactWriteItem::builder().put(put).build() }
+    }
+
+    /// A put in the place of the item with that version, or where there is none.
+    pub(crate) fn put_over(self, table: &str, item: Item, version: Option<u64>) -> Write {
+        let put = Put::builder().table_name(table).set_item(Some(item));
+        self.put(match version {
+            None => put.condition_expression("attribute_not_exists(pk)"),
+            Some(version) => {
+                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
+            }
+        })
+    }
+
+    pub(crate) fn update(self, update: UpdateBuilder) -> Write {
+        let update = update.build().expect("a table, a key and an expression are given");
+        Write { part: self, item: TransactWriteItem::builder().update(update).build() }
+    }
+
+    pub(crate) fn delete(self, delete: DeleteBuilder) -> Write {
+        let delete = delete.build().expect("a table and a key are given");
+        Write { part: self, item: TransactWriteItem::builder().delete(delete).build() }
+    }
+
+    /// A condition on an item that is not written.
+    pub(crate) fn check(self, check: ConditionCheckBuilder) -> Write {
+        let check = check.build().expect("a table, a key and a condition are given");
+        Write { part: self, item: TransactWriteItem::builder().condition_check(check).build() }
+    }
+}
+
+impl Write {
+    /// The same write under another name, where a transaction has two of one kind to tell apart.
+    pub(crate) fn labelled(self, part: Part) -> Self {
+        Self { part, ..self }
+    }
+}
+
+/// The result of a transaction.
+pub(crate) enum Transacted {
+    Done,
+    Refused(Refused),
+}
+
+impl Transacted {
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done)
+    }
+}
+
+/// A transaction of which nothing was written: a condition failed.
+#[derive(Debug)]
+pub(crate) struct Refused(Vec<FailedPart>);
+
+#[derive(Debug)]
+struct FailedPart {
+    part: Part,
+    /// The item as it is, where it exists and the write asked for it.
+    item: Option<Item>,
+}
+
+impl Refused {
+    /// The failed parts of writes whose reasons these are, in the same order.
+    fn new(parts: impl Iterator<Item = Part>, reasons: Vec<CancellationReason>) -> Self {
+        let failed = parts.zip(reasons).filter(|(_, reason)| is_failed_condition(reason));
+        Self(failed.map(|(part, reason)| FailedPart { part, item: reason.item }).collect())
+    }
+
+    /// Returns true if the condition of a write of this name failed.
+    pub(crate) fn is(&self, part: Part) -> bool {
+        self.0.iter().any(|failed| failed.part == part)
+    }
+
+    /// The item that the first failed write of this name found, if it asked for it.
+    pub(crate) fn item(&self, part: Part) -> Option<&Item> {
+        self.0.iter().find(|failed| failed.part == part)?.item.as_ref()
+    }
+}
+
+impl Db {
+    /// Carries out all of the writes or none.
+    pub(crate) async fn transact(&self, writes: &[Write]) -> Result<Transacted, StoreError> {
+        let written = retrying_conflicts("TransactWriteItems", || {
+            let items = writes.iter().map(|write| write.item.clone()).collect();
+            self.client.transact_write_items().set_transact_items(Some(items)).ask()
+        });
+        Ok(match written.await? {
+            Ok(_) => Transacted::Done,
+            Err(reasons) => Transacted::Refused(Refused::new(writes.iter().map(|write| write.part), reasons)),
+        })
+    }
+}
+
+impl WriteFailure for TransactWriteItemsError {
+    type Refusal = Vec<CancellationReason>;
+
+    fn refusal(&self) -> Option<Vec<CancellationReason>> {
+        let Self::TransactionCanceledException(cancelled) = self else { return None };
+        let reasons = cancelled.cancellation_reasons();
+        reasons.iter().any(is_failed_condition).then(|| reasons.to_vec())
+    }
+
+    fn is_conflict(&self) -> bool {
+        let passing = |reason: &CancellationReason| {
+            matches!(reason.code(), Some("TransactionConflict" | "ThrottlingError" | "ProvisionedThroughputExceeded"))
+        };
+        match self {
+            Self::TransactionCanceledException(cancelled) => cancelled.cancellation_reasons().iter().any(passing),
+            _ => false,
+        }
+    }
+}
+
+fn is_failed_condition(reason: &CancellationReason) -> bool {
+    reason.code() == Some("ConditionalCheckFailed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::s;
+
+    const FAILED: &str = "ConditionalCheckFailed";
+    const PARTS: [Part; 4] = [Part::Client, Part::Watch, Part::Address, Part::Address];
+
+    fn refused(codes: [&str; 4]) -> Refused {
+        let reason = |code: &str| CancellationReason::builder().code(code).build();
+        Refused::new(PARTS.into_iter(), codes.iter().map(|code| reason(code)).collect())
+    }
+
+    #[test]
+    fn a_refusal_names_the_writes_whose_condition_failed() {
+        let cases: [([&str; 4], &[Part]); 5] = [
+            ([FAILED, "None", "None", "None"], &[Part::Client]),
+            ([FAILED, FAILED, "None", "None"], &[Part::Client, Part::Watch]),
+            (["None", "None", FAILED, "None"], &[Part::Address]),
+            (["None", "None", "None", FAILED], &[Part::Address]),
+            (["TransactionConflict", FAILED, "None", "None"], &[Part::Watch]),
+        ];
+        for (codes, failed) in cases {
+            let refused = refused(codes);
+            for part in PARTS {
+                assert_eq!(refused.is(part), failed.contains(&part), "{part:?} of {codes:?}");
+            }
+            assert!(!refused.is(Part::Outbox), "{codes:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_has_the_items_that_were_asked_for() {
+        let found = Item::from([("pk".to_owned(), s("a"))]);
+        let asked = CancellationReason::builder().code(FAILED).set_item(Some(found.clone())).build();
+        let reasons = [CancellationReason::builder().code(FAILED).build(), asked];
+        let refused = Refused::new([Part::Client, Part::Workspace].into_iter(), reasons.to_vec());
+        assert_eq!(refused.item(Part::Workspace), Some(&found));
+        assert!(refused.item(Part::Client).is_none() && refused.item(Part::Team).is_none());
+    }
+
+    #[test]
+    fn a_label_takes_the_place_of_the_kind() {
+        let write = Part::Team.put_over("t", Item::from([("pk".to_owned(), s("a"))]), None);
+        assert_eq!(write.labelled(Part::FormerTeam).part, Part::FormerTeam);
+    }
+}
