@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use domain::account::TempPassword;
+use domain::change::Change;
 use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
 use domain::intake::{IntakeState, IntakeToken};
-use domain::outgoing::OutgoingFact;
 use domain::welcome::Welcome;
 use domain::workspace::Workspace;
 use edge::idempotency::Ticket;
@@ -30,7 +30,8 @@ pub(crate) struct Stage {
     full_name: String,
     password: String,
     intake_token: String,
-    fact: OutgoingFact,
+    #[serde(rename = "fact")]
+    change: Change,
 }
 
 impl Stage {
@@ -44,7 +45,7 @@ impl Stage {
         Self {
             email: profile.email.clone().unwrap_or_else(|| self.email.clone()),
             full_name: profile.full_name.clone(),
-            fact: self.fact.of_client(client),
+            change: self.change.clone().of_client(client),
             ..self.clone()
         }
     }
@@ -54,7 +55,7 @@ impl Stage {
         email: &Email,
         password: &TempPassword,
         token: &IntakeToken,
-        fact: &OutgoingFact,
+        change: &Change,
     ) -> Self {
         Self {
             client_id: client.id.clone(),
@@ -62,7 +63,7 @@ impl Stage {
             full_name: client.profile.full_name.clone(),
             password: password.expose().to_owned(),
             intake_token: token.expose().to_owned(),
-            fact: fact.clone(),
+            change: change.clone(),
         }
     }
 }
@@ -93,12 +94,11 @@ pub(crate) async fn welcome(
         Recipient::Client(_) | Recipient::Caller => (IntakeState::Issued, password_result(stage, workspace)?),
         Recipient::Nobody => (IntakeState::Issued, Reply::created(&result(stage, false))?),
     };
-    let mut fact = stage.fact.clone();
-    fact.set_intake_state(state);
+    let change = stage.change.clone().with_intake(state);
     let answer = reply.to_answer();
     let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
     let claim = (&app.claims, &ticket.claim, &answer, keep);
-    let ours = app.clients.finish_welcome(&stage.client_id, state, &fact, claim, partner.now).await?;
+    let ours = app.clients.finish_welcome(&stage.client_id, state, &change, claim, partner.now).await?;
     if ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
 }
 

@@ -21,7 +21,6 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use domain::client::{Client, ClientListItem};
 use domain::email::{Email, EmailKey};
 use domain::id::{ClientId, CoachId};
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
@@ -159,7 +158,7 @@ impl Clients {
             let is_new = stored.client.is_active != is_active;
             let mut writes = Vec::new();
             if is_new || !flag_is_ours {
-                let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, set_at)));
+                let fact = Content::Change(Box::new(domain::change::Change::activation_changed(&client, set_at)));
                 writes.push(self.outbox.put(&fact, now));
             }
             if is_new {

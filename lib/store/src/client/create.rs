@@ -3,13 +3,13 @@
 
 use aws_sdk_dynamodb::types::{CancellationReason, Put, TransactWriteItem, Update};
 use chrono::TimeDelta;
+use domain::change::Change;
 use domain::client::Client;
 use domain::contact::Contact;
 use domain::email::Email;
 use domain::event::Event;
 use domain::id::{ClientId, IntakeId, TeamId};
 use domain::intake::IntakeState;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use serde::Serialize;
 
@@ -36,9 +36,9 @@ pub struct NewClientWrite<'a, S> {
     /// `new_client`, as subscribers get it and as automations send it.
     pub events: Vec<Event>,
     /// What the application learns.
-    pub fact: OutgoingFact,
+    pub change: Change,
     /// Not to be told before: the welcome mail may still decide what the fact says.
-    pub fact_after: Timestamp,
+    pub change_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
     pub claim: (&'a Claims, &'a Claim, ClaimStep<'a, S>),
@@ -113,7 +113,7 @@ impl Clients {
     fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<(Part, TransactWriteItem)> {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
-        let fact = Content::Fact(Box::new(new.fact.clone()));
+        let fact = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
         let traces = Traces { lead, claim: new.claim.1.key() };
         let kept = Kept { traces: Some(traces), ..Kept::default() };
@@ -123,7 +123,7 @@ impl Clients {
             (Part::Other, self.put_if_new(&Record::new(new.client, now.into(), kept, Versions::FIRST))),
             (Part::Other, self.watches.create(new.client, now)),
             (Part::Other, self.put_if_new(&intake_record(&new.client.id, &new.intake, now))),
-            (Part::Other, self.outbox.put(&fact, new.fact_after)),
+            (Part::Other, self.outbox.put(&fact, new.change_after)),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now).map(|write| (Part::Other, write)));
         writes.extend(new.email.former_key().map(|former| (Part::Email, self.address(&former).check_free())));
@@ -134,7 +134,7 @@ impl Clients {
                 updated_at: lead.known.later(now),
                 ..lead.contact().clone()
             };
-            let updated = Content::Fact(Box::new(OutgoingFact::contact_updated(coach, &linked)));
+            let updated = Content::Change(Box::new(Change::contact_updated(coach, &linked)));
             writes.push((Part::Lead, self.contacts.link(coach, lead, &new.client.id, now)));
             writes.push((Part::Other, self.outbox.put(&updated, now)));
         }
@@ -156,7 +156,7 @@ impl Clients {
         &self,
         client: &ClientId,
         state: IntakeState,
-        fact: &OutgoingFact,
+        fact: &Change,
         (claims, claim, answer, keep): (&Claims, &Claim, &Answer, TimeDelta),
         now: Timestamp,
     ) -> Result<bool, StoreError> {
@@ -170,7 +170,7 @@ impl Clients {
         const INTAKE: usize = 0;
         let about = About::Client(client.clone());
         let mut writes = vec![updating(intake), claims.answer(claim, answer, &about, keep, now)];
-        let release = self.outbox.release(&Content::Fact(Box::new(fact.clone())), now);
+        let release = self.outbox.release(&Content::Change(Box::new(fact.clone())), now);
         let fact_index = writes.len();
         writes.push(release);
         let mut reasons = match self.db.transact(&writes).await? {
@@ -180,7 +180,7 @@ impl Clients {
         if refused_at(&reasons, fact_index) {
             writes.pop();
             if state == IntakeState::Sent {
-                writes.push(self.outbox.put(&Content::Fact(Box::new(fact.intake_sent(now))), now));
+                writes.push(self.outbox.put(&Content::Change(Box::new(fact.intake_sent(now))), now));
             }
             reasons = match self.db.transact(&writes).await? {
                 Transacted::Done => return Ok(true),

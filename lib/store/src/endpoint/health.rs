@@ -5,7 +5,6 @@ use domain::endpoint::{Endpoint, SignedEndpoint};
 use domain::endpoint_health::{EndpointHealth, Judgement};
 use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
 use super::{Endpoints, MAX_ROUNDS, Record, key};
@@ -115,7 +114,7 @@ impl Endpoints {
                     (vec![replaced, outbox.put(&notice, now)], Noted::On)
                 }
                 Some(Change::Off(off)) => {
-                    let fact = Content::Fact(Box::new(OutgoingFact::endpoint_disabled(coach, &off, now)));
+                    let fact = Content::Change(Box::new(domain::change::Change::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
                     let [fact, notice] = [fact, notice].map(|told| outbox.put(&told, now));
                     let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);
