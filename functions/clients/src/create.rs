@@ -8,13 +8,13 @@ use axum::response::Response;
 use domain::account::TempPassword;
 use domain::api_key::Scope;
 use domain::automation::{Automation, told};
+use domain::change::{Change, Credential, NewIntake};
 use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
 use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
 use domain::idempotency::Mismatch;
 use domain::intake::{IntakeState, IntakeToken};
-use domain::outgoing::{Credential, IntakeFact, OutgoingFact};
 use edge::idempotency::{Repeat, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
 use runtime::{Metric, Unit, random_bytes};
@@ -155,7 +155,7 @@ struct NewClient {
     password: TempPassword,
     token: IntakeToken,
     intake_id: IntakeId,
-    fact: OutgoingFact,
+    change: Change,
 }
 
 impl NewClient {
@@ -174,14 +174,14 @@ impl NewClient {
         let password = TempPassword::generate(&random_bytes());
         let token = IntakeToken::new(&random_bytes());
         let intake_id = IntakeId::from_uuid(new_uuid(now.ms(), random_bytes()));
-        let credential = Credential { phc: password.hash(random_bytes()) };
-        let intake = IntakeFact { id: intake_id.clone(), state: IntakeState::Issued, token_sha256: token.sha256() };
-        let fact = OutgoingFact::client_created(&client, &credential, &intake);
-        Self { client, password, token, intake_id, fact }
+        let credential = Credential::temporary(password.hash(random_bytes()));
+        let intake = NewIntake { id: intake_id.clone(), state: IntakeState::Issued, token_sha256: token.sha256() };
+        let change = Change::client_created(&client, credential, intake);
+        Self { client, password, token, intake_id, change }
     }
 
     fn stage(&self, draft: &ClientDraft) -> Stage {
-        Stage::new(&self.client, &draft.email, &self.password, &self.token, &self.fact)
+        Stage::new(&self.client, &draft.email, &self.password, &self.token, &self.change)
     }
 
     async fn write(
@@ -200,8 +200,8 @@ impl NewClient {
             mail,
             intake: IntakeWrite { id: &self.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
             events: told(Event::new_client(&self.client, now), automations),
-            fact: self.fact.clone(),
-            fact_after: if mail.is_some() { now + FACT_HOLD } else { now },
+            change: self.change.clone(),
+            change_after: if mail.is_some() { now + FACT_HOLD } else { now },
             lead: lead.as_ref(),
             claims: &app.claims,
             claim: &ticket.claim,

@@ -2,11 +2,11 @@
 
 use chrono::TimeDelta;
 use domain::account::TempPassword;
+use domain::change::Change;
 use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
 use domain::intake::{IntakeState, IntakeToken};
-use domain::outgoing::OutgoingFact;
 use domain::welcome::Welcome;
 use domain::workspace::Workspace;
 use edge::idempotency::Ticket;
@@ -31,7 +31,8 @@ pub(crate) struct Stage {
     full_name: String,
     password: String,
     intake_token: String,
-    fact: OutgoingFact,
+    #[serde(rename = "fact")]
+    change: Change,
 }
 
 impl Stage {
@@ -45,7 +46,7 @@ impl Stage {
         Self {
             email: profile.email.clone().unwrap_or_else(|| self.email.clone()),
             full_name: profile.full_name.clone(),
-            fact: self.fact.of_client(client),
+            change: self.change.clone().of_client(client),
             ..self.clone()
         }
     }
@@ -55,7 +56,7 @@ impl Stage {
         email: &Email,
         password: &TempPassword,
         token: &IntakeToken,
-        fact: &OutgoingFact,
+        change: &Change,
     ) -> Self {
         Self {
             client_id: client.id.clone(),
@@ -63,7 +64,7 @@ impl Stage {
             full_name: client.profile.full_name.clone(),
             password: password.expose().to_owned(),
             intake_token: token.expose().to_owned(),
-            fact: fact.clone(),
+            change: change.clone(),
         }
     }
 }
@@ -94,14 +95,13 @@ pub(crate) async fn welcome(
         Recipient::Client(_) | Recipient::Caller => (IntakeState::Issued, password_result(stage, workspace)?),
         Recipient::Nobody => (IntakeState::Issued, Reply::created(&result(stage, false))?),
     };
-    let mut fact = stage.fact.clone();
-    fact.set_intake_state(state);
+    let change = stage.change.clone().with_intake(state);
     let answer = reply.to_answer();
     let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
     let end = WelcomeWrite {
         client: &stage.client_id,
         state,
-        fact: &fact,
+        change: &change,
         claims: &app.claims,
         claim: &ticket.claim,
         answer: &answer,

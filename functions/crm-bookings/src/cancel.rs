@@ -5,9 +5,9 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
 use domain::booking::{self, BookingOutcome, CancelDraft, Refusal};
+use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
-use domain::outgoing::OutgoingFact;
 use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
@@ -79,11 +79,11 @@ impl Write for Cancel<'_> {
         let cancelled = event.cancelled(caller.now);
         let shows = cancelled.as_ref().unwrap_or(event);
         let view = shown(shows, &found.calendars, caller)?;
-        let fact = OutgoingFact::booking_cancelled(&caller.coach, &view, shows.said_at());
+        let change = Change::booking_cancelled(&caller.coach, &view, shows.said_at());
         let reply = Reply::ok(&BookingOutcome::of(view))?;
         let committed = match cancelled {
             Some(cancelled) => {
-                let write = attempt.leaving(draft.lead_id, &reply, Some(fact));
+                let write = attempt.leaving(draft.lead_id, &reply, Some(change));
                 self.app.bookings.change(&found, &cancelled, &write).await?
             }
             None => attempt.leaving(draft.lead_id, &reply, None).answer_alone().await?,

@@ -4,8 +4,8 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
 use domain::booking::{self, BookingDraft, BookingOutcome, CalendarEvent};
+use domain::change::Change;
 use domain::id::{CalendarEventId, new_uuid};
-use domain::outgoing::OutgoingFact;
 use edge::crm::{Attempt, Write};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
@@ -48,9 +48,9 @@ impl Write for Create<'_> {
         let id = CalendarEventId(new_uuid(caller.now.ms(), random_bytes()));
         let event = CalendarEvent::booked(id, draft, &busy, caller.now);
         let view = shown(&event, found.calendar.as_slice(), caller)?;
-        let fact = OutgoingFact::booking_created(&caller.coach, &view);
+        let change = Change::booking_created(&caller.coach, &view);
         let reply = Reply::created(&BookingOutcome::of(view))?;
-        let write = attempt.leaving(draft.lead_id, &reply, Some(fact));
+        let write = attempt.leaving(draft.lead_id, &reply, Some(change));
         Ok((self.0.bookings.book(&found, &event, &write).await?, reply))
     }
 }

@@ -4,8 +4,8 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
 use domain::booking::{self, BookingOutcome, Move, Refusal, RescheduleDraft};
+use domain::change::Change;
 use domain::id::CalendarEventId;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use domain::tz::Tz;
 use edge::crm::{Attempt, Write};
@@ -60,10 +60,10 @@ impl Write for Reschedule<'_> {
             Move::To(busy) => event.moved(&busy, caller.now),
         };
         let view = shown(&event, &found.calendars, caller)?;
-        let told = || OutgoingFact::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
-        let fact = is_news.then(told);
+        let told = || Change::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
+        let change = is_news.then(told);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
-        let write = attempt.leaving(lead, &reply, fact);
+        let write = attempt.leaving(lead, &reply, change);
         Ok((self.app.bookings.change(&found, &event, &write).await?, reply))
     }
 }

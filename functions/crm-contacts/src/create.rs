@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
+use domain::change::Change;
 use domain::contact::{ContactDraft, KnownContact};
 use domain::id::{ContactId, new_uuid};
-use domain::outgoing::OutgoingFact;
 use edge::crm::{Attempt, Write};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
@@ -48,9 +48,9 @@ impl Write for Create<'_> {
         }
         let now = attempt.caller.now;
         let made = KnownContact::create(ContactId(new_uuid(now.ms(), random_bytes())), draft, now);
-        let fact = OutgoingFact::contact_created(&attempt.caller.coach, &made.contact);
+        let change = Change::contact_created(&attempt.caller.coach, &made.contact);
         let reply = Reply::created(&shown(&made.contact))?;
-        let write = attempt.leaving(made.contact.id, &reply, Some(fact));
+        let write = attempt.leaving(made.contact.id, &reply, Some(change));
         Ok((self.0.contacts.create(&made, &write).await?, reply))
     }
 }

@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
+use domain::change::Change;
 use domain::contact::ContactPatch;
 use domain::id::ContactId;
-use domain::outgoing::OutgoingFact;
 use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
@@ -50,8 +50,8 @@ impl Write for Update<'_> {
         let reply = Reply::ok(&shown(contact))?;
         // What only says anew what the API has said is not told.
         let is_news = contact != found.contact();
-        let fact = is_news.then(|| OutgoingFact::contact_updated(&attempt.caller.coach, contact));
-        let write = attempt.leaving(contact.id, &reply, fact);
+        let change = is_news.then(|| Change::contact_updated(&attempt.caller.coach, contact));
+        let write = attempt.leaving(contact.id, &reply, change);
         Ok((self.app.contacts.change(&found, &changed, &write).await?, reply))
     }
 }

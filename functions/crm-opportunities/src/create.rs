@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
+use domain::change::Change;
 use domain::id::{OpportunityId, new_uuid};
 use domain::opportunity::{Opportunity, OpportunityDraft, OpportunityResult};
-use domain::outgoing::OutgoingFact;
 use domain::pipeline::Pipeline;
 use edge::crm::{Attempt, Write};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
@@ -53,9 +53,9 @@ impl Write for Create<'_> {
         let id = OpportunityId(new_uuid(caller.now.ms(), random_bytes()));
         let made = Opportunity::create(id, draft, &contact.contact().name, (&pipeline, stage), caller.now);
         let view = made.view(Some(&pipeline));
-        let fact = OutgoingFact::opportunity_created(&caller.coach, &view);
+        let change = Change::opportunity_created(&caller.coach, &view);
         let reply = Reply::created(&OpportunityResult { opportunity: view })?;
-        let write = attempt.leaving(made.contact_id, &reply, Some(fact));
+        let write = attempt.leaving(made.contact_id, &reply, Some(change));
         Ok((self.0.opportunities.create(&made, &write).await?, reply))
     }
 }

@@ -3,9 +3,9 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
+use domain::change::Change;
 use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityResult, Refusal, apply};
-use domain::outgoing::OutgoingFact;
 use domain::pipeline::Pipeline;
 use edge::crm::{Attempt, Write};
 use edge::inbound::PathParameter;
@@ -58,9 +58,9 @@ impl Write for Update<'_> {
         let view = changed.view(Some(&pipeline));
         // What only says anew what the API has said is not told.
         let is_news = changed.updated_at != found.opportunity.updated_at;
-        let fact = is_news.then(|| OutgoingFact::opportunity_updated(&caller.coach, &view));
+        let change = is_news.then(|| Change::opportunity_updated(&caller.coach, &view));
         let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
-        let write = attempt.leaving(changed.contact_id, &reply, fact);
+        let write = attempt.leaving(changed.contact_id, &reply, change);
         Ok((self.app.opportunities.change(&found, &changed, &write).await?, reply))
     }
 }

@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 
 use chrono::TimeDelta;
+use domain::change::Change;
 use domain::email::Email;
 use domain::notice::EndpointNotice;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use futures::stream::{self, StreamExt};
@@ -76,7 +76,7 @@ impl App {
     /// Puts the entries' facts on the bus.
     async fn put_all(&self, entries: &[Placed<'_>]) -> Outcomes {
         let facts = entries.iter().filter_map(|(place, entry)| Some((*place, fact_of(entry)?)));
-        let (places, facts): (Vec<usize>, Vec<&OutgoingFact>) = facts.unzip();
+        let (places, facts): (Vec<usize>, Vec<&Change>) = facts.unzip();
         let put = self.bus.put(&facts).await.into_iter().map(|put| put.map_err(BoxError::from));
         places.into_iter().zip(put).collect()
     }
@@ -85,7 +85,7 @@ impl App {
     async fn mail_all(&self, entries: &[Placed<'_>]) -> Outcomes {
         let mails = entries.iter().filter_map(|(place, entry)| match &entry.content {
             Content::Notice(notice) => Some((*place, notice, entry.send_after)),
-            Content::Event(_) | Content::Events { .. } | Content::Fact(_) | Content::Order(_) => None,
+            Content::Event(_) | Content::Events { .. } | Content::Change(_) | Content::Order(_) => None,
         });
         join_all(mails.map(async |(place, notice, since)| (place, self.mail(notice, since).await))).await
     }
@@ -125,13 +125,13 @@ impl App {
 fn told_ids(content: &Content) -> Vec<Cow<'_, str>> {
     match content {
         Content::Events { events } => events.iter().map(|event| event.id.as_str().into()).collect(),
-        Content::Event(_) | Content::Fact(_) | Content::Order(_) | Content::Notice(_) => vec![content.id()],
+        Content::Event(_) | Content::Change(_) | Content::Order(_) | Content::Notice(_) => vec![content.id()],
     }
 }
 
-fn fact_of(entry: &Entry) -> Option<&OutgoingFact> {
+fn fact_of(entry: &Entry) -> Option<&Change> {
     match &entry.content {
-        Content::Fact(fact) => Some(fact),
+        Content::Change(fact) => Some(fact),
         Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
     }
 }

@@ -67,7 +67,7 @@ impl App {
                 Content::Event(event) => of_events(slice::from_ref(&**event), entry, &endpoints),
                 Content::Events { events } => of_events(events, entry, &endpoints),
                 Content::Order(order) => Ok(vec![Work::Order(order)]),
-                Content::Fact(_) | Content::Notice(_) => continue,
+                Content::Change(_) | Content::Notice(_) => continue,
             };
             let asked = asked.map(|works| parts.extend(works.into_iter().map(|work| Part { place, work })));
             outcomes.insert(place, asked);
@@ -118,7 +118,7 @@ impl App {
             .iter()
             .filter_map(|(_, entry)| match &entry.content {
                 content @ (Content::Event(_) | Content::Events { .. }) => Some(content.coach_id()),
-                Content::Fact(_) | Content::Order(_) | Content::Notice(_) => None,
+                Content::Change(_) | Content::Order(_) | Content::Notice(_) => None,
             })
             .collect();
         let reads = coaches.into_iter().map(|coach| async move {
@@ -154,7 +154,7 @@ fn delivery_to<'a>(endpoint: &'a Endpoint, event: &'a Event, made_at: Timestamp)
         id: DeliveryId::derive(event.occurred_at.ms(), &event.id, &endpoint.id),
         event_id: &event.id,
         event_type: event.event_type.as_str(),
-        client_id: &event.client_id,
+        subject: &event.subject,
         made_at,
         body: event.render(endpoint.payload_mode),
         not_sent: endpoint.misses(event).then(|| endpoint.not_sent()),

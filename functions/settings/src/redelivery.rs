@@ -11,7 +11,8 @@ use axum::response::Response;
 use domain::delivery::{Ordered, Recovered, recovery_ends_in_s};
 use domain::endpoint::{Endpoint, EndpointStatus, parse_recovery};
 use domain::fields::Fields;
-use domain::id::{ClientId, DeliveryId, EventId};
+use domain::id::{DeliveryId, EventId};
+use domain::subject::Subject;
 use domain::test_event;
 use edge::inbound::{PathParameter, PathParameters};
 use edge::{Inbound, Problem, Reply};
@@ -35,13 +36,12 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
         let distinguisher = hex::encode(random_bytes::<12>());
         let event_id = EventId::derive(session.now.ms(), &["test", &distinguisher]);
         let delivery_id = DeliveryId::derive(session.now.ms(), &event_id, &endpoint.id);
-        let nobody = ClientId::parse(test_event::CLIENT).map_err(|rule| Problem::internal("send a test", rule))?;
         let delivery = NewDelivery {
             endpoint_id: &endpoint.id,
             id: delivery_id.clone(),
             event_id: &event_id,
             event_type: event_type.as_str(),
-            client_id: &nobody,
+            subject: &Subject::None,
             made_at: session.now,
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,

@@ -90,7 +90,7 @@ pub struct Phase {
 }
 
 /// A client in a list.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientListItem {
     pub client_id: ClientId,
@@ -121,7 +121,7 @@ pub struct ClientList {
 }
 
 /// A client as it is after a change.
-#[derive(Clone, Serialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientProfile {
     #[serde(flatten)]
@@ -140,7 +140,7 @@ pub struct ClientProfile {
 crate::discreet! { ClientProfile }
 
 /// One client, whole.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ClientDetail {
     #[serde(flatten)]
@@ -167,6 +167,13 @@ pub struct CreateClientResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "openapi", schema(nullable = false))]
     pub temp_password: Option<String>,
+}
+
+impl ClientDetail {
+    /// Whose it is.
+    pub fn id(&self) -> &ClientId {
+        &self.profile.item.client_id
+    }
 }
 
 impl Client {

@@ -14,8 +14,9 @@ use crate::check_in::Times;
 use crate::client::Client;
 use crate::email::Email;
 use crate::fact::PhaseAdvance;
-use crate::id::{AutomationId, CheckInId, ClientId, CoachId, EndpointId, EventId, MessageId};
+use crate::id::{AutomationId, CheckInId, CoachId, EndpointId, EventId, MessageId};
 use crate::phone::Phone;
+use crate::subject::Subject;
 use crate::sweep::Computed;
 use crate::time::Timestamp;
 
@@ -76,12 +77,13 @@ impl ContactDetails {
     }
 }
 
-/// Something that happened to a client of a coach.
+/// Something that happened in a coach's workspace, mostly to a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Event {
     pub id: EventId,
     pub coach_id: CoachId,
-    pub client_id: ClientId,
+    #[serde(flatten)]
+    pub subject: Subject,
     pub contact: ContactDetails,
     pub occurred_at: Timestamp,
     #[serde(rename = "type")]
@@ -197,7 +199,7 @@ impl Event {
         Self {
             id: EventId::derive(occurred_at.ms(), &causes),
             coach_id: client.coach_id.clone(),
-            client_id: client.id.clone(),
+            subject: Subject::Client(client.id.clone()),
             contact: ContactDetails::of(client),
             occurred_at,
             event_type,
@@ -217,14 +219,16 @@ impl Event {
 
     /// The body that receivers of this mode get: the same bytes on each attempt.
     pub fn render(&self, mode: PayloadMode) -> Vec<u8> {
-        let mut client = json!({ "id": self.client_id });
-        if mode == PayloadMode::ContactDetails {
-            client["name"] = json!(self.contact.name);
-            client["email"] = json!(self.contact.email);
-            client["phone"] = json!(self.contact.phone);
-        }
         let mut data = Map::new();
-        data.insert("client".to_owned(), client);
+        if let Some(client_id) = self.subject.client() {
+            let mut client = json!({ "id": client_id });
+            if mode == PayloadMode::ContactDetails {
+                client["name"] = json!(self.contact.name);
+                client["email"] = json!(self.contact.email);
+                client["phone"] = json!(self.contact.phone);
+            }
+            data.insert("client".to_owned(), client);
+        }
         if let Value::Object(own) = self.data.members() {
             data.extend(own);
         }

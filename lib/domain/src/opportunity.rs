@@ -90,7 +90,7 @@ impl Told {
 }
 
 /// An opportunity as the API shows it.
-#[derive(Clone, PartialEq, Eq, Serialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Opportunity))]
 pub struct OpportunityView {

@@ -4,11 +4,11 @@
 use std::future::Future;
 
 use domain::api_key::Scope;
+use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid};
 use domain::idempotency::Mismatch;
 use domain::list::{CRM_PAGE, CrmPage};
-use domain::outgoing::OutgoingFact;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
@@ -67,7 +67,7 @@ pub struct Attempt<'a> {
 
 impl Attempt<'_> {
     /// What the write leaves beside its records: this answer, which is about the contact, and this fact if there is something to tell.
-    pub fn leaving(&self, contact: ContactId, reply: &Reply, fact: Option<OutgoingFact>) -> CrmWrite<'_> {
+    pub fn leaving(&self, contact: ContactId, reply: &Reply, fact: Option<Change>) -> CrmWrite<'_> {
         CrmWrite {
             claims: &self.writer.claims,
             outbox: &self.writer.outbox,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use aws_sdk_eventbridge::Client;
 use aws_sdk_eventbridge::config::Builder;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
-use domain::outgoing::{OutgoingFact, SOURCE};
+use domain::change::{Change, SOURCE};
 use futures::future::join_all;
 use runtime::{BoxError, Environment, LeanHeaders, QuickSignature, without_message};
 
@@ -18,9 +18,9 @@ use crate::on_the_heap;
 const MAX_BATCH_ENTRIES: usize = 10;
 const MAX_BATCH_BYTES: usize = 256 * 1024;
 
-/// A fact was not put on the bus. After a failed call it may have been all the same.
+/// A change was not put on the bus. After a failed call it may have been all the same.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("the bus did not take a fact")]
+#[error("the bus did not take a change")]
 pub struct BusError(#[source] Arc<dyn std::error::Error + Send + Sync>);
 
 impl BusError {
@@ -44,16 +44,16 @@ impl Bus {
         Ok(Self { client: Client::from_conf(config), name: env.config().get("EVENT_BUS")?.to_owned() })
     }
 
-    /// Puts facts on the bus; for each what came of it, in their order.
-    pub async fn put(&self, facts: &[&OutgoingFact]) -> Vec<Result<(), BusError>> {
-        let details: Vec<String> = facts.iter().map(|fact| fact.render().to_string()).collect();
-        let sizes: Vec<usize> = facts
+    /// Puts changes on the bus; for each what came of it, in their order.
+    pub async fn put(&self, changes: &[&Change]) -> Vec<Result<(), BusError>> {
+        let details: Vec<String> = changes.iter().map(|change| change.render().to_string()).collect();
+        let sizes: Vec<usize> = changes
             .iter()
             .zip(&details)
-            .map(|(fact, detail)| SOURCE.len() + fact.detail_type.len() + detail.len())
+            .map(|(change, detail)| SOURCE.len() + change.name().len() + detail.len())
             .collect();
         let put = batches(&sizes).into_iter().map(|batch| {
-            let entries = batch.clone().map(|i| self.entry(&facts[i].detail_type, &details[i])).collect();
+            let entries = batch.clone().map(|i| self.entry(changes[i].name(), &details[i])).collect();
             self.put_batch(entries, batch.len())
         });
         join_all(put).await.concat()

@@ -18,10 +18,10 @@ mod record;
 mod standing;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use domain::change::Change;
 use domain::client::{Client, ClientListItem};
 use domain::email::{Email, EmailKey};
 use domain::id::{ClientId, CoachId};
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
@@ -38,7 +38,7 @@ use crate::contact::Contacts;
 use crate::db::{Ask, Db, Item, Part, StoreError, Transacted, Write, failed, from_item, n, retry, s};
 use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
-use crate::watch::{Change, Marked, Watches};
+use crate::watch::{Marked, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
 use record::Record;
 use standing::client_pk;
@@ -176,13 +176,13 @@ impl Clients {
         let is_new = stored.client.is_active != is_active;
         let mut writes = Vec::new();
         if is_new || !stored.flag_is_ours {
-            let fact = Content::Fact(Box::new(OutgoingFact::activation_changed(&client, set_at)));
+            let fact = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
             writes.push(self.outbox.put(&fact, now));
         }
         if is_new {
             writes.push(self.activation(&client, stored.version, set_at));
             writes.push(self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 }));
-            let change = Change::between(&stored.client, &client);
+            let change = WatchUpdate::between(&stored.client, &client);
             let marked = Marked { now, silent: false };
             writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
         } else {

@@ -1,9 +1,9 @@
 //! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the request's key, and
 //! the fact that tells the application of it.
 
+use domain::change::Change;
 use domain::id::{CoachId, ContactId};
 use domain::idempotency::RETENTION;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
 use crate::claim::{About, Answer, Claim, Claims};
@@ -21,7 +21,7 @@ pub struct CrmWrite<'a> {
     pub contact: ContactId,
     pub answer: Answer,
     /// `None`: nothing that shows has changed.
-    pub fact: Option<OutgoingFact>,
+    pub fact: Option<Change>,
     pub now: Timestamp,
 }
 
@@ -45,7 +45,7 @@ impl CrmWrite<'_> {
         let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
         let mut writes = vec![answer];
         writes.extend(records);
-        writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), self.now)));
+        writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), self.now)));
         db.transact(&writes).await
     }
 

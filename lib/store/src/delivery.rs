@@ -31,7 +31,8 @@ mod resume;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
-use domain::id::{ClientId, DeliveryId, EndpointId, EventId};
+use domain::id::{DeliveryId, EndpointId, EventId};
+use domain::subject::Subject;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
@@ -54,8 +55,8 @@ pub struct NewDelivery<'a> {
     pub id: DeliveryId,
     pub event_id: &'a EventId,
     pub event_type: &'a str,
-    /// Whom the event is about.
-    pub client_id: &'a ClientId,
+    /// The subject of the event.
+    pub subject: &'a Subject,
     /// When the event was made.
     pub made_at: Timestamp,
     pub body: Vec<u8>,
@@ -90,7 +91,8 @@ struct Record {
     id: DeliveryId,
     webhook_id: EventId,
     event_type: String,
-    client_id: ClientId,
+    #[serde(flatten)]
+    subject: Subject,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made_at: Option<Timestamp>,
     status: DeliveryStatus,
@@ -183,14 +185,14 @@ impl Deliveries {
     }
 
     fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
-        let NewDelivery { endpoint_id, id, event_id, event_type, client_id, made_at, body, not_sent } = delivery;
+        let NewDelivery { endpoint_id, id, event_id, event_type, subject, made_at, body, not_sent } = delivery;
         let is_sent = not_sent.is_none();
         Record {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
             webhook_id: event_id.clone(),
             event_type: event_type.to_owned(),
-            client_id: client_id.clone(),
+            subject: subject.clone(),
             made_at: Some(made_at),
             status: if is_sent { DeliveryStatus::Pending } else { DeliveryStatus::Failed },
             attempts: not_sent.map(|reason| StoredAttempt::unsent(now, &reason)).into_iter().collect(),

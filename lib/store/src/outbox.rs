@@ -1,7 +1,7 @@
-//! Table `outbox`: what a committed write has still to tell the world. One item per event or outgoing fact, written in the
+//! Table `outbox`: what a committed write has still to tell the world. One item per event or change, written in the
 //! transaction of its cause, deleted when it has been sent. Everything that names a person is sealed.
 //!
-//! pk `<event id or fact id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the relay.
+//! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the relay.
 //!
 //! 1. `put`, `put_events` Parts of the cause's transaction.
 //! 2. `from_image` The relay reads an entry from the stream's record.
@@ -15,16 +15,16 @@
 use std::borrow::Cow;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
+use domain::change::Change;
 use domain::delivery::DeliveryOrder;
 use domain::event::Event;
-use domain::id::{ClientId, CoachId};
+use domain::id::CoachId;
 use domain::notice::EndpointNotice;
-use domain::outgoing::OutgoingFact;
+use domain::subject::Subject;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::contact_ref::ContactRef;
 use crate::db::{Ask, Db, Item, Part, StoreError, Write, b, failed, from_item, n, s, to_item, write};
 use crate::group::Bounds;
 use crate::unreadable::unreadable;
@@ -48,7 +48,8 @@ pub enum Content {
     /// The same, of one cause and therefore of one coach: more of them than a transaction has room for.
     Events { events: Vec<Event> },
     /// To the bus.
-    Fact(Box<OutgoingFact>),
+    #[serde(rename = "fact")]
+    Change(Box<Change>),
     /// To the delivery queue: a delivery that a coach asked for.
     Order(Box<DeliveryOrder>),
     /// To the coach, by mail.
@@ -61,27 +62,19 @@ impl Content {
         match self {
             Self::Event(event) => event.id.as_str().into(),
             Self::Events { events } => format!("from_{}", first(events).id.as_str()).into(),
-            Self::Fact(fact) => fact.id.as_str().into(),
+            Self::Change(change) => change.id.as_str().into(),
             Self::Notice(notice) => notice.id().into(),
             Self::Order(order) => format!("order_{}_{}", order.delivery_id, order.chain).into(),
         }
     }
 
-    /// The client whom it is about, if there is one. Events of one cause are about one.
-    pub fn client_id(&self) -> Option<ClientId> {
+    /// The person that it is about. Events of one cause are about one.
+    pub fn subject(&self) -> Subject {
         match self {
-            Self::Event(event) => Some(event.client_id.clone()),
-            Self::Events { events } => Some(first(events).client_id.clone()),
-            Self::Fact(fact) => fact.client_id(),
-            Self::Order(_) | Self::Notice(_) => None,
-        }
-    }
-
-    /// The contact whom it is about, if there is one.
-    pub fn contact(&self) -> Option<ContactRef> {
-        match self {
-            Self::Fact(fact) => fact.contact_id().map(|id| ContactRef::new(&fact.coach_id, id)),
-            Self::Event(_) | Self::Events { .. } | Self::Order(_) | Self::Notice(_) => None,
+            Self::Event(event) => event.subject.clone(),
+            Self::Events { events } => first(events).subject.clone(),
+            Self::Change(change) => change.subject(),
+            Self::Order(_) | Self::Notice(_) => Subject::None,
         }
     }
 
@@ -90,7 +83,7 @@ impl Content {
         match self {
             Self::Event(event) => &event.coach_id,
             Self::Events { events } => &first(events).coach_id,
-            Self::Fact(fact) => &fact.coach_id,
+            Self::Change(change) => &change.coach_id,
             Self::Notice(notice) => &notice.coach_id,
             Self::Order(order) => &order.coach_id,
         }

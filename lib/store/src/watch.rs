@@ -30,8 +30,8 @@ use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use runtime::{BoxError, Environment};
 
-pub(crate) use client::Change;
 pub use client::Watch;
+pub(crate) use client::WatchUpdate;
 pub use coach::CoachWatch;
 
 use crate::db::{
@@ -171,7 +171,7 @@ impl Watches {
     }
 
     /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was erased.
-    pub(crate) fn change(&self, client: &ClientId, change: Change, marked: Marked) -> Write {
+    pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, marked: Marked) -> Write {
         let expression = change.expression(marked);
         let update = Update::builder().table_name(&self.table).set_key(Some(client::key(client)));
         Part::Watch.update(
@@ -187,7 +187,7 @@ impl Watches {
     pub(crate) async fn change_alone(
         &self,
         client: &ClientId,
-        change: Change,
+        change: WatchUpdate,
         marked: Marked,
     ) -> Result<Changed, StoreError> {
         let expression = change.expression(marked);
@@ -215,7 +215,7 @@ impl Watches {
 
     /// Makes a client due.
     pub async fn mark_due(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
-        self.change_alone(client, Change::default(), Marked { now, silent: false }).await?;
+        self.change_alone(client, WatchUpdate::default(), Marked { now, silent: false }).await?;
         Ok(())
     }
 

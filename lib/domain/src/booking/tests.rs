@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::*;
 use crate::calendar::{OpeningHours, Weekly};
+use crate::change::Change;
 use crate::id::CoachId;
-use crate::outgoing::OutgoingFact;
 use crate::tz::tests::zone;
 
 mod moves;
@@ -218,18 +218,18 @@ fn a_conflict_is_the_same_whichever_of_the_two_it_is_found_by_and_another_after_
     let coach = CoachId::parse("ada").unwrap();
     let one = event();
     let other = CalendarEvent { id: CalendarEventId(Uuid::from_u128(4)), ..event() };
-    let fact = |one: &CalendarEvent, other: &CalendarEvent| {
-        OutgoingFact::booking_conflict(&coach, &one.view(zone("UTC")).unwrap(), other)
+    let change = |one: &CalendarEvent, other: &CalendarEvent| {
+        Change::booking_conflict(&coach, &one.view(zone("UTC")).unwrap(), other)
     };
-    let found = fact(&one, &other);
-    assert_eq!(found.id, fact(&other, &one).id);
+    let found = change(&one, &other);
+    assert_eq!(found.id, change(&other, &one).id);
     let moved = one.moved(&one.busy().unwrap(), now());
-    assert_ne!(found.id, fact(&moved, &other).id);
+    assert_ne!(found.id, change(&moved, &other).id);
     let expected = json!({
-        "booking": one.view(zone("UTC")),
+        "id": found.id, "occurred_at": found.occurred_at, "coach_id": "ada", "booking": one.view(zone("UTC")),
         "conflicts_with": { "event_id": other.id, "starts_at": "2026-12-02T09:00:00.000Z", "ends_at": "2026-12-02T10:00:00.000Z" },
     });
-    assert_eq!(found.detail, expected);
+    assert_eq!(found.render(), expected);
 }
 
 #[test]
@@ -243,10 +243,10 @@ fn each_change_of_a_booking_is_a_fact_of_its_own() {
     let cancelled = again.cancelled(at).unwrap();
     let view = |event: &CalendarEvent| event.view(zone("UTC")).unwrap();
     let facts = [
-        OutgoingFact::booking_created(&coach, &view(&event())),
-        OutgoingFact::booking_rescheduled(&coach, &view(&moved), at, moved.said_at()),
-        OutgoingFact::booking_rescheduled(&coach, &view(&again), at, again.said_at()),
-        OutgoingFact::booking_cancelled(&coach, &view(&cancelled), cancelled.said_at()),
+        Change::booking_created(&coach, &view(&event())),
+        Change::booking_rescheduled(&coach, &view(&moved), at, moved.said_at()),
+        Change::booking_rescheduled(&coach, &view(&again), at, again.said_at()),
+        Change::booking_cancelled(&coach, &view(&cancelled), cancelled.said_at()),
     ];
     let ids: std::collections::BTreeSet<&str> = facts.iter().map(|fact| fact.id.as_str()).collect();
     assert_eq!(ids.len(), facts.len());

@@ -1,6 +1,7 @@
 //! What each event says and to whom, and that it reads back from storage.
 
 use super::*;
+use crate::id::ClientId;
 use std::collections::BTreeMap;
 
 use chrono::{NaiveDate, TimeDelta};

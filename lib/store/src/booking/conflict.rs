@@ -4,8 +4,8 @@
 
 use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use domain::booking::CalendarEvent;
+use domain::change::Change;
 use domain::id::{CalendarEventId, CoachId};
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use domain::tz::Tz;
 
@@ -31,7 +31,7 @@ impl Bookings {
         let event = &marked.event;
         let others = self.overlapping(coach, event, now).await?;
         let calendars = if others.is_empty() { Vec::new() } else { self.calendars.all(coach).await? };
-        let facts: Vec<OutgoingFact> =
+        let facts: Vec<Change> =
             others.iter().filter_map(|other| conflict(coach, event, other, &calendars, zone)).collect();
         let mut told = 0;
         let mut groups = facts.chunks(TOLD_TOGETHER).peekable();
@@ -41,7 +41,7 @@ impl Bookings {
             let is_last = groups.peek().is_none();
             let mut writes =
                 vec![if is_last { self.unmark(coach, event, mark) } else { self.marked(coach, event, mark) }];
-            writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Fact(Box::new(fact.clone())), now)));
+            writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), now)));
             match self.db.transact(&writes).await? {
                 Transacted::Done => told += group.len(),
                 // Somebody else was here.
@@ -118,12 +118,12 @@ fn conflict(
     other: &CalendarEvent,
     calendars: &[StoredCalendar],
     zone: Tz,
-) -> Option<OutgoingFact> {
+) -> Option<Change> {
     let view = |event: &CalendarEvent| event.view(zone_of(calendars, event.calendar_id, zone));
     let [there, later] =
         if (other.updated_at, other.id) <= (event.updated_at, event.id) { [other, event] } else { [event, other] };
     match view(there) {
-        Some(booking) => Some(OutgoingFact::booking_conflict(coach, &booking, later)),
-        None => Some(OutgoingFact::booking_conflict(coach, &view(later)?, there)),
+        Some(booking) => Some(Change::booking_conflict(coach, &booking, later)),
+        None => Some(Change::booking_conflict(coach, &view(later)?, there)),
     }
 }

@@ -3,13 +3,13 @@
 
 use aws_sdk_dynamodb::types::Update;
 use chrono::TimeDelta;
+use domain::change::Change;
 use domain::client::Client;
 use domain::contact::Contact;
 use domain::email::Email;
 use domain::event::Event;
 use domain::id::{ClientId, IntakeId, TeamId};
 use domain::intake::IntakeState;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use serde::Serialize;
 
@@ -36,9 +36,9 @@ pub struct NewClientWrite<'a, S> {
     /// `new_client`, as subscribers get it and as automations send it.
     pub events: Vec<Event>,
     /// What the application learns.
-    pub fact: OutgoingFact,
+    pub change: Change,
     /// Not to be told before: the welcome mail may still decide what the fact says.
-    pub fact_after: Timestamp,
+    pub change_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
     pub claims: &'a Claims,
@@ -58,7 +58,7 @@ pub struct WelcomeWrite<'a> {
     pub client: &'a ClientId,
     pub state: IntakeState,
     /// What the application learns of the client.
-    pub fact: &'a OutgoingFact,
+    pub change: &'a Change,
     pub claims: &'a Claims,
     pub claim: &'a Claim,
     pub answer: &'a Answer,
@@ -112,7 +112,7 @@ impl Clients {
     fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<Write> {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
-        let fact = Content::Fact(Box::new(new.fact.clone()));
+        let fact = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
         let traces = Traces { lead, claim: new.claim.key() };
         let kept = Kept { traces: Some(traces), ..Kept::default() };
@@ -124,7 +124,7 @@ impl Clients {
             Part::Client.put_over(&self.table, to_item(&record), None),
             self.watches.create(new.client, now),
             Part::Intake.put_over(&self.table, to_item(&intake), None),
-            self.outbox.put(&fact, new.fact_after),
+            self.outbox.put(&fact, new.change_after),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now));
         writes.extend(new.email.former_key().map(|former| self.address(&former).check_free()));
@@ -135,7 +135,7 @@ impl Clients {
                 updated_at: lead.known.later(now),
                 ..lead.contact().clone()
             };
-            let updated = Content::Fact(Box::new(OutgoingFact::contact_updated(coach, &linked)));
+            let updated = Content::Change(Box::new(Change::contact_updated(coach, &linked)));
             writes.push(self.contacts.link(coach, lead, &new.client.id, now));
             writes.push(self.outbox.put(&updated, now));
         }
@@ -152,7 +152,7 @@ impl Clients {
     /// A fact that the schedule has sent meanwhile, or may send (its creation died), is told once more, if it is no longer true. False: the
     /// claim was taken over, and its answer is another's.
     pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
-        let WelcomeWrite { client, state, fact, claims, claim, answer, keep } = *end;
+        let WelcomeWrite { client, state, change, claims, claim, answer, keep } = *end;
         let intake = Update::builder()
             .table_name(&self.table)
             .set_key(Some(key(&intake_pk(client))))
@@ -163,12 +163,12 @@ impl Clients {
         let about = About::Client(client.clone());
         let own = [Part::Intake.update(intake), claims.answer(claim, answer, &about, keep, now)];
         let mut writes = own.to_vec();
-        writes.push(self.outbox.release(&Content::Fact(Box::new(fact.clone())), now));
+        writes.push(self.outbox.release(&Content::Change(Box::new(change.clone())), now));
         let mut transacted = self.db.transact(&writes).await?;
         if matches!(&transacted, Transacted::Refused(refused) if refused.is(Part::Outbox)) {
             writes = own.to_vec();
             if state == IntakeState::Sent {
-                writes.push(self.outbox.put(&Content::Fact(Box::new(fact.intake_sent(now))), now));
+                writes.push(self.outbox.put(&Content::Change(Box::new(change.intake_sent(now))), now));
             }
             transacted = self.db.transact(&writes).await?;
         }

@@ -2,11 +2,11 @@
 //! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
 
 use aws_sdk_dynamodb::types::Delete;
+use domain::change::Change;
 use domain::client::{Client, Origin};
 use domain::event::Event;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -118,8 +118,8 @@ impl Clients {
             return Vec::new();
         }
         let event = Event::new_client(client, client.created_at).id;
-        let fact = OutgoingFact::client_created_id(client);
-        let again = OutgoingFact::intake_sent_id(&fact);
+        let fact = Change::client_created_id(client);
+        let again = Change::intake_sent_id(&fact);
         [event.as_str(), fact.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 

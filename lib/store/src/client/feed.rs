@@ -15,7 +15,7 @@ use crate::client::record::{Record, Versions};
 use crate::client::{Clients, Standing, StoredClient};
 use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
 use crate::fact::FactContext;
-use crate::watch::Change;
+use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
 
 /// What came of a fact.
@@ -126,7 +126,7 @@ impl Clients {
     /// Part of a transaction: the watch of a client that is new, or is another to the rules.
     fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
-        let change = Change::between(&found.clone().into_client(), client)?;
+        let change = WatchUpdate::between(&found.clone().into_client(), client)?;
         Some(self.watches.change(&client.id, change, fact.marked()))
     }
 

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
+use domain::change::Change;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ContactId};
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -74,7 +74,7 @@ impl Contacts {
             Some((end, Some(stored @ Stored::Live(live)))) if is_of(chain, client) => {
                 let end = ContactRef::new(&lead.coach_id, *end);
                 let mut writes = self.erasing(&end, Some(stored), Erasure { client: Some(client), said_at }).await?;
-                writes.extend(OutgoingFact::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
+                writes.extend(Change::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
                 Ok(writes)
             }
             _ => Ok(Vec::new()),

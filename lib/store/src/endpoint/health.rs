@@ -1,12 +1,12 @@
 //! What attempts make of their endpoint. A healthy endpoint that answers quickly costs nothing here, and one that is known to fail neither:
 //! only what is new is written.
 
+use domain::change::Change;
 use domain::delivery::EndpointAfter;
 use domain::endpoint::{Endpoint, SignedEndpoint};
 use domain::endpoint_health::{EndpointHealth, Judgement};
 use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
-use domain::outgoing::OutgoingFact;
 use domain::time::Timestamp;
 
 use super::{Endpoints, Record, key};
@@ -15,7 +15,7 @@ use crate::db::{Ask, MAX_ROUNDS, StoreError, Transacted, n, s, stand_back, to_at
 use crate::outbox::{Content, Outbox};
 
 /// What becomes of an endpoint.
-enum Change {
+enum HealthUpdate {
     Health(EndpointHealth),
     /// It has failed since then, which its coach is told.
     Warned(EndpointHealth, Timestamp),
@@ -62,9 +62,9 @@ impl Endpoints {
         }
         let judged = |record: &Record, endpoint: &Endpoint| match record.health.after_failure(event, now) {
             Judgement::Known => None,
-            Judgement::Failing(health) => Some(Change::Health(health)),
-            Judgement::Warn(health, since) => Some(Change::Warned(health, since)),
-            Judgement::TooLong(since) => endpoint.given_up(since, now).map(Change::Off),
+            Judgement::Failing(health) => Some(HealthUpdate::Health(health)),
+            Judgement::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
+            Judgement::TooLong(since) => endpoint.given_up(since, now).map(HealthUpdate::Off),
         };
         self.note(coach, read, outbox, now, judged).await
     }
@@ -77,7 +77,7 @@ impl Endpoints {
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<EndpointAfter, StoreError> {
-        self.note(coach, read, outbox, now, |_, endpoint| endpoint.gone(now).map(Change::Off)).await
+        self.note(coach, read, outbox, now, |_, endpoint| endpoint.gone(now).map(HealthUpdate::Off)).await
     }
 
     async fn note(
@@ -86,7 +86,7 @@ impl Endpoints {
         read: &SignedEndpoint,
         outbox: &Outbox,
         now: Timestamp,
-        change: impl Fn(&Record, &Endpoint) -> Option<Change>,
+        change: impl Fn(&Record, &Endpoint) -> Option<HealthUpdate>,
     ) -> Result<EndpointAfter, StoreError> {
         let id = &read.endpoint.id;
         for round in 0..MAX_ROUNDS {
@@ -98,16 +98,16 @@ impl Endpoints {
             }
             let (writes, noted) = match change(&record, &endpoint) {
                 None => return Ok(EndpointAfter::On),
-                Some(Change::Health(health)) => {
+                Some(HealthUpdate::Health(health)) => {
                     (vec![self.replace(Record { health, ..record }, &endpoint)], EndpointAfter::On)
                 }
-                Some(Change::Warned(health, since)) => {
+                Some(HealthUpdate::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
                     let replaced = self.replace(Record { health, ..record }, &endpoint);
                     (vec![replaced, outbox.put(&notice, now)], EndpointAfter::On)
                 }
-                Some(Change::Off(off)) => {
-                    let fact = Content::Fact(Box::new(OutgoingFact::endpoint_disabled(coach, &off, now)));
+                Some(HealthUpdate::Off(off)) => {
+                    let fact = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
                     let [fact, notice] = [fact, notice].map(|told| outbox.put(&told, now));
                     let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);

@@ -17,7 +17,7 @@ use crate::client::StoredClient;
 use crate::db::{Ask, Item, Part, StoreError, Write, b, failed, from_item, n, retry, s, to_item};
 use crate::fact::FactContext;
 use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
-use crate::watch::Change;
+use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
@@ -221,7 +221,7 @@ impl Records {
         fact: FactContext,
     ) -> impl Iterator<Item = Write> {
         let client = &stored.client;
-        let change = Change::between(client, &Client { latest_check_in_at: latest, ..client.clone() });
+        let change = WatchUpdate::between(client, &Client { latest_check_in_at: latest, ..client.clone() });
         let watch = change.map(|change| self.watches.change(&client.id, change, fact.marked()));
         std::iter::once(self.clients.set_latest_check_in(stored, latest)).chain(watch)
     }

@@ -12,7 +12,7 @@ use domain::id::ClientId;
 use super::{RecordReader, Recorded, Records, key, known, partition};
 use crate::db::{Ask, Item, StoreError, Written, failed, n, s, write};
 use crate::fact::FactContext;
-use crate::watch::{Change, Changed};
+use crate::watch::{Changed, WatchUpdate};
 
 const SORT_PREFIX: &str = "LOGS#";
 /// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
@@ -134,7 +134,7 @@ impl Records {
         if !self.write_date(client, date, fact.occurred_at, logged).await? {
             return Ok(Recorded::Done);
         }
-        let change = || if logged { Change::daily_log(date) } else { Change::daily_log_deleted() };
+        let change = || if logged { WatchUpdate::daily_log(date) } else { WatchUpdate::daily_log_deleted() };
         if self.watches.change_alone(client, change(), fact.marked()).await? == Changed::Missing {
             // A restored watch looks its daily logs up.
             self.clients.restore_watch(&stored, fact.now).await?;

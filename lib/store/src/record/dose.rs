@@ -19,7 +19,7 @@ use crate::db::{Ask, Item, StoreError, Write, b, failed, from_item, n, retry, s,
 use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, Schedule, StoredMonth, month_sk};
 use crate::fact::FactContext;
 use crate::fact_order::SaidAt;
-use crate::watch::Change;
+use crate::watch::WatchUpdate;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Log {
@@ -97,7 +97,7 @@ impl Records {
                 saved_at: fact.occurred_at.into(),
                 version: version + 1,
             };
-            let change = Change::doses(&[(SCHEDULE.to_owned(), next.version)].into());
+            let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
             let watch = self.watches.change(client, change, fact.marked());
             Ok(self
                 .clients
@@ -180,7 +180,7 @@ impl Records {
                 let months = self.months(client, &found, &changed, items).await?;
                 writes.extend(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)));
                 let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
-                writes.push(self.watches.change(client, Change::doses(&versions), fact.marked()));
+                writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.marked()));
             }
             Ok(self.clients.commit(&stored, &writes, fact.now).await?.is_done().then_some(Recorded::Done))
         })

@@ -12,7 +12,7 @@ use futures::future::try_join;
 use super::{Recorded, Records, known};
 use crate::db::{Part, StoreError, Transacted, Write, retry};
 use crate::fact::FactContext;
-use crate::watch::Change;
+use crate::watch::WatchUpdate;
 
 impl Records {
     /// Tells of a step to another phase, and notes the phase unless what is stored is newer.
@@ -35,7 +35,7 @@ impl Records {
             let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, occurred_at);
             let event = Event::phase_advanced(client, advance);
             let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
-            let change = Change::between(client, &changed);
+            let change = WatchUpdate::between(client, &changed);
             writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
             writes.extend(self.tell(backfill, event, &automations, now));
             Ok(match self.clients.commit(&stored, &writes, now).await? {

@@ -63,7 +63,7 @@ struct Phase {
 
 /// A change of what is known of a client.
 #[derive(Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct WatchUpdate {
     set: Vec<(&'static str, AttributeValue)>,
     remove: Vec<&'static str>,
     enters_phase: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Change {
     condition: Option<&'static str>,
 }
 
-/// A [`Change`] as an update of the item.
+/// A [`WatchUpdate`] as an update of the item.
 pub(super) struct Expression {
     pub(super) update: String,
     pub(super) condition: String,
@@ -147,7 +147,7 @@ impl Watch {
     }
 }
 
-impl Change {
+impl WatchUpdate {
     /// The change from one state of a client's record to the next; `None` where nothing that the rules ask for is another.
     pub(crate) fn between(before: &Client, after: &Client) -> Option<Self> {
         let mut change = Self::default();

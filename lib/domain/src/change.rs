@@ -1,0 +1,390 @@
+//! Changes: what the API wrote, put on the bus for the application to learn.
+//!
+//! A change renders from an allow-list type each, never from a stored record: what is not named there cannot leave. The application signs
+//! people in, so `client.created` carries a credential and an intake; no change carries a password, a key or a link.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::booking::{Booking, CalendarEvent};
+use crate::client::{Client, ClientDetail};
+use crate::contact::Contact;
+use crate::endpoint::{Endpoint, EndpointStatus};
+use crate::event::{EventType, PayloadMode};
+use crate::id::{CalendarEventId, CoachId, EndpointId, FactId, IntakeId};
+use crate::intake::IntakeState;
+use crate::opportunity::OpportunityView;
+use crate::phone::Phone;
+use crate::subject::Subject;
+use crate::time::Timestamp;
+
+/// The `source` of every change on the bus.
+pub const SOURCE: &str = "partner-api";
+
+/// A change on its way to the bus.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Change {
+    pub id: FactId,
+    pub coach_id: CoachId,
+    pub occurred_at: Timestamp,
+    #[serde(flatten)]
+    pub data: ChangeData,
+}
+crate::discreet! { Change }
+
+/// The members of a change's `Detail` beside `id`, `occurred_at` and `coach_id`, by its `DetailType`.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "detail_type", content = "detail")]
+pub enum ChangeData {
+    #[serde(rename = "client.created")]
+    ClientCreated(Box<ClientCreated>),
+    #[serde(rename = "client.activation_changed")]
+    ClientActivationChanged { client: Box<ClientDetail> },
+    #[serde(rename = "contact.created")]
+    ContactCreated { contact: Box<Contact> },
+    #[serde(rename = "contact.updated")]
+    ContactUpdated { contact: Box<Contact> },
+    #[serde(rename = "opportunity.created")]
+    OpportunityCreated { opportunity: Box<OpportunityView> },
+    #[serde(rename = "opportunity.updated")]
+    OpportunityUpdated { opportunity: Box<OpportunityView> },
+    #[serde(rename = "booking.created")]
+    BookingCreated { booking: Box<Booking> },
+    #[serde(rename = "booking.rescheduled", rename_all = "camelCase")]
+    BookingRescheduled { booking: Box<Booking>, previous_starts_at: Timestamp },
+    #[serde(rename = "booking.cancelled")]
+    BookingCancelled { booking: Box<Booking> },
+    #[serde(rename = "booking.conflict")]
+    BookingConflict { booking: Box<Booking>, conflicts_with: ConflictingEvent },
+    #[serde(rename = "endpoint.disabled")]
+    EndpointDisabled { endpoint: Box<DisabledEndpoint> },
+}
+
+/// `client.created`.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientCreated {
+    client: NewClient,
+    credential: Credential,
+    intake: NewIntake,
+}
+
+/// A client that the application has not seen.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+struct NewClient {
+    #[serde(flatten)]
+    detail: ClientDetail,
+    phone: Option<Phone>,
+    external_id: Option<String>,
+}
+
+/// How the application signs a new client in: the hash of the temporary password.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Credential {
+    scheme: Scheme,
+    /// `$argon2id$...`
+    phc: String,
+    must_change: bool,
+}
+crate::discreet! { Credential }
+
+#[derive(Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Scheme {
+    Argon2id,
+}
+
+impl Credential {
+    /// A temporary password by its hash, `$argon2id$...`.
+    pub fn temporary(phc: String) -> Self {
+        Self { scheme: Scheme::Argon2id, phc, must_change: true }
+    }
+}
+
+/// The new client's intake.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct NewIntake {
+    pub id: IntakeId,
+    pub state: IntakeState,
+    pub token_sha256: String,
+}
+crate::discreet! { NewIntake }
+
+/// The event that a booking is in conflict with.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConflictingEvent {
+    event_id: CalendarEventId,
+    starts_at: Timestamp,
+    ends_at: Timestamp,
+}
+
+/// An endpoint that was switched off. Of the address the host alone: the rest may hold a secret.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DisabledEndpoint {
+    id: EndpointId,
+    host: String,
+    events: Vec<EventType>,
+    payload_mode: PayloadMode,
+    description: Option<String>,
+    status: EndpointStatus,
+    disabled_reason: Option<String>,
+    disabled_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+impl Change {
+    /// The `DetailType`.
+    pub fn name(&self) -> &'static str {
+        match self.data {
+            ChangeData::ClientCreated(_) => "client.created",
+            ChangeData::ClientActivationChanged { .. } => "client.activation_changed",
+            ChangeData::ContactCreated { .. } => "contact.created",
+            ChangeData::ContactUpdated { .. } => "contact.updated",
+            ChangeData::OpportunityCreated { .. } => "opportunity.created",
+            ChangeData::OpportunityUpdated { .. } => "opportunity.updated",
+            ChangeData::BookingCreated { .. } => "booking.created",
+            ChangeData::BookingRescheduled { .. } => "booking.rescheduled",
+            ChangeData::BookingCancelled { .. } => "booking.cancelled",
+            ChangeData::BookingConflict { .. } => "booking.conflict",
+            ChangeData::EndpointDisabled { .. } => "endpoint.disabled",
+        }
+    }
+
+    /// The person that the change is about.
+    pub fn subject(&self) -> Subject {
+        match &self.data {
+            ChangeData::ClientCreated(created) => Subject::Client(created.client.detail.id().clone()),
+            ChangeData::ClientActivationChanged { client } => Subject::Client(client.id().clone()),
+            ChangeData::ContactCreated { contact } | ChangeData::ContactUpdated { contact } => {
+                Subject::of_contact(contact.id, contact.client_id.as_ref())
+            }
+            ChangeData::OpportunityCreated { opportunity } | ChangeData::OpportunityUpdated { opportunity } => {
+                Subject::Contact(opportunity.contact_id)
+            }
+            ChangeData::BookingCreated { booking }
+            | ChangeData::BookingRescheduled { booking, .. }
+            | ChangeData::BookingCancelled { booking }
+            | ChangeData::BookingConflict { booking, .. } => booking.lead_id.map_or(Subject::None, Subject::Contact),
+            ChangeData::EndpointDisabled { .. } => Subject::None,
+        }
+    }
+
+    /// `client.created`.
+    pub fn client_created(client: &Client, credential: Credential, intake: NewIntake) -> Self {
+        let data = ClientCreated { client: NewClient::of(client), credential, intake };
+        Self {
+            id: Self::client_created_id(client),
+            coach_id: client.coach_id.clone(),
+            occurred_at: client.created_at,
+            data: ChangeData::ClientCreated(Box::new(data)),
+        }
+    }
+
+    /// The id of [`Change::client_created`].
+    pub fn client_created_id(client: &Client) -> FactId {
+        FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
+    }
+
+    /// `client.created` of the client as it is by now.
+    pub fn of_client(self, client: &Client) -> Self {
+        let mut change = self;
+        if let ChangeData::ClientCreated(created) = &mut change.data {
+            created.client = NewClient::of(client);
+        }
+        change
+    }
+
+    /// `client.created` with what became of the welcome mail.
+    pub fn with_intake(self, state: IntakeState) -> Self {
+        let mut change = self;
+        if let ChangeData::ClientCreated(created) = &mut change.data {
+            created.intake.state = state;
+        }
+        change
+    }
+
+    /// `client.created` once more, where it was published before the welcome mail was sent.
+    pub fn intake_sent(&self, at: Timestamp) -> Self {
+        let occurred_at = at.after(self.occurred_at);
+        Self { id: Self::intake_sent_id(&self.id), occurred_at, ..self.clone().with_intake(IntakeState::Sent) }
+    }
+
+    /// The id of [`Change::intake_sent`], by that of what was published before.
+    pub fn intake_sent_id(created: &FactId) -> FactId {
+        FactId::derive(0, &["client.created", created.as_str(), "sent"])
+    }
+
+    /// `client.activation_changed`.
+    pub fn activation_changed(client: &Client, at: Timestamp) -> Self {
+        let flag = if client.is_active { "active" } else { "inactive" };
+        let data = ChangeData::ClientActivationChanged { client: Box::new(client.to_detail()) };
+        Self::new(&client.coach_id, at, &[client.id.as_str(), flag], data)
+    }
+
+    /// `contact.created`.
+    pub fn contact_created(coach: &CoachId, contact: &Contact) -> Self {
+        let data = ChangeData::ContactCreated { contact: Box::new(contact.clone()) };
+        Self::new(coach, contact.created_at, &[&contact.id.to_string()], data)
+    }
+
+    /// `contact.updated`. No two changes of a contact have the same time.
+    pub fn contact_updated(coach: &CoachId, contact: &Contact) -> Self {
+        let data = ChangeData::ContactUpdated { contact: Box::new(contact.clone()) };
+        Self::new(coach, contact.updated_at, &[&contact.id.to_string()], data)
+    }
+
+    /// The ids of the last changes of a contact: its creation, and its present state.
+    pub fn contact_ids(contact: &Contact) -> [FactId; 2] {
+        let id_of = |name: &str, at: Timestamp| FactId::derive(at.ms(), &[name, &contact.id.to_string()]);
+        [id_of("contact.created", contact.created_at), id_of("contact.updated", contact.updated_at)]
+    }
+
+    /// `booking.created`.
+    pub fn booking_created(coach: &CoachId, booking: &Booking) -> Self {
+        let data = ChangeData::BookingCreated { booking: Box::new(booking.clone()) };
+        Self::new(coach, booking.created_at, &[&booking.id.to_string()], data)
+    }
+
+    /// `booking.rescheduled`, at that time.
+    pub fn booking_rescheduled(
+        coach: &CoachId,
+        booking: &Booking,
+        previous_starts_at: Timestamp,
+        at: Timestamp,
+    ) -> Self {
+        let data = ChangeData::BookingRescheduled { booking: Box::new(booking.clone()), previous_starts_at };
+        Self::new(coach, at, &[&booking.id.to_string()], data)
+    }
+
+    /// `booking.cancelled`, at that time.
+    pub fn booking_cancelled(coach: &CoachId, booking: &Booking, at: Timestamp) -> Self {
+        let data = ChangeData::BookingCancelled { booking: Box::new(booking.clone()) };
+        Self::new(coach, at, &[&booking.id.to_string()], data)
+    }
+
+    /// `booking.conflict`: a fact put this event over that booking, or the booking over the event.
+    pub fn booking_conflict(coach: &CoachId, booking: &Booking, event: &CalendarEvent) -> Self {
+        let (starts_at, ends_at) = (event.span.starts_at, event.span.ends_at);
+        let conflicts_with = ConflictingEvent { event_id: event.id, starts_at, ends_at };
+        // Whichever of the two it is found by, it is the same conflict.
+        let mut pair = [(booking.id, booking.updated_at), (event.id, event.updated_at)];
+        pair.sort_unstable();
+        let pair = pair.map(|(id, updated_at)| format!("{id}@{updated_at}"));
+        let at = booking.updated_at.max(event.updated_at);
+        let data = ChangeData::BookingConflict { booking: Box::new(booking.clone()), conflicts_with };
+        Self::new(coach, at, &[&pair[0], &pair[1]], data)
+    }
+
+    /// `opportunity.created`.
+    pub fn opportunity_created(coach: &CoachId, opportunity: &OpportunityView) -> Self {
+        let data = ChangeData::OpportunityCreated { opportunity: Box::new(opportunity.clone()) };
+        Self::new(coach, opportunity.created_at, &[&opportunity.id.to_string()], data)
+    }
+
+    /// `opportunity.updated`. No two changes of an opportunity have one time.
+    pub fn opportunity_updated(coach: &CoachId, opportunity: &OpportunityView) -> Self {
+        let data = ChangeData::OpportunityUpdated { opportunity: Box::new(opportunity.clone()) };
+        Self::new(coach, opportunity.updated_at, &[&opportunity.id.to_string()], data)
+    }
+
+    /// `endpoint.disabled`: switched off after failing for days, or gone.
+    pub fn endpoint_disabled(coach: &CoachId, endpoint: &Endpoint, at: Timestamp) -> Self {
+        let endpoint = DisabledEndpoint {
+            id: endpoint.id.clone(),
+            host: endpoint.url.host().to_owned(),
+            events: endpoint.events.clone(),
+            payload_mode: endpoint.payload_mode,
+            description: endpoint.description.clone(),
+            status: endpoint.status,
+            disabled_reason: endpoint.disabled_reason.clone(),
+            disabled_at: endpoint.disabled_at,
+            created_at: endpoint.created_at,
+        };
+        let id = endpoint.id.clone();
+        Self::new(coach, at, &[id.as_str()], ChangeData::EndpointDisabled { endpoint: Box::new(endpoint) })
+    }
+
+    /// A change whose id derives from its name, its time and what it is of.
+    fn new(coach: &CoachId, at: Timestamp, of: &[&str], data: ChangeData) -> Self {
+        let mut change = Self { id: FactId::derive(0, &[]), coach_id: coach.clone(), occurred_at: at, data };
+        change.id = FactId::derive(at.ms(), &[&[change.name()], of].concat());
+        change
+    }
+
+    /// The whole `Detail`.
+    pub fn render(&self) -> Value {
+        let mut detail = json!(self.data)["detail"].take();
+        detail["id"] = json!(self.id);
+        detail["occurred_at"] = json!(self.occurred_at);
+        detail["coach_id"] = json!(self.coach_id);
+        detail
+    }
+}
+
+impl NewClient {
+    fn of(client: &Client) -> Self {
+        let Client { profile, .. } = client;
+        Self { detail: client.to_detail(), phone: profile.phone.clone(), external_id: profile.external_id.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::tests::client;
+    use crate::id::ContactId;
+
+    fn created() -> Change {
+        let id = IntakeId::from_uuid(uuid::Uuid::from_u128(1));
+        let intake = NewIntake { id, state: IntakeState::Issued, token_sha256: "00".to_owned() };
+        Change::client_created(&client(), Credential::temporary("$argon2id$x".to_owned()), intake)
+    }
+
+    #[test]
+    fn a_change_is_stored_with_its_name_and_its_detail_and_reads_back() {
+        let created = created();
+        let stored = json!(created);
+        let members: Vec<&str> = stored.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(members, ["coach_id", "detail", "detail_type", "id", "occurred_at"]);
+        assert_eq!(stored["detail_type"], created.name());
+        let credential = json!({ "scheme": "argon2id", "phc": "$argon2id$x", "must_change": true });
+        assert_eq!(stored["detail"]["credential"], credential);
+        assert!(serde_json::from_value::<Change>(stored).unwrap() == created);
+    }
+
+    #[test]
+    fn the_subject_of_a_change_is_whom_it_names() {
+        let (client, coach) = (client(), CoachId::parse("ada").unwrap());
+        let active = Change::activation_changed(&client, client.created_at);
+        for change in [created(), active] {
+            assert_eq!(change.subject(), Subject::Client(client.id.clone()));
+        }
+        let at = client.created_at;
+        let id = ContactId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
+        let contact = |client_id| Contact {
+            id,
+            name: "Lead".to_owned(),
+            email: None,
+            phone: None,
+            do_not_contact: false,
+            marketing: crate::contact::Marketing::default(),
+            client_id,
+            created_at: at,
+            updated_at: at,
+        };
+        assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::Contact(id));
+        let both = Subject::Both { client_id: client.id.clone(), contact_id: id };
+        assert_eq!(Change::contact_updated(&coach, &contact(Some(client.id))).subject(), both);
+    }
+
+    #[test]
+    fn of_a_welcome_mail_the_application_learns_once_more_under_another_id() {
+        let (created, at) = (created(), Timestamp::from_ms(1));
+        let again = created.intake_sent(at);
+        assert_eq!(again.id, Change::intake_sent_id(&created.id));
+        assert!(again.occurred_at > created.occurred_at);
+        assert_eq!(
+            [created.render(), again.render()].map(|detail| detail["intake"]["state"].clone()),
+            ["issued", "sent"]
+        );
+    }
+}
