@@ -42,7 +42,7 @@ use store::workspace::Workspaces;
 
 use crate::envelope::Envelope;
 use crate::set_aside::Queues;
-use crate::store_fact::{Stored, coach_of, store_fact};
+use crate::store_fact::{Stored, coach_of, marks_itself, store_fact};
 
 /// How long a fact lay in the queue. One that goes round again is delayed on purpose.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
@@ -179,6 +179,7 @@ impl App {
                 seen.lock().unwrap_or_else(PoisonError::into_inner).insert(fact.id);
                 Ok(())
             }
+            Stored::Marked => Ok(()),
             Stored::InPart(after) => self.queues.send_rest(envelope, after).await,
             Stored::Erased => self.queues.send_erasure_again(envelope).await,
             Stored::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
@@ -210,8 +211,11 @@ impl Incoming {
         Self { message, envelope }
     }
 
-    /// The fact's id, if it has one.
+    /// The fact's id, if it has one and is not applied once by itself.
     fn fact_id(&self) -> Option<FactId> {
+        if marks_itself(&self.envelope.detail_type) {
+            return None;
+        }
         FactId::parse(self.envelope.detail.get("id")?.as_str()?).ok()
     }
 }

@@ -33,6 +33,8 @@ const CONCURRENT_CONTACTS: usize = 16;
 pub(crate) enum Stored {
     /// It is stored, or what is stored is newer.
     Done,
+    /// It is stored, and its mark with it.
+    Marked,
     /// A part of it is stored, up to what is named where it says so: the rest is next.
     InPart(Option<String>),
     /// A client or a contact is erased, but for what is on its way.
@@ -53,7 +55,7 @@ pub(crate) async fn store_fact(
     now: Timestamp,
 ) -> Result<Stored, BoxError> {
     let said_at = fact.occurred_at;
-    let context = FactContext { occurred_at: said_at, backfill: fact.backfill, now };
+    let context = FactContext { id: &fact.id, occurred_at: said_at, backfill: fact.backfill, now };
     match &fact.body {
         FactBody::WorkspaceSaved(workspace) => match app.workspaces.save(workspace, &app.watches, context).await? {
             Saved::Done(stored) => {
@@ -68,8 +70,9 @@ pub(crate) async fn store_fact(
             app.workspaces.save_team(team, said_at).await?;
             Ok(Stored::Done)
         }
-        FactBody::ClientSaved(saved) => match app.clients.save(saved, context).await? {
-            FeedOutcome::Stored | FeedOutcome::Stale => Ok(Stored::Done),
+        FactBody::ClientSaved(saved) => match app.clients.save(saved, &app.facts, context).await? {
+            FeedOutcome::Stored => Ok(Stored::Marked),
+            FeedOutcome::Stale => Ok(Stored::Done),
             FeedOutcome::UnknownWorkspace => Ok(unknown("coach_id", saved.coach_id.as_str())),
         },
         FactBody::ProgrammeSaved(programme) => {
@@ -109,7 +112,8 @@ pub(crate) async fn store_fact(
             erase(app, client, said_at, now, envelope.after.as_deref()).await
         }
         FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
-            Recorded::Done => Ok(Stored::Done),
+            Recorded::Applied => Ok(Stored::Marked),
+            Recorded::Unchanged => Ok(Stored::Done),
             Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
         FactBody::ContactSaved(saved) => within(app, &saved.coach_id, app.contacts.save(saved, said_at, now)).await,
@@ -158,13 +162,13 @@ async fn record(
     app: &App,
     client: &ClientId,
     happening: &ClientHappening,
-    fact: FactContext,
+    fact: FactContext<'_>,
 ) -> Result<Recorded, StoreError> {
     let records = &app.records;
     match happening {
         ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, fact).await,
         ClientHappening::CheckInReviewed { check_in, reviewed_at } => {
-            records.review_check_in(client, check_in, *reviewed_at, fact.occurred_at).await
+            records.review_check_in(client, check_in, *reviewed_at, fact).await
         }
         ClientHappening::CheckInDeleted(check_in) => records.delete_check_in(client, check_in, fact).await,
         ClientHappening::DailyLogSaved(date) => records.save_daily_log(client, *date, fact).await,
@@ -174,9 +178,9 @@ async fn record(
         ClientHappening::DoseLogDeleted(log) => records.delete_dose_log(client, log, fact).await,
         ClientHappening::PhaseAdvanced(advance) => records.advance_phase(client, advance, fact).await,
         ClientHappening::MessageReceived { message, received_at } => {
-            records.receive_message(client, message, *received_at, fact.backfill, fact.now).await
+            records.receive_message(client, message, *received_at, fact).await
         }
-        ClientHappening::Erased => Ok(Recorded::Done),
+        ClientHappening::Erased => Ok(Recorded::Unchanged),
     }
 }
 
@@ -244,6 +248,26 @@ async fn erase(
         Erasing::Done => Stored::InPart(after.map(str::to_owned)),
         Erasing::Until(last) => Stored::InPart(Some(last)),
     })
+}
+
+/// The facts whose mark is written with what they change, so that nobody has to look for the mark before.
+const SELF_MARKING: [&str; 11] = [
+    "client.saved",
+    "check_in.submitted",
+    "check_in.reviewed",
+    "check_in.deleted",
+    "daily_log.saved",
+    "daily_log.deleted",
+    "dose_schedule.saved",
+    "dose.logged",
+    "dose_log.deleted",
+    "phase.advanced",
+    "message.received",
+];
+
+/// True for a fact about a client, which is applied once by itself.
+pub(crate) fn marks_itself(detail_type: &str) -> bool {
+    SELF_MARKING.contains(&detail_type)
 }
 
 /// The coach whom a fact names. What happens to a client names the client alone.

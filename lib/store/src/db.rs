@@ -19,6 +19,7 @@ mod ask;
 mod failure;
 mod retry;
 mod transaction;
+mod update;
 
 pub(crate) use ask::Ask;
 pub(crate) use failure::failed;
@@ -26,6 +27,7 @@ pub(crate) use retry::backoff;
 pub use retry::{MAX_ROUNDS, backoff as stand_back, retry};
 pub(crate) use retry::{Written, write};
 pub(crate) use transaction::{Part, Refused, Transacted, Write};
+pub(crate) use update::ItemUpdate;
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;

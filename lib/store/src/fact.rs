@@ -3,11 +3,13 @@
 //!
 //! 1. `seen` BatchGetItem, consistent: those of a batch.
 //! 2. `mark` PutItem. Two that store the same fact at once mark it twice.
-//! 3. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a fact that waits goes round once,
+//! 3. `mark_once` Part of the transaction that applies a fact about a client: it is applied once, also where nobody looked whether it was.
+//! 4. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a fact that waits goes round once,
 //!    however many copies of its message there are.
 
 use std::collections::HashSet;
 
+use aws_sdk_dynamodb::types::Put;
 use chrono::TimeDelta;
 use domain::fact_time::FactTime;
 use domain::id::FactId;
@@ -15,7 +17,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Db, Item, StoreError, Written, from_item, s, to_item, write};
+use crate::db::{Ask, Db, Item, Part, StoreError, Write, Written, from_item, n, s, to_item, write};
 use crate::watch::Marked;
 
 /// How long a fact is remembered.
@@ -28,14 +30,15 @@ const PREFIX: &str = "FACT#";
 
 /// The circumstances of a fact that is applied.
 #[derive(Debug, Clone, Copy)]
-pub struct FactContext {
+pub struct FactContext<'a> {
+    pub id: &'a FactId,
     pub occurred_at: FactTime,
     /// Part of a first synchronisation, of which no event is emitted.
     pub backfill: bool,
     pub now: Timestamp,
 }
 
-impl FactContext {
+impl FactContext<'_> {
     /// How the fact marks a client, or all of a coach's, as due.
     pub(crate) fn marked(self) -> Marked {
         Marked { now: self.now, silent: self.backfill }
@@ -101,9 +104,24 @@ impl SeenFacts {
         Ok(matches!(written.await?, Written::Done(_)))
     }
 
+    /// Returns true if a fact has been stored.
+    pub(crate) async fn is_seen(&self, fact: FactContext<'_>) -> Result<bool, StoreError> {
+        Ok(!self.seen(&HashSet::from([fact.id.clone()]), fact.now).await?.is_empty())
+    }
+
+    /// Part of a transaction: a fact that is applied, which no fact is twice.
+    pub(crate) fn mark_once(&self, fact: FactContext<'_>) -> Write {
+        let put = Put::builder().table_name(&self.table).set_item(Some(marked(fact.id, fact.now)));
+        // TTL deletes late.
+        let put = put
+            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
+            .expression_attribute_values(":now", n(fact.now.unix_s()));
+        Part::Fact.put(put)
+    }
+
     /// Notes that a fact has been stored.
     pub async fn mark(&self, fact: &FactId, now: Timestamp) -> Result<(), StoreError> {
-        let item = to_item(&Mark { pk: pk(fact), owner: None, expires_at: (now + RETENTION).unix_s() });
+        let item = marked(fact, now);
         write("PutItem", || {
             let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
             put.ask()
@@ -111,6 +129,10 @@ impl SeenFacts {
         .await?;
         Ok(())
     }
+}
+
+fn marked(fact: &FactId, now: Timestamp) -> Item {
+    to_item(&Mark { pk: pk(fact), owner: None, expires_at: (now + RETENTION).unix_s() })
 }
 
 fn pk(fact: &FactId) -> String {

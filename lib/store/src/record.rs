@@ -28,9 +28,10 @@ use domain::id::ClientId;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-use crate::client::{Clients, Standing};
-use crate::db::{Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Write, backoff, failed, n, s};
+use crate::client::{Clients, Standing, StoredClient};
+use crate::db::{Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Transacted, Write, backoff, failed, n, s};
 pub use crate::doses::Doses;
+use crate::fact::{FactContext, SeenFacts};
 use crate::outbox::Outbox;
 use crate::vault::Vault;
 use crate::watch::Watches;
@@ -45,8 +46,10 @@ const MAX_BATCH_WRITES: usize = 25;
 /// What came of something that happened to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is stored, or what is stored is newer, or the client has been erased.
-    Done,
+    /// It is stored, and its fact is marked.
+    Applied,
+    /// What is stored is newer or the same, or the client has been erased.
+    Unchanged,
     /// The client has not been seen yet.
     UnknownClient,
 }
@@ -59,6 +62,7 @@ pub struct Records {
     vault: Vault,
     clients: Clients,
     watches: Watches,
+    facts: SeenFacts,
     outbox: Outbox,
 }
 
@@ -91,6 +95,7 @@ impl Records {
             vault: vault.clone(),
             clients: clients.clone(),
             watches: Watches::new(env, db)?,
+            facts: SeenFacts::new(env, db)?,
             outbox: outbox.clone(),
         })
     }
@@ -105,6 +110,24 @@ impl Records {
             .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
             .expression_attribute_values(":now", n(now.unix_s()));
         Part::Mark.put(put)
+    }
+
+    /// Applies a fact about a client: all of the writes and the fact's mark, or none. `None`: something has changed since it was read.
+    async fn apply(
+        &self,
+        fact: FactContext<'_>,
+        found: &StoredClient,
+        writes: Vec<Write>,
+    ) -> Result<Option<Recorded>, StoreError> {
+        let mut writes = writes;
+        writes.push(self.facts.mark_once(fact));
+        Ok(match self.clients.commit(found, &writes, fact.now).await? {
+            Transacted::Done => Some(Recorded::Applied),
+            // Applied before, or told under another fact.
+            Transacted::Refused(refused) => {
+                (refused.is(Part::Fact) || refused.is(Part::Mark)).then_some(Recorded::Unchanged)
+            }
+        })
     }
 
     /// Removes what there is of a client, a thousand items at most. False: there is more.
@@ -153,7 +176,7 @@ fn known<T>(standing: Standing<T>) -> Result<T, Recorded> {
         Standing::Known(stored) => Ok(stored),
         Standing::Unknown => Err(Recorded::UnknownClient),
         // Whatever is told of it, nothing comes back.
-        Standing::Erased => Err(Recorded::Done),
+        Standing::Erased => Err(Recorded::Unchanged),
     }
 }
 

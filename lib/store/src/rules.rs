@@ -69,7 +69,7 @@ impl Rules {
     }
 
     /// Stores a programme as the application has it, unless a newer state is stored.
-    pub async fn save_programme(&self, programme: &Programme, fact: FactContext) -> Result<(), StoreError> {
+    pub async fn save_programme(&self, programme: &Programme, fact: FactContext<'_>) -> Result<(), StoreError> {
         let occurred_at = fact.occurred_at;
         let Programme { coach_id: coach, programme_id: id, phases } = programme;
         retry("the programme", || async {

@@ -19,7 +19,7 @@ mod coach;
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::{Delete, Put, ReturnValuesOnConditionCheckFailure, Update};
+use aws_sdk_dynamodb::types::{Delete, Put};
 use chrono::NaiveDate;
 use domain::client::Client;
 use domain::dose::Month;
@@ -172,15 +172,7 @@ impl Watches {
 
     /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was erased.
     pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, marked: Marked) -> Write {
-        let expression = change.expression(marked);
-        let update = Update::builder().table_name(&self.table).set_key(Some(client::key(client)));
-        Part::Watch.update(
-            update
-                .update_expression(expression.update)
-                .condition_expression(expression.condition)
-                .set_expression_attribute_names(Some(expression.names))
-                .set_expression_attribute_values(Some(expression.values)),
-        )
+        change.update(&self.table, client, marked).in_transaction(Part::Watch)
     }
 
     /// The same without a transaction.
@@ -190,19 +182,8 @@ impl Watches {
         change: WatchUpdate,
         marked: Marked,
     ) -> Result<Changed, StoreError> {
-        let expression = change.expression(marked);
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(client::key(client)));
-            update
-                .update_expression(&expression.update)
-                .condition_expression(&expression.condition)
-                .set_expression_attribute_names(Some(expression.names.clone()))
-                .set_expression_attribute_values(Some(expression.values.clone()))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .ask()
-        });
-        Ok(match written.await? {
-            Written::Done(_) => Changed::Done,
+        Ok(match change.update(&self.table, client, marked).alone(&self.db).await? {
+            Written::Done(()) => Changed::Done,
             Written::Refused(Some(_)) => Changed::Unneeded,
             Written::Refused(None) => Changed::Missing,
         })

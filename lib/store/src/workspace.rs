@@ -119,7 +119,12 @@ impl Workspaces {
 
     /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies. Another time zone moves the
     /// days of all clients, who are to be evaluated again.
-    pub async fn save(&self, workspace: &Workspace, watches: &Watches, fact: FactContext) -> Result<Saved, StoreError> {
+    pub async fn save(
+        &self,
+        workspace: &Workspace,
+        watches: &Watches,
+        fact: FactContext<'_>,
+    ) -> Result<Saved, StoreError> {
         let occurred_at = fact.occurred_at;
         retry("the workspace", || async {
             let found = self.get(&workspace.coach_id).await?;

@@ -14,15 +14,16 @@ use futures::future::try_join;
 use crate::client::record::{Record, Versions};
 use crate::client::{Clients, Standing, StoredClient};
 use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
-use crate::fact::FactContext;
+use crate::fact::{FactContext, SeenFacts};
 use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
 
 /// What came of a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedOutcome {
+    /// The client is stored, and the fact is marked.
     Stored,
-    /// What is stored is newer.
+    /// What is stored is newer, or the fact was applied before.
     Stale,
     /// The workspace has not been seen yet.
     UnknownWorkspace,
@@ -59,8 +60,13 @@ impl<'a> Seats<'a> {
 
 impl Clients {
     /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
-    pub async fn save(&self, saved: &ClientSaved, fact: FactContext) -> Result<FeedOutcome, StoreError> {
-        let FactContext { occurred_at: at, backfill, now } = fact;
+    pub async fn save(
+        &self,
+        saved: &ClientSaved,
+        facts: &SeenFacts,
+        fact: FactContext<'_>,
+    ) -> Result<FeedOutcome, StoreError> {
+        let FactContext { occurred_at: at, backfill, now, .. } = fact;
         retry("the client", || async {
             let found = match self.lookup.find(&saved.client_id).await? {
                 Standing::Erased => return Ok(Some(FeedOutcome::Stale)),
@@ -110,8 +116,11 @@ impl Clients {
                     self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
                 );
             }
+            writes.push(facts.mark_once(fact));
             match self.db.transact(&writes).await? {
                 Transacted::Done => Ok(Some(FeedOutcome::Stored)),
+                // The fact was applied before.
+                Transacted::Refused(refused) if refused.is(Part::Fact) => Ok(Some(FeedOutcome::Stale)),
                 Transacted::Refused(refused) => {
                     if let Some(found) = found.filter(|_| refused.is(Part::Watch)) {
                         self.restore_watch(&StoredClient::new(*found), now).await?;
@@ -124,7 +133,7 @@ impl Clients {
     }
 
     /// Part of a transaction: the watch of a client that is new, or is another to the rules.
-    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext) -> Option<Write> {
+    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext<'_>) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
         let change = WatchUpdate::between(&found.clone().into_client(), client)?;
         Some(self.watches.change(&client.id, change, fact.marked()))

@@ -39,6 +39,8 @@ pub(crate) enum Part {
     Event,
     /// The team that a workspace leaves.
     FormerTeam,
+    /// The mark of a fact that was applied.
+    Fact,
     /// A client's intake.
     Intake,
     /// An API key.

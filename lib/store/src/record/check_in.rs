@@ -119,9 +119,9 @@ impl Records {
         &self,
         client_id: &ClientId,
         check_in: &CheckInSubmitted,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        let FactContext { occurred_at, backfill, now } = fact;
+        let FactContext { occurred_at, backfill, now, .. } = fact;
         retry("the check-in", || async {
             let (standing, found) =
                 try_join(self.clients.standing(client_id), self.find(client_id, &check_in.check_in)).await?;
@@ -132,7 +132,7 @@ impl Records {
             };
             let client = &stored.client;
             if record.deleted || record.submission_said_at.map(FactTime::from) > Some(occurred_at) {
-                return Ok(Some(Recorded::Done));
+                return Ok(Some(Recorded::Unchanged));
             }
             let first = record.submitted_at.is_none();
             let is_told = first && !backfill;
@@ -157,7 +157,7 @@ impl Records {
                 let told = told_of_check_in(client, check_in, &falls, &automations);
                 writes.extend(self.outbox.put_events(told, now));
             }
-            Ok(self.clients.commit(&stored, &writes, now).await?.is_done().then_some(Recorded::Done))
+            self.apply(fact, &stored, writes).await
         })
         .await
     }
@@ -168,20 +168,22 @@ impl Records {
         client_id: &ClientId,
         check_in: &CheckInId,
         reviewed_at: Timestamp,
-        said_at: FactTime,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         retry("the check-in", || async {
             let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
             let (standing, Found { record, .. }) = found;
-            if let Err(outcome) = known(standing) {
-                return Ok(Some(outcome));
+            let stored = match known(standing) {
+                Ok(stored) => stored,
+                Err(outcome) => return Ok(Some(outcome)),
+            };
+            let occurred_at = fact.occurred_at;
+            if record.deleted || record.review_said_at.map(FactTime::from) > Some(occurred_at) {
+                return Ok(Some(Recorded::Unchanged));
             }
-            if record.deleted || record.review_said_at.map(FactTime::from) > Some(said_at) {
-                return Ok(Some(Recorded::Done));
-            }
-            let reviewed = Record { reviewed_at: Some(reviewed_at), review_said_at: Some(said_at.into()), ..record };
-            let writes = [self.put_check_in(reviewed), self.clients.still_there(client_id)];
-            Ok(self.db.transact(&writes).await?.is_done().then_some(Recorded::Done))
+            let reviewed =
+                Record { reviewed_at: Some(reviewed_at), review_said_at: Some(occurred_at.into()), ..record };
+            self.apply(fact, &stored, vec![self.put_check_in(reviewed), self.clients.still_there(client_id)]).await
         })
         .await
     }
@@ -191,13 +193,13 @@ impl Records {
         &self,
         client_id: &ClientId,
         check_in: &CheckInId,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         retry("the check-in", || async {
             let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
             let (standing, Found { record, mut grades, grades_version }) = found;
             let stored = match known(standing) {
-                Ok(_) if record.deleted => return Ok(Some(Recorded::Done)),
+                Ok(_) if record.deleted => return Ok(Some(Recorded::Unchanged)),
                 Ok(stored) => stored,
                 Err(outcome) => return Ok(Some(outcome)),
             };
@@ -208,7 +210,7 @@ impl Records {
                 grades.forget(check_in);
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
-            Ok(self.clients.commit(&stored, &writes, fact.now).await?.is_done().then_some(Recorded::Done))
+            self.apply(fact, &stored, writes).await
         })
         .await
     }
@@ -218,7 +220,7 @@ impl Records {
         &self,
         stored: &StoredClient,
         latest: Option<Timestamp>,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> impl Iterator<Item = Write> {
         let client = &stored.client;
         let change = WatchUpdate::between(client, &Client { latest_check_in_at: latest, ..client.clone() });

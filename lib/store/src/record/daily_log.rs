@@ -8,9 +8,10 @@ use chrono::{Datelike, NaiveDate};
 use domain::daily_log::DateRange;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
+use futures::future::try_join;
 
 use super::{RecordReader, Recorded, Records, key, known, partition};
-use crate::db::{Ask, Item, StoreError, Written, failed, n, s, write};
+use crate::db::{Ask, Item, ItemUpdate, Part, StoreError, Transacted, Written, failed, n, retry, s};
 use crate::fact::FactContext;
 use crate::watch::{Changed, WatchUpdate};
 
@@ -98,14 +99,30 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Notes that the daily log was kept on a date.
+    /// Notes that the daily log was kept on a date: the date and the client's watch side by side, since a year's item is too large for a
+    /// transaction on every day. A fact that fails in between comes again and does both again.
     pub async fn save_daily_log(
         &self,
         client: &ClientId,
         date: NaiveDate,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        self.apply_to_date(client, date, fact, true).await
+        let (is_seen, standing) = try_join(self.facts.is_seen(fact), self.clients.standing(client)).await?;
+        let stored = match known(standing) {
+            Ok(_) if is_seen => return Ok(Recorded::Applied),
+            Ok(stored) => stored,
+            Err(outcome) => return Ok(outcome),
+        };
+        let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.marked());
+        let (written, watched) = try_join(self.date(client, date, fact, true).alone(&self.db), watch).await?;
+        if let Written::Refused(_) = written {
+            // A later fact has set the date, and may have deleted its log: the next evaluation looks up the latest date.
+            self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.marked()).await?;
+        }
+        if watched == Changed::Missing {
+            self.clients.restore_watch(&stored, fact.now).await?;
+        }
+        Ok(Recorded::Unchanged)
     }
 
     /// Notes that a date's log was deleted.
@@ -113,67 +130,49 @@ impl Records {
         &self,
         client: &ClientId,
         date: NaiveDate,
-        fact: FactContext,
-    ) -> Result<Recorded, StoreError> {
-        self.apply_to_date(client, date, fact, false).await
-    }
-
-    /// First the date, then the client's watch: a year's item is too large for a transaction. A fact that fails in between comes again and
-    /// does both again.
-    async fn apply_to_date(
-        &self,
-        client: &ClientId,
-        date: NaiveDate,
-        fact: FactContext,
-        logged: bool,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         let stored = match known(self.clients.standing(client).await?) {
             Ok(stored) => stored,
             Err(outcome) => return Ok(outcome),
         };
-        if !self.write_date(client, date, fact.occurred_at, logged).await? {
-            return Ok(Recorded::Done);
-        }
-        let change = || if logged { WatchUpdate::daily_log(date) } else { WatchUpdate::daily_log_deleted() };
-        if self.watches.change_alone(client, change(), fact.marked()).await? == Changed::Missing {
-            // A restored watch looks its daily logs up.
-            self.clients.restore_watch(&stored, fact.now).await?;
-        }
-        Ok(Recorded::Done)
+        retry("the client's watch", || async {
+            let date = self.date(client, date, fact, false).in_transaction(Part::Record);
+            let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.marked());
+            let writes = [date, watch, self.facts.mark_once(fact)];
+            Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
+                Transacted::Done => Some(Recorded::Applied),
+                // Applied before, or a later fact has set the date.
+                Transacted::Refused(refused) => {
+                    (refused.is(Part::Fact) || refused.is(Part::Record)).then_some(Recorded::Unchanged)
+                }
+            })
+        })
+        .await
     }
 
-    /// False: a later fact has set the date.
-    async fn write_date(
-        &self,
-        client: &ClientId,
-        date: NaiveDate,
-        said_at: FactTime,
-        logged: bool,
-    ) -> Result<bool, StoreError> {
+    /// Sets a date, unless a later fact has set it.
+    fn date(&self, client: &ClientId, date: NaiveDate, fact: FactContext<'_>, logged: bool) -> ItemUpdate<'_> {
         // A time before 1970 has no sign to spare: it counts as the beginning of time.
-        let at = said_at.max(FactTime::from_ms(1)).decimal_ms();
+        let at = fact.occurred_at.max(FactTime::from_ms(1)).decimal_ms();
         let minus_at = format!("-{at}");
-        let (change, said) = match logged {
-            true => ("SET #date = :said ADD logged :day", &at),
-            false => ("SET #date = :said DELETE logged :day", &minus_at),
+        let (update, set) = match logged {
+            true => ("SET #date = :set ADD logged :day", &at),
+            false => ("SET #date = :set DELETE logged :day", &minus_at),
         };
-        let day = (100 * date.month() + date.day()).to_string();
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .set_key(Some(key(client, &sk(date.year()))))
-                .update_expression(change)
-                .condition_expression("attribute_not_exists(#date) OR #date BETWEEN :minus_at AND :at")
-                .expression_attribute_names("#date", date.format("d%m%d").to_string())
-                .expression_attribute_values(":day", AttributeValue::Ns(vec![day.clone()]))
-                .expression_attribute_values(":said", n(said))
-                .expression_attribute_values(":at", n(&at))
-                .expression_attribute_values(":minus_at", n(&minus_at))
-                .ask()
-        });
-        Ok(matches!(written.await?, Written::Done(_)))
+        let day = AttributeValue::Ns(vec![(100 * date.month() + date.day()).to_string()]);
+        let values = [(":day", day), (":set", n(set)), (":at", n(&at)), (":minus_at", n(&minus_at))];
+        ItemUpdate {
+            table: &self.table,
+            key: key(client, &sk(date.year())),
+            update: update.to_owned(),
+            condition: "attribute_not_exists(#date) OR #date BETWEEN :minus_at AND :at".to_owned(),
+            names: HashMap::from([("#date".to_owned(), date.format("d%m%d").to_string())]),
+            values: values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        }
     }
 }
+
 fn sk(year: i32) -> String {
     format!("{SORT_PREFIX}{year:04}")
 }

@@ -76,7 +76,7 @@ impl Records {
         &self,
         client: &ClientId,
         schedule: &DoseSchedule,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         retry("the dose schedule", || async {
             let reads = try_join(self.clients.standing(client), self.db.get(&self.table, key(client, SCHEDULE)));
@@ -87,7 +87,7 @@ impl Records {
             };
             let found = item.map(|item| from_item::<Schedule>("dose schedule", item)).transpose()?;
             if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > fact.occurred_at) {
-                return Ok(Some(Recorded::Done));
+                return Ok(Some(Recorded::Unchanged));
             }
             let version = found.map_or(0, |found| found.version);
             let next = Schedule {
@@ -99,12 +99,7 @@ impl Records {
             };
             let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
             let watch = self.watches.change(client, change, fact.marked());
-            Ok(self
-                .clients
-                .commit(&stored, &[self.put_version(to_item(&next), version), watch], fact.now)
-                .await?
-                .is_done()
-                .then_some(Recorded::Done))
+            self.apply(fact, &stored, vec![self.put_version(to_item(&next), version), watch]).await
         })
         .await
     }
@@ -114,7 +109,7 @@ impl Records {
         &self,
         client: &ClientId,
         logged: &DoseLogged,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
             let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
@@ -131,7 +126,7 @@ impl Records {
         &self,
         client: &ClientId,
         log: &DoseLogId,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         let change = |found: &Log| {
             let tombstone = Log { deleted: true, dose: None, date: None, said_at: None, ..found.clone() };
@@ -146,7 +141,7 @@ impl Records {
         client: &ClientId,
         id: &DoseLogId,
         expected: Option<Month>,
-        fact: FactContext,
+        fact: FactContext<'_>,
         change: impl Fn(&Log) -> Option<Log>,
     ) -> Result<Recorded, StoreError> {
         retry("the dose log", || async {
@@ -171,7 +166,7 @@ impl Records {
                     version: 0,
                 },
             };
-            let Some(changed) = change(&found) else { return Ok(Some(Recorded::Done)) };
+            let Some(changed) = change(&found) else { return Ok(Some(Recorded::Unchanged)) };
             let version = found.version;
             let mut writes = vec![self.put_version(to_item(&Log { version: version + 1, ..changed.clone() }), version)];
             if (&found.dose, found.date) == (&changed.dose, changed.date) {
@@ -182,7 +177,7 @@ impl Records {
                 let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
                 writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.marked()));
             }
-            Ok(self.clients.commit(&stored, &writes, fact.now).await?.is_done().then_some(Recorded::Done))
+            self.apply(fact, &stored, writes).await
         })
         .await
     }

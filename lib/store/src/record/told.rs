@@ -10,7 +10,7 @@ use domain::wall_clock::date_at;
 use futures::future::try_join;
 
 use super::{Recorded, Records, known};
-use crate::db::{Part, StoreError, Transacted, Write, retry};
+use crate::db::{StoreError, Write, retry};
 use crate::fact::FactContext;
 use crate::watch::WatchUpdate;
 
@@ -20,9 +20,9 @@ impl Records {
         &self,
         client_id: &ClientId,
         advance: &PhaseAdvance,
-        fact: FactContext,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        let FactContext { occurred_at, backfill, now } = fact;
+        let FactContext { occurred_at, backfill, now, .. } = fact;
         retry("the client", || async {
             let stored = match known(self.clients.standing(client_id).await?) {
                 Ok(stored) => stored,
@@ -38,10 +38,7 @@ impl Records {
             let change = WatchUpdate::between(client, &changed);
             writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
             writes.extend(self.tell(backfill, event, &automations, now));
-            Ok(match self.clients.commit(&stored, &writes, now).await? {
-                Transacted::Done => Some(Recorded::Done),
-                Transacted::Refused(refused) => refused.is(Part::Mark).then_some(Recorded::Done),
-            })
+            self.apply(fact, &stored, writes).await
         })
         .await
     }
@@ -52,21 +49,22 @@ impl Records {
         client_id: &ClientId,
         message: &MessageId,
         received_at: Timestamp,
-        backfill: bool,
-        now: Timestamp,
+        fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        let stored = match known(self.clients.standing(client_id).await?) {
-            Ok(stored) => stored,
-            Err(outcome) => return Ok(outcome),
-        };
-        let automations = self.automations(&stored.client, EventType::MessageReceived, backfill).await?;
-        let event = Event::message_received(&stored.client, message, received_at);
-        let mut writes =
-            vec![self.mark(client_id, &format!("MESSAGE#{message}"), now), self.clients.still_there(client_id)];
-        writes.extend(self.tell(backfill, event, &automations, now));
-        // Refused: it was told before, or the client has been erased.
-        self.db.transact(&writes).await?;
-        Ok(Recorded::Done)
+        let FactContext { backfill, now, .. } = fact;
+        retry("the client", || async {
+            let stored = match known(self.clients.standing(client_id).await?) {
+                Ok(stored) => stored,
+                Err(outcome) => return Ok(Some(outcome)),
+            };
+            let automations = self.automations(&stored.client, EventType::MessageReceived, backfill).await?;
+            let event = Event::message_received(&stored.client, message, received_at);
+            let mut writes =
+                vec![self.mark(client_id, &format!("MESSAGE#{message}"), now), self.clients.still_there(client_id)];
+            writes.extend(self.tell(backfill, event, &automations, now));
+            self.apply(fact, &stored, writes).await
+        })
+        .await
     }
 
     /// The automations that wait for the event. A backfill sets none off.

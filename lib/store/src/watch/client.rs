@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{CLIENT_PREFIX, Marked, shard_of};
-use crate::db::{Item, StoreError, from_item, n, s, to_attribute};
+use crate::db::{Item, ItemUpdate, StoreError, from_item, n, s, to_attribute};
 
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
 
@@ -72,14 +72,6 @@ pub(crate) struct WatchUpdate {
     /// The next evaluation is silent whatever the cause: the client is new to its coach or back on the roster.
     restarts: bool,
     condition: Option<&'static str>,
-}
-
-/// A [`WatchUpdate`] as an update of the item.
-pub(super) struct Expression {
-    pub(super) update: String,
-    pub(super) condition: String,
-    pub(super) names: HashMap<String, String>,
-    pub(super) values: HashMap<String, AttributeValue>,
 }
 
 impl Watch {
@@ -224,7 +216,7 @@ impl WatchUpdate {
         }
     }
 
-    pub(super) fn expression(mut self, marked: Marked) -> Expression {
+    pub(super) fn update<'a>(mut self, table: &'a str, client: &ClientId, marked: Marked) -> ItemUpdate<'a> {
         if self.is_inactive {
             self.remove.extend(["sweep_shard", "sweep_due_at"]);
         } else {
@@ -261,7 +253,7 @@ impl WatchUpdate {
             names.insert("#daily_log_deleted".to_owned(), "daily_log_deleted".to_owned());
             condition.push_str(&format!(" AND ({own})"));
         }
-        Expression { update, condition, names, values }
+        ItemUpdate { table, key: key(client), update, condition, names, values }
     }
 }
 
