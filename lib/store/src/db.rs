@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
 use aws_sdk_dynamodb::types::{AttributeValue, CancellationReason, KeysAndAttributes, Put, TransactWriteItem};
-use runtime::{Environment, LeanHeaders, QuickSignature, error_chain, random_bytes};
+use runtime::{Environment, error_chain, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -108,11 +108,7 @@ pub struct Db {
 impl Db {
     /// A client with the environment's settings.
     pub fn new(env: &Environment) -> Self {
-        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk())
-            .interceptor(LeanHeaders)
-            .push_auth_scheme(QuickSignature::default())
-            .interceptor(Metering)
-            .build();
+        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk()).interceptor(Metering).build();
         Self { client: Client::from_conf(config) }
     }
 
