@@ -117,6 +117,7 @@ impl Creation<'_> {
         }
     }
 
+    /// Creates the client, and decides anew as long as another write was in the way.
     async fn settle(&self, draft: &ClientDraft, context: CreateContext) -> Result<Outcome, Problem> {
         let mut context = context;
         let new = NewClient::make(self.partner, draft);
