@@ -1,8 +1,5 @@
 //! Packs the files of the reference page, three quarters of which are air: neither the function nor who loads the page is to carry them.
 
-#[path = "../../infra/deploy/link.rs"]
-mod link;
-
 use std::error::Error;
 use std::fs::File;
 use std::io::Write;
@@ -22,7 +19,6 @@ const STYLE: &str = "swagger-ui.css";
 const SOURCE_MAP: &str = "/*# sourceMappingURL=";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    link::main();
     let script = bundled(SCRIPT)?;
     let style = bundled(STYLE)?;
     let plain = style.rfind(SOURCE_MAP).and_then(|end| style.get(..end)).unwrap_or(&style);

@@ -45,7 +45,10 @@ pub async fn router(env: &Environment) -> Result<Router, BoxError> {
 }
 
 /// A client and something of its records, as they were found.
-type Found<T> = (Result<Option<StoredClient>, StoreError>, Result<T, StoreError>);
+struct Found<T> {
+    client: Result<Option<StoredClient>, StoreError>,
+    records: Result<T, StoreError>,
+}
 
 impl App {
     /// Reads the client that a path names and, beside it, what `read` reads of its records. What is no id names nobody.
@@ -54,14 +57,15 @@ impl App {
         F: Future<Output = Result<T, StoreError>>,
     {
         let id = ClientId::parse(id).ok()?;
-        Some(futures::future::join(self.clients.get(&id), read(id.clone())).await)
+        let (client, records) = futures::future::join(self.clients.get(&id), read(id.clone())).await;
+        Some(Found { client, records })
     }
 }
 
 /// What was found, if the caller's coach owns the client.
 fn owned<T>(partner: &Partner, found: Option<Found<T>>) -> Result<(Client, T), Problem> {
     const CLIENT: &str = "client";
-    let (client, read) = found.ok_or(Problem::NotFound(CLIENT))?;
-    let client = client?.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach);
-    Ok((client.ok_or(Problem::NotFound(CLIENT))?, read?))
+    let found = found.ok_or(Problem::NotFound(CLIENT))?;
+    let client = found.client?.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach);
+    Ok((client.ok_or(Problem::NotFound(CLIENT))?, found.records?))
 }

@@ -13,12 +13,12 @@ use domain::client::{Client, Origin, Phase};
 use domain::client_draft::ClientDraft;
 use domain::event::{Event, EventType};
 use domain::id::{ClientId, IntakeId, new_uuid};
-use domain::idempotency::Mismatch;
+use domain::idempotency::{AnswerKind, IdempotencyKey, Mismatch};
 use domain::intake::{IntakeState, IntakeToken};
-use edge::idempotency::{Repeat, Ticket, key_of, once};
+use edge::idempotency::{Outcome, Repeat, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
 use runtime::{Metric, Unit, random_bytes};
-use serde_json::Value;
+use store::claim::Claim;
 use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 use store::contact::StoredContact;
 use store::welcome_mail::WelcomeMail;
@@ -26,136 +26,182 @@ use store::workspace::StoredWorkspace;
 use store::{MAX_ROUNDS, StoreError, stand_back};
 
 use crate::App;
-use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result, welcome};
+use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result};
 
 /// Welcome mails beyond a coach's limit of the day. The limit keeps a stolen key from mailing strangers under our
 /// sender.
 const LIMITED_MAILS: Metric = Metric::new("welcome_mails_limited", Unit::Count);
 
-/// What a creation reads before it writes: the workspace, who the new client has been so far, and what it sets off.
-type Surroundings = (Option<StoredWorkspace>, Option<StoredContact>, Vec<Automation>);
-
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     let admission = app.gate.partner(&inbound).await;
-    let work = async |partner: Partner, ()| {
-        let key = key_of(&inbound, &partner.coach, Scope::Partner)?;
-        let draft = inbound.json().and_then(|body: Value| Ok(ClientDraft::parse(&body)?));
-        let readable = draft.as_ref().ok().cloned();
-        let read = async {
-            match &readable {
-                Some(draft) => surroundings(&app, &partner, draft).await,
-                None => Ok((None, None, Vec::new())),
-            }
-        };
-        let work = async |ticket: Option<Ticket<Stage>>, read: Result<Surroundings, StoreError>| {
-            // What has been committed is finished, whatever this request says.
-            if let Some(ticket) = ticket.as_ref().filter(|ticket| ticket.stage.is_some()) {
-                return go_on(&app, &partner, ticket).await;
-            }
-            let draft = draft?;
-            // A body that reads has an e-mail, and so a key.
-            let ticket = ticket.ok_or_else(|| Problem::internal("create a client", "there is no claim"))?;
-            settle(&app, &partner, &draft, ticket, read?).await
-        };
-        let repeat = Repeat { key, mismatch: Mismatch::Replayed, payload: inbound.payload() };
-        once(&app.claims, &inbound, repeat, partner.now, read, work).await
-    };
+    let work = async |partner: Partner, ()| create_once(&app, &partner, &inbound).await;
     app.gate.answer(&inbound, admission, work).await
 }
 
-async fn surroundings(app: &App, partner: &Partner, draft: &ClientDraft) -> Result<Surroundings, StoreError> {
-    let phone = draft.profile.phone.as_ref().and_then(|phone| phone.key(partner.country));
-    let email = draft.email.key();
-    let lead = app.contacts.find_lead(&partner.coach, &email, phone.as_ref(), partner.country);
-    let automations = app.workspaces.automations_on(&partner.coach, &[EventType::NewClient]);
-    futures::future::try_join3(app.workspaces.get(&partner.coach), lead, automations).await
+async fn create_once(app: &App, partner: &Partner, inbound: &Inbound) -> Result<Reply, Problem> {
+    let key = key_of(inbound, &partner.coach, Scope::Partner)?;
+    let draft = inbound.json().and_then(|body| Ok(ClientDraft::parse(body)?));
+    let Some(key) = key else {
+        // Without the header the e-mail is the key, and a body without an e-mail is refused.
+        draft?;
+        return Err(Problem::internal("create a client", "a body without an e-mail was accepted"));
+    };
+    let read = async {
+        let draft = draft?;
+        let context = CreateContext::read(app, partner, &draft).await?;
+        Ok((draft, context))
+    };
+    let run = async |Ticket { claim, key, stage }: Ticket<Stage>, read: Result<_, Problem>| {
+        let creation = Creation { app, partner, claim, key };
+        match stage {
+            // What has been committed is finished, whatever this request says.
+            Some(stage) => creation.go_on(stage).await,
+            None => {
+                let (draft, context) = read?;
+                creation.settle(&draft, context).await
+            }
+        }
+    };
+    let repeat = Repeat { key, mismatch: Mismatch::Replayed, payload: inbound.payload() };
+    once(&app.claims, inbound, repeat, partner.now, read, run).await
 }
 
-/// Goes on where an earlier request got to, with the client as it is by now: its address may have been corrected, it may have been switched
-/// off, handed over to another coach, or erased.
-async fn go_on(app: &App, partner: &Partner, ticket: &Ticket<Stage>) -> Result<Reply, Problem> {
-    let stage = ticket.stage.as_ref().ok_or_else(|| Problem::internal("create a client", "there is no stage"))?;
-    let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(stage.client_id()));
-    let (workspace, stored) = found.await?;
-    let read = (workspace, None, Vec::new());
-    let workspace = &workspace_of(&read)?.workspace;
-    match stored.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach) {
-        Some(client) => {
-            let stage = stage.of_client(&client);
-            let email = client.profile.email.as_ref().filter(|_| client.is_active);
-            let recipient = email.map_or(Recipient::Caller, Recipient::Client);
-            welcome(app, partner, workspace, (ticket, &stage), recipient).await
-        }
-        None => welcome(app, partner, workspace, (ticket, stage), Recipient::Nobody).await,
+/// The records that decide a creation.
+struct CreateContext {
+    workspace: StoredWorkspace,
+    /// The contact that becomes the client.
+    lead: Option<StoredContact>,
+    /// The automations that send `new_client`.
+    automations: Vec<Automation>,
+}
+
+impl CreateContext {
+    async fn read(app: &App, partner: &Partner, draft: &ClientDraft) -> Result<Self, Problem> {
+        let phone = draft.profile.phone.as_ref().and_then(|phone| phone.key(partner.country));
+        let email = draft.email.key();
+        let lead = app.contacts.find_lead(&partner.coach, &email, phone.as_ref(), partner.country);
+        let automations = app.workspaces.automations_on(&partner.coach, &[EventType::NewClient]);
+        let found = futures::future::try_join3(app.workspaces.get(&partner.coach), lead, automations).await?;
+        let (workspace, lead, automations) = found;
+        Ok(Self { workspace: known(workspace)?, lead, automations })
     }
 }
 
-async fn settle(
-    app: &App,
-    partner: &Partner,
-    draft: &ClientDraft,
-    ticket: Ticket<Stage>,
-    read: Surroundings,
-) -> Result<Reply, Problem> {
-    let mut read = read;
-    let new = NewClient::make(partner, draft);
-    for round in 0..MAX_ROUNDS {
-        let workspace = workspace_of(&read)?;
-        let stage = new.stage(draft);
-        let answer = password_result(&stage, &workspace.workspace)?;
-        let recorded = answer.to_answer();
-        let keep = ticket.key.retention(recorded.status, true).unwrap_or_default();
-        let mail = welcome_mail(app, partner, draft, workspace);
-        let step = if mail.is_some() { ClaimStep::Stage(&stage) } else { ClaimStep::Answer(&recorded, keep) };
-        match new.write(app, (draft, mail), (workspace, &read), (&ticket, step)).await? {
-            Created::Done if mail.is_some() => {
-                return welcome(app, partner, &workspace.workspace, (&ticket, &stage), Recipient::Client(&draft.email))
-                    .await;
+fn known(workspace: Option<StoredWorkspace>) -> Result<StoredWorkspace, Problem> {
+    workspace.ok_or_else(|| Problem::internal("create a client", "the key's workspace is missing"))
+}
+
+/// A creation whose claim is taken.
+pub(crate) struct Creation<'a> {
+    pub(crate) app: &'a App,
+    pub(crate) partner: &'a Partner,
+    pub(crate) claim: Claim,
+    pub(crate) key: IdempotencyKey,
+}
+
+impl Creation<'_> {
+    /// Goes on where an earlier request got to, with the client as it is by now: its address may have been corrected, it may have been
+    /// switched off, handed over to another coach, or erased.
+    async fn go_on(&self, stage: Stage) -> Result<Outcome, Problem> {
+        let Self { app, partner, .. } = self;
+        let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(stage.client_id()));
+        let (workspace, stored) = found.await?;
+        let workspace = known(workspace)?.workspace;
+        match stored.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach) {
+            Some(client) => {
+                let email = client.profile.email.as_ref().filter(|_| client.is_active);
+                let recipient = email.map_or(Recipient::Caller, Recipient::Client);
+                self.welcome(&workspace, &stage.of_client(&client), recipient).await
             }
-            Created::Done => {
-                if draft.send_welcome && draft.email.mailbox().is_some() {
-                    runtime::add(LIMITED_MAILS, 1.0);
-                    tracing::warn!(
-                        coach_id = partner.coach.as_str(),
-                        "the coach's welcome mails of the day are used up"
-                    );
+            None => self.welcome(&workspace, &stage, Recipient::Nobody).await,
+        }
+    }
+
+    /// Creates the client, and decides anew as long as another write was in the way.
+    async fn settle(&self, draft: &ClientDraft, context: CreateContext) -> Result<Outcome, Problem> {
+        let mut context = context;
+        let new = NewClient::make(self.partner, draft);
+        for round in 1..=MAX_ROUNDS {
+            let workspace = &context.workspace.workspace;
+            let answer = password_result(&new.stage, workspace)?;
+            let recorded = answer.to_answer();
+            let mail = self.welcome_mail(draft, &context.workspace);
+            let step = match mail {
+                Some(_) => ClaimStep::Stage(&new.stage),
+                None => ClaimStep::Answer(&recorded, self.key.retention(AnswerKind::Password)),
+            };
+            match self.write(&new, draft, &context, mail, step).await? {
+                Created::Done if mail.is_some() => {
+                    return self.welcome(workspace, &new.stage, Recipient::Client(&draft.email)).await;
                 }
-                return Ok(answer);
-            }
-            Created::EmailTaken => return Err(Problem::EmailTaken),
-            Created::PlanFull => return Err(Problem::PlanFull),
-            Created::TeamFull => return Err(Problem::TeamFull),
-            Created::ClaimLost => return Err(Problem::IdempotencyInProgress),
-            Created::Changed => {
-                // Before it is read anew, not between that and the write.
-                stand_back(round + 1).await;
-                read = surroundings(app, partner, draft).await?;
+                Created::Done => {
+                    if draft.send_welcome && draft.email.mailbox().is_some() {
+                        runtime::add(LIMITED_MAILS, 1.0);
+                        tracing::warn!(
+                            coach_id = self.partner.coach.as_str(),
+                            "the coach's welcome mails of the day are used up"
+                        );
+                    }
+                    return Ok(Outcome::Answered(answer));
+                }
+                Created::EmailTaken => return Err(Problem::EmailTaken),
+                Created::PlanFull => return Err(Problem::PlanFull),
+                Created::TeamFull => return Err(Problem::TeamFull),
+                Created::ClaimLost => return Ok(Outcome::ClaimLost),
+                Created::Changed => {
+                    // Before it is read anew, not between that and the write.
+                    stand_back(round).await;
+                    context = CreateContext::read(self.app, self.partner, draft).await?;
+                }
             }
         }
+        Err(StoreError::kept_changing("a workspace").into())
     }
-    Err(StoreError::kept_changing("a workspace").into())
-}
 
-/// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day.
-/// Otherwise the answer is as after a failed send.
-fn welcome_mail(app: &App, partner: &Partner, draft: &ClientDraft, workspace: &StoredWorkspace) -> Option<WelcomeMail> {
-    if !draft.send_welcome || draft.email.mailbox().is_none() {
-        return None;
+    /// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day.
+    /// Otherwise the answer is as after a failed send.
+    fn welcome_mail(&self, draft: &ClientDraft, workspace: &StoredWorkspace) -> Option<WelcomeMail> {
+        if !draft.send_welcome || draft.email.mailbox().is_none() {
+            return None;
+        }
+        workspace.welcome_mail(self.partner.now.utc().date_naive(), self.app.mails_per_day)
     }
-    workspace.welcome_mail(partner.now.utc().date_naive(), app.mails_per_day)
+
+    async fn write(
+        &self,
+        new: &NewClient,
+        draft: &ClientDraft,
+        context: &CreateContext,
+        mail: Option<WelcomeMail>,
+        step: ClaimStep<'_, Stage>,
+    ) -> Result<Created, StoreError> {
+        let now = new.client.created_at;
+        let sha256 = new.token.sha256();
+        let write = NewClientWrite {
+            client: &new.client,
+            email: &draft.email,
+            team: context.workspace.workspace.team_id.as_ref(),
+            mail,
+            intake: IntakeWrite { id: &new.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
+            events: told(Event::new_client(&new.client, now), &context.automations),
+            change: new.change.clone(),
+            change_after: if mail.is_some() { now + FACT_HOLD } else { now },
+            lead: context.lead.as_ref(),
+            claims: &self.app.claims,
+            claim: &self.claim,
+            step,
+        };
+        self.app.clients.create(&write, now).await
+    }
 }
 
-fn workspace_of(read: &Surroundings) -> Result<&StoredWorkspace, Problem> {
-    read.0.as_ref().ok_or_else(|| Problem::internal("create a client", "the key's workspace is missing"))
-}
-
-/// A client that is about to be.
+/// A client that is about to be created.
 struct NewClient {
     client: Client,
-    password: TempPassword,
     token: IntakeToken,
     intake_id: IntakeId,
     change: Change,
+    stage: Stage,
 }
 
 impl NewClient {
@@ -177,36 +223,7 @@ impl NewClient {
         let credential = Credential::temporary(password.hash(random_bytes()));
         let intake = NewIntake { id: intake_id.clone(), state: IntakeState::Issued, token_sha256: token.sha256() };
         let change = Change::client_created(&client, credential, intake);
-        Self { client, password, token, intake_id, change }
-    }
-
-    fn stage(&self, draft: &ClientDraft) -> Stage {
-        Stage::new(&self.client, &draft.email, &self.password, &self.token, &self.change)
-    }
-
-    async fn write(
-        &self,
-        app: &App,
-        (draft, mail): (&ClientDraft, Option<WelcomeMail>),
-        (workspace, (_, lead, automations)): (&StoredWorkspace, &Surroundings),
-        (ticket, step): (&Ticket<Stage>, ClaimStep<'_, Stage>),
-    ) -> Result<Created, StoreError> {
-        let now = self.client.created_at;
-        let sha256 = self.token.sha256();
-        let new = NewClientWrite {
-            client: &self.client,
-            email: &draft.email,
-            team: workspace.workspace.team_id.as_ref(),
-            mail,
-            intake: IntakeWrite { id: &self.intake_id, token_sha256: &sha256, state: IntakeState::Issued },
-            events: told(Event::new_client(&self.client, now), automations),
-            change: self.change.clone(),
-            change_after: if mail.is_some() { now + FACT_HOLD } else { now },
-            lead: lead.as_ref(),
-            claims: &app.claims,
-            claim: &ticket.claim,
-            step,
-        };
-        app.clients.create(&new, now).await
+        let stage = Stage::new(&client, &draft.email, &password, &token, &change);
+        Self { client, token, intake_id, change, stage }
     }
 }

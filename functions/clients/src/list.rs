@@ -29,7 +29,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| {
         let after = inbound.cursor().map(|cursor| read_cursor(&cursor)).transpose()?;
         match &email {
-            Some(email) => with_email(&inbound, &partner, (email, after.as_deref()), found?),
+            Some(email) => with_email(&inbound, &partner, email, after.as_deref(), found?),
             None => page(&app, &inbound, &partner, after).await,
         }
     };
@@ -49,7 +49,8 @@ async fn addressed(app: &App, email: &str) -> Result<Vec<Client>, StoreError> {
 fn with_email(
     inbound: &Inbound,
     partner: &Partner,
-    (email, after): (&str, Option<&str>),
+    email: &str,
+    after: Option<&str>,
     found: Vec<Client>,
 ) -> Result<Reply, Problem> {
     if email.chars().count() > MAX_CLIENT_EMAIL_CHARS {

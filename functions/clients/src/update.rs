@@ -16,7 +16,7 @@ pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParame
     let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
     let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         inbound.check_size()?;
-        let is_active = parse_activation(&inbound.json()?)?;
+        let is_active = parse_activation(inbound.json()?)?;
         let changed = app.clients.set_active(&partner.coach, found?, is_active, partner.now).await?;
         Reply::ok(&changed.ok_or(Problem::NotFound(CLIENT))?.to_profile())
     };

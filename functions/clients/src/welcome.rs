@@ -6,16 +6,18 @@ use domain::change::Change;
 use domain::client::{Client, CreateClientResult};
 use domain::email::Email;
 use domain::id::ClientId;
+use domain::idempotency::AnswerKind;
 use domain::intake::{IntakeState, IntakeToken};
 use domain::welcome::Welcome;
 use domain::workspace::Workspace;
-use edge::idempotency::Ticket;
-use edge::{Partner, Problem, Reply};
+use edge::idempotency::Outcome;
+use edge::{Problem, Reply};
 use outbound::mail::MailError;
 use serde::{Deserialize, Serialize};
 use store::client::WelcomeWrite;
 
 use crate::App;
+use crate::create::Creation;
 
 /// How long the application's fact waits for the mail to decide what it says. Longer than a claim's lease: a takeover comes first.
 pub(crate) const FACT_HOLD: TimeDelta = TimeDelta::seconds(90);
@@ -79,36 +81,39 @@ pub(crate) enum Recipient<'a> {
     Nobody,
 }
 
-/// Gives the credentials to whom they are for, and records what came of it together with the answer. What cannot be mailed is the caller's to
-/// deliver.
-pub(crate) async fn welcome(
-    app: &App,
-    partner: &Partner,
-    workspace: &Workspace,
-    (ticket, stage): (&Ticket<Stage>, &Stage),
-    recipient: Recipient<'_>,
-) -> Result<Reply, Problem> {
-    let (state, reply) = match recipient {
-        Recipient::Client(email) if mail(app, workspace, stage, email).await => {
-            (IntakeState::Sent, Reply::created(&result(stage, true))?)
-        }
-        Recipient::Client(_) | Recipient::Caller => (IntakeState::Issued, password_result(stage, workspace)?),
-        Recipient::Nobody => (IntakeState::Issued, Reply::created(&result(stage, false))?),
-    };
-    let change = stage.change.clone().with_intake(state);
-    let answer = reply.to_answer();
-    let keep = ticket.key.retention(answer.status, state == IntakeState::Issued).unwrap_or_default();
-    let end = WelcomeWrite {
-        client: &stage.client_id,
-        state,
-        change: &change,
-        claims: &app.claims,
-        claim: &ticket.claim,
-        answer: &answer,
-        keep,
-    };
-    let ours = app.clients.finish_welcome(&end, partner.now).await?;
-    if ours { Ok(reply) } else { Err(Problem::IdempotencyInProgress) }
+impl Creation<'_> {
+    /// Gives the credentials to whom they are for, and records what came of it together with the answer. What cannot be mailed is the caller's
+    /// to deliver.
+    pub(crate) async fn welcome(
+        &self,
+        workspace: &Workspace,
+        stage: &Stage,
+        recipient: Recipient<'_>,
+    ) -> Result<Outcome, Problem> {
+        let app = self.app;
+        let (state, kind, reply) = match recipient {
+            Recipient::Client(email) if mail(app, workspace, stage, email).await => {
+                (IntakeState::Sent, AnswerKind::Other, Reply::created(&result(stage, true))?)
+            }
+            Recipient::Client(_) | Recipient::Caller => {
+                (IntakeState::Issued, AnswerKind::Password, password_result(stage, workspace)?)
+            }
+            Recipient::Nobody => (IntakeState::Issued, AnswerKind::Other, Reply::created(&result(stage, false))?),
+        };
+        let change = stage.change.clone().with_intake(state);
+        let answer = reply.to_answer();
+        let end = WelcomeWrite {
+            client: &stage.client_id,
+            state,
+            change: &change,
+            claims: &app.claims,
+            claim: &self.claim,
+            answer: &answer,
+            keep: self.key.retention(kind),
+        };
+        let ours = app.clients.finish_welcome(&end, self.partner.now).await?;
+        Ok(if ours { Outcome::Answered(reply) } else { Outcome::ClaimLost })
+    }
 }
 
 /// Mails the credentials. Returns whether the mail was taken.

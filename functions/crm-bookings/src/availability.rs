@@ -31,7 +31,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
     let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
     let work = async |caller: CrmCaller, ()| {
         inbound.check_size()?;
-        let request = AvailabilityRequest::parse(&crm::body(&inbound)?)?;
+        let request = AvailabilityRequest::parse(crm::body(&inbound)?)?;
         let read = try_join(app.bookings.lead(&caller.coach, request.lead_id), asked_for(&app, &caller, &request));
         let (lead, found) = read.await?;
         lead.check().map_err(refused)?;

@@ -1,6 +1,8 @@
 //! `DELETE /v1/crm/bookings/{id}`: cancels a booking. Nothing is refunded or charged. The contact is named in the body,
 //! or in the query by clients that send no body with DELETE.
 
+use std::borrow::Cow;
+
 use axum::extract::State;
 use axum::response::Response;
 use domain::api_key::Permission;
@@ -8,13 +10,12 @@ use domain::booking::{self, BookingOutcome, CancelDraft, Refusal};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
-use edge::crm::{Attempt, Write};
+use edge::crm::{Attempt, Attempted, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use serde_json::{Value, json};
 use store::StoreError;
 use store::booking::ChangeRead;
-use store::crm_write::Committed;
 
 use crate::App;
 use crate::told::{refused, shown};
@@ -29,7 +30,7 @@ const LEAD: &str = "leadId";
 
 /// The body, with the contact of the query if the body names none. The two must not contradict each other.
 fn asked(inbound: &Inbound) -> Result<Value, Problem> {
-    let mut body = if inbound.is_bodiless() { json!({}) } else { crm::body(inbound)? };
+    let mut body = if inbound.is_bodiless() { json!({}) } else { crm::body(inbound)?.clone() };
     let Some(lead) = inbound.query(LEAD).filter(|lead| !lead.is_empty()) else { return Ok(body) };
     match body.get(LEAD) {
         None => body[LEAD] = json!(lead),
@@ -44,34 +45,40 @@ struct Cancel<'a> {
     id: &'a str,
 }
 
+/// The booking that a request names, and the contact that it names.
+pub(crate) struct Cancellation {
+    booking: CalendarEventId,
+    draft: CancelDraft,
+}
+
 impl Write for Cancel<'_> {
-    type Request = (CalendarEventId, CancelDraft);
+    type Request = Cancellation;
     type Found = ChangeRead;
 
     /// The payload is the same in either form. A contradiction has a payload of its own.
-    fn payload(&self, inbound: &Inbound) -> Value {
-        let sent = inbound.payload();
+    fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
         match (asked(inbound), inbound.query(LEAD)) {
-            (Ok(body), _) => body,
-            (Err(_), None) => sent,
-            (Err(_), Some(query)) => json!([sent, query]),
+            (Ok(body), _) => Cow::Owned(body),
+            (Err(_), None) => inbound.payload(),
+            (Err(_), Some(query)) => Cow::Owned(json!([inbound.payload(), query])),
         }
     }
 
-    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
-        Ok((crm::path_id(self.id, CalendarEventId::parse)?, CancelDraft::parse(&asked(inbound)?)?))
+    fn parse(&self, inbound: &Inbound) -> Result<Cancellation, Problem> {
+        let booking = crm::path_id(self.id, CalendarEventId::parse)?;
+        Ok(Cancellation { booking, draft: CancelDraft::parse(&asked(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, (id, draft): &Self::Request) -> Result<ChangeRead, StoreError> {
-        self.app.bookings.read_change(&caller.coach, *id, draft.lead_id, None).await
+    async fn read(&self, caller: &CrmCaller, asked: &Cancellation) -> Result<ChangeRead, StoreError> {
+        self.app.bookings.read_change(&caller.coach, asked.booking, asked.draft.lead_id, None).await
     }
 
     async fn attempt(
         &self,
         attempt: &Attempt<'_>,
-        (_, draft): &Self::Request,
+        asked: &Cancellation,
         found: ChangeRead,
-    ) -> Result<(Committed, Reply), Problem> {
+    ) -> Result<Attempted, Problem> {
         let caller = attempt.caller;
         let event = found.event.as_ref().map(|found| &found.event);
         booking::cancel(found.lead, event, caller.now).map_err(refused)?;
@@ -83,11 +90,11 @@ impl Write for Cancel<'_> {
         let reply = Reply::ok(&BookingOutcome::of(view))?;
         let committed = match cancelled {
             Some(cancelled) => {
-                let write = attempt.leaving(draft.lead_id, &reply, Some(change));
+                let write = attempt.leaving(asked.draft.lead_id, &reply, Some(change));
                 self.app.bookings.change(&found, &cancelled, &write).await?
             }
-            None => attempt.leaving(draft.lead_id, &reply, None).answer_alone().await?,
+            None => attempt.leaving(asked.draft.lead_id, &reply, None).answer_alone().await?,
         };
-        Ok((committed, reply))
+        Ok(Attempted::Committed { committed, reply })
     }
 }

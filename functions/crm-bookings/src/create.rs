@@ -6,12 +6,11 @@ use domain::api_key::Permission;
 use domain::booking::{self, BookingDraft, BookingOutcome, CalendarEvent};
 use domain::change::Change;
 use domain::id::{CalendarEventId, new_uuid};
-use edge::crm::{Attempt, Write};
+use edge::crm::{Attempt, Attempted, Write};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use store::StoreError;
 use store::booking::BookingRead;
-use store::crm_write::Committed;
 
 use crate::App;
 use crate::told::{refused, shown};
@@ -29,7 +28,7 @@ impl Write for Create<'_> {
     type Found = BookingRead;
 
     fn parse(&self, inbound: &Inbound) -> Result<BookingDraft, Problem> {
-        Ok(BookingDraft::parse(&crm::body(inbound)?)?)
+        Ok(BookingDraft::parse(crm::body(inbound)?)?)
     }
 
     async fn read(&self, caller: &CrmCaller, draft: &BookingDraft) -> Result<BookingRead, StoreError> {
@@ -41,7 +40,7 @@ impl Write for Create<'_> {
         attempt: &Attempt<'_>,
         draft: &BookingDraft,
         found: BookingRead,
-    ) -> Result<(Committed, Reply), Problem> {
+    ) -> Result<Attempted, Problem> {
         let caller = attempt.caller;
         let calendar = found.calendar.as_ref().map(|found| &found.calendar);
         let busy = booking::create(draft, found.lead, calendar, &found.busy.all(), caller.now).map_err(refused)?;
@@ -51,6 +50,6 @@ impl Write for Create<'_> {
         let change = Change::booking_created(&caller.coach, &view);
         let reply = Reply::created(&BookingOutcome::of(view))?;
         let write = attempt.leaving(draft.lead_id, &reply, Some(change));
-        Ok((self.0.bookings.book(&found, &event, &write).await?, reply))
+        Ok(Attempted::Committed { committed: self.0.bookings.book(&found, &event, &write).await?, reply })
     }
 }

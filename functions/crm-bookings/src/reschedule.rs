@@ -8,13 +8,12 @@ use domain::change::Change;
 use domain::id::CalendarEventId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
-use edge::crm::{Attempt, Write};
+use edge::crm::{Attempt, Attempted, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::booking::ChangeRead;
 use store::calendar::{find, zone_of};
-use store::crm_write::Committed;
 
 use crate::App;
 use crate::told::{refused, shown};
@@ -31,26 +30,34 @@ struct Reschedule<'a> {
     id: &'a str,
 }
 
+/// The booking that a request names, and the slot that it is to move to.
+pub(crate) struct Rescheduling {
+    booking: CalendarEventId,
+    draft: RescheduleDraft,
+}
+
 impl Write for Reschedule<'_> {
-    type Request = (CalendarEventId, RescheduleDraft);
+    type Request = Rescheduling;
     type Found = ChangeRead;
 
-    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
-        Ok((crm::path_id(self.id, CalendarEventId::parse)?, RescheduleDraft::parse(&crm::body(inbound)?)?))
+    fn parse(&self, inbound: &Inbound) -> Result<Rescheduling, Problem> {
+        let booking = crm::path_id(self.id, CalendarEventId::parse)?;
+        Ok(Rescheduling { booking, draft: RescheduleDraft::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, (id, draft): &Self::Request) -> Result<ChangeRead, StoreError> {
-        self.app.bookings.read_change(&caller.coach, *id, draft.lead_id, Some(draft.date)).await
+    async fn read(&self, caller: &CrmCaller, asked: &Rescheduling) -> Result<ChangeRead, StoreError> {
+        let Rescheduling { booking, draft } = asked;
+        self.app.bookings.read_change(&caller.coach, *booking, draft.lead_id, Some(draft.date)).await
     }
 
     async fn attempt(
         &self,
         attempt: &Attempt<'_>,
-        request: &Self::Request,
+        asked: &Rescheduling,
         found: ChangeRead,
-    ) -> Result<(Committed, Reply), Problem> {
-        let (caller, lead) = (attempt.caller, request.1.lead_id);
-        let to = decide(&found, request, (caller.now, caller.zone()?)).map_err(refused)?;
+    ) -> Result<Attempted, Problem> {
+        let caller = attempt.caller;
+        let to = decide(&found, asked, caller.zone()?, caller.now).map_err(refused)?;
         let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
         // What only says anew where the API has put it is not told.
@@ -63,20 +70,16 @@ impl Write for Reschedule<'_> {
         let told = || Change::booking_rescheduled(&caller.coach, &view, previous, event.said_at());
         let change = is_news.then(told);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
-        let write = attempt.leaving(lead, &reply, change);
-        Ok((self.app.bookings.change(&found, &event, &write).await?, reply))
+        let write = attempt.leaving(asked.draft.lead_id, &reply, change);
+        Ok(Attempted::Committed { committed: self.app.bookings.change(&found, &event, &write).await?, reply })
     }
 }
 
-fn decide(
-    found: &ChangeRead,
-    (id, draft): &(CalendarEventId, RescheduleDraft),
-    (now, otherwise): (Timestamp, Tz),
-) -> Result<Move, Refusal> {
+fn decide(found: &ChangeRead, asked: &Rescheduling, otherwise: Tz, now: Timestamp) -> Result<Move, Refusal> {
     let event = found.event.as_ref().map(|found| &found.event);
     let on = event.and_then(|event| event.calendar_id);
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);
     let zone = zone_of(&found.calendars, on, otherwise);
-    let others = found.busy.without(*id);
-    booking::reschedule(draft, found.lead, event, (calendar, zone), &others, now)
+    let others = found.busy.without(asked.booking);
+    booking::reschedule(&asked.draft, found.lead, event, (calendar, zone), &others, now)
 }

@@ -6,12 +6,11 @@ use domain::api_key::Permission;
 use domain::change::Change;
 use domain::contact::{ContactDraft, KnownContact};
 use domain::id::{ContactId, new_uuid};
-use edge::crm::{Attempt, Write};
+use edge::crm::{Attempt, Attempted, Write};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use runtime::random_bytes;
 use store::StoreError;
 use store::contact::StoredContact;
-use store::crm_write::Committed;
 
 use crate::{App, shown};
 
@@ -29,7 +28,7 @@ impl Write for Create<'_> {
     type Found = Option<StoredContact>;
 
     fn parse(&self, inbound: &Inbound) -> Result<ContactDraft, Problem> {
-        Ok(ContactDraft::parse(&crm::body(inbound)?)?)
+        Ok(ContactDraft::parse(crm::body(inbound)?)?)
     }
 
     async fn read(&self, caller: &CrmCaller, draft: &ContactDraft) -> Result<Option<StoredContact>, StoreError> {
@@ -41,16 +40,17 @@ impl Write for Create<'_> {
         attempt: &Attempt<'_>,
         draft: &ContactDraft,
         found: Option<StoredContact>,
-    ) -> Result<(Committed, Reply), Problem> {
+    ) -> Result<Attempted, Problem> {
         if let Some(found) = found {
             let reply = Reply::created(&shown(found.contact()))?;
-            return Ok((attempt.leaving(found.contact().id, &reply, None).answer_alone().await?, reply));
+            let committed = attempt.leaving(found.contact().id, &reply, None).answer_alone().await?;
+            return Ok(Attempted::Committed { committed, reply });
         }
         let now = attempt.caller.now;
         let made = KnownContact::create(ContactId(new_uuid(now.ms(), random_bytes())), draft, now);
         let change = Change::contact_created(&attempt.caller.coach, &made.contact);
         let reply = Reply::created(&shown(&made.contact))?;
         let write = attempt.leaving(made.contact.id, &reply, Some(change));
-        Ok((self.0.contacts.create(&made, &write).await?, reply))
+        Ok(Attempted::Committed { committed: self.0.contacts.create(&made, &write).await?, reply })
     }
 }

@@ -6,12 +6,11 @@ use domain::api_key::Permission;
 use domain::change::Change;
 use domain::contact::ContactPatch;
 use domain::id::ContactId;
-use edge::crm::{Attempt, Write};
+use edge::crm::{Attempt, Attempted, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::contact::Standing;
-use store::crm_write::Committed;
 
 use crate::{App, shown};
 
@@ -26,32 +25,34 @@ struct Update<'a> {
     id: &'a str,
 }
 
+/// The contact that a request names, and the change that it asks for.
+pub(crate) struct Asked {
+    contact: ContactId,
+    patch: ContactPatch,
+}
+
 impl Write for Update<'_> {
-    type Request = (ContactId, ContactPatch);
+    type Request = Asked;
     type Found = Standing;
 
-    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
-        Ok((crm::path_id(self.id, ContactId::parse)?, ContactPatch::parse(&crm::body(inbound)?)?))
+    fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
+        let contact = crm::path_id(self.id, ContactId::parse)?;
+        Ok(Asked { contact, patch: ContactPatch::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, (id, _): &Self::Request) -> Result<Standing, StoreError> {
-        self.app.contacts.standing(&caller.coach, *id).await
+    async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<Standing, StoreError> {
+        self.app.contacts.standing(&caller.coach, asked.contact).await
     }
 
-    async fn attempt(
-        &self,
-        attempt: &Attempt<'_>,
-        (_, patch): &Self::Request,
-        found: Standing,
-    ) -> Result<(Committed, Reply), Problem> {
+    async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: Standing) -> Result<Attempted, Problem> {
         let found = crm::live(found)?;
-        let changed = found.known.change(patch, attempt.caller.now);
+        let changed = found.known.change(&asked.patch, attempt.caller.now);
         let contact = &changed.contact;
         let reply = Reply::ok(&shown(contact))?;
         // What only says anew what the API has said is not told.
         let is_news = contact != found.contact();
         let change = is_news.then(|| Change::contact_updated(&attempt.caller.coach, contact));
         let write = attempt.leaving(contact.id, &reply, change);
-        Ok((self.app.contacts.change(&found, &changed, &write).await?, reply))
+        Ok(Attempted::Committed { committed: self.app.contacts.change(&found, &changed, &write).await?, reply })
     }
 }

@@ -6,8 +6,8 @@ mod update;
 
 use axum::Router;
 use axum::routing::{get, patch};
-use edge::Gate;
-use edge::crm::Writer;
+use edge::crm::{Attempted, Writer};
+use edge::{Gate, Problem};
 use runtime::{BoxError, Environment};
 use store::Db;
 use store::contact::Contacts;
@@ -23,6 +23,10 @@ struct App {
     opportunities: Opportunities,
     pipelines: Pipelines,
 }
+
+/// The refusal where the configured pipeline or its initial stage is gone. In the order of checks the configuration
+/// stands before the claim, so the refusal is not recorded.
+const NOT_CONFIGURED: Attempted = Attempted::Withdrawn(Problem::CrmNotConfigured);
 
 /// The function's routes.
 pub async fn router(env: &Environment) -> Result<Router, BoxError> {

@@ -7,15 +7,14 @@ use domain::change::Change;
 use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityResult, Refusal, apply};
 use domain::pipeline::Pipeline;
-use edge::crm::{Attempt, Write};
+use edge::crm::{Attempt, Attempted, Write};
 use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use store::StoreError;
-use store::crm_write::Committed;
 use store::opportunity::StoredOpportunity;
 
-use crate::App;
+use crate::{App, NOT_CONFIGURED};
 
 const OPPORTUNITY: &str = "opportunity";
 
@@ -30,38 +29,48 @@ struct Update<'a> {
     id: &'a str,
 }
 
+/// The opportunity that a request names, and the change that it asks for.
+pub(crate) struct Asked {
+    opportunity: OpportunityId,
+    patch: OpportunityPatch,
+}
+
+/// The opportunity as it is, and the pipeline that the coach configured.
+pub(crate) struct Found {
+    opportunity: Option<StoredOpportunity>,
+    pipeline: Option<Pipeline>,
+}
+
 impl Write for Update<'_> {
-    type Request = (OpportunityId, OpportunityPatch);
-    /// The opportunity as it is, and where it may go.
-    type Found = (Option<StoredOpportunity>, Option<Pipeline>);
+    type Request = Asked;
+    type Found = Found;
 
-    fn parse(&self, inbound: &Inbound) -> Result<Self::Request, Problem> {
-        Ok((crm::path_id(self.id, OpportunityId::parse)?, OpportunityPatch::parse(&crm::body(inbound)?)?))
+    fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
+        let opportunity = crm::path_id(self.id, OpportunityId::parse)?;
+        Ok(Asked { opportunity, patch: OpportunityPatch::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, (id, _): &Self::Request) -> Result<Self::Found, StoreError> {
-        let found = self.app.opportunities.get(&caller.coach, *id);
-        try_join(found, self.app.pipelines.get(&caller.coach, &caller.crm.pipeline_id)).await
+    async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<Found, StoreError> {
+        let opportunity = self.app.opportunities.get(&caller.coach, asked.opportunity);
+        let pipeline = self.app.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
+        let (opportunity, pipeline) = try_join(opportunity, pipeline).await?;
+        Ok(Found { opportunity, pipeline })
     }
 
-    async fn attempt(
-        &self,
-        attempt: &Attempt<'_>,
-        (_, patch): &Self::Request,
-        (found, pipeline): Self::Found,
-    ) -> Result<(Committed, Reply), Problem> {
+    async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: Found) -> Result<Attempted, Problem> {
         let caller = attempt.caller;
-        let pipeline = pipeline.ok_or(Problem::CrmNotConfigured)?;
-        let found = found.ok_or(Problem::NotFound(OPPORTUNITY))?;
-        let changed =
-            apply(&found.opportunity, &pipeline, patch, caller.now).map_err(|refusal| refused(refusal, &pipeline))?;
+        let Some(pipeline) = found.pipeline else { return Ok(NOT_CONFIGURED) };
+        let found = found.opportunity.ok_or(Problem::NotFound(OPPORTUNITY))?;
+        let changed = apply(&found.opportunity, &pipeline, &asked.patch, caller.now)
+            .map_err(|refusal| refused(refusal, &pipeline))?;
         let view = changed.view(Some(&pipeline));
         // What only says anew what the API has said is not told.
         let is_news = changed.updated_at != found.opportunity.updated_at;
         let change = is_news.then(|| Change::opportunity_updated(&caller.coach, &view));
         let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
         let write = attempt.leaving(changed.contact_id, &reply, change);
-        Ok((self.app.opportunities.change(&found, &changed, &write).await?, reply))
+        let committed = self.app.opportunities.change(&found, &changed, &write).await?;
+        Ok(Attempted::Committed { committed, reply })
     }
 }
 

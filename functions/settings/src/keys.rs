@@ -30,7 +30,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let draft = KeyDraft::parse(Fields::body(&inbound.json()?)?, session.now)?;
+        let draft = KeyDraft::parse(Fields::body(inbound.json()?)?, session.now)?;
         let key = new_api_key(draft.scope);
         let made = app.keys.create(&app.workspaces, &session.coach, &draft, &key, session.now).await?;
         made_reply(made, Some(&key))

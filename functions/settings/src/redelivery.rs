@@ -31,7 +31,7 @@ const RECOVERY: Duration = Duration::from_secs(18);
 pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let endpoint = enabled(find(&app, &session, &id).await?)?;
-        let event_type = test_event::parse(inbound.json_if_sent()?.as_ref(), &endpoint.events)?;
+        let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
         count_test(&app, &session, &endpoint).await?;
         let distinguisher = hex::encode(random_bytes::<12>());
         let event_id = EventId::derive(session.now.ms(), &["test", &distinguisher]);
@@ -78,7 +78,7 @@ pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound:
 /// `POST /settings/webhooks/{id}/recover`
 pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let since = parse_recovery(Fields::body(&inbound.json()?)?)?;
+        let since = parse_recovery(Fields::body(inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, &id).await?)?;
         let whose = (&session.coach, &endpoint.id);
         let lease =

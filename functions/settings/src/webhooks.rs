@@ -32,7 +32,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let draft = EndpointDraft::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        let draft = EndpointDraft::parse(Fields::body(inbound.json()?)?, app.reach)?;
         receiver::check(&draft.url, app.reach).await?;
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
@@ -54,7 +54,7 @@ pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParamete
 
 pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let change = EndpointChange::parse(Fields::body(&inbound.json()?)?, app.reach)?;
+        let change = EndpointChange::parse(Fields::body(inbound.json()?)?, app.reach)?;
         let id = parse(&id)?;
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;

@@ -29,10 +29,11 @@ pub(crate) struct Figures {
     pub(crate) peak_memory_bytes: u64,
 }
 
-/// Installs both below a folder and measures them. One that cannot be installed is left out, and said so.
+/// Installs both below `dir` and measures them. One that cannot be installed is left out, and said so.
 pub(crate) async fn measure(
     stand: &Stand,
-    (dir, sources): (&Path, &Path),
+    dir: &Path,
+    sources: &Path,
     tls: &Variables,
 ) -> Result<Vec<Figures>, BenchError> {
     let pk = format!("BENCH#{}", &hex::encode(Sha256::digest(BEARER))[..32]);

@@ -66,6 +66,16 @@ enum Part {
     Sweep,
 }
 
+/// The folders of a run.
+struct Dirs {
+    /// The repository.
+    root: PathBuf,
+    /// The functions' executables.
+    binaries: PathBuf,
+    /// Removed when the run ends.
+    scratch: TempDir,
+}
+
 #[tokio::main]
 async fn main() -> ExitCode {
     let options = Options::parse();
@@ -87,18 +97,19 @@ async fn run(options: &Options) -> Result<(), BenchError> {
         Some(binaries) => binaries.canonicalize().map_err(because(binaries))?,
         None => build(&root)?,
     };
-    let dir = tempfile::tempdir().map_err(because("make a directory"))?;
     let report = Report::new(&root);
+    let scratch = tempfile::tempdir().map_err(because("make a directory"))?;
+    let dirs = Dirs { root, binaries, scratch };
     report.machine();
     let wanted = |part| options.only.contains(&part);
     if wanted(Part::Sizes) {
-        sizes(&binaries, &dir, &report)?;
+        sizes(&dirs, &report)?;
     }
     if [Part::Startup, Part::Routes, Part::Delivery].iter().any(|part| wanted(*part)) {
-        on_a_stand(options, &root, &binaries, &dir, &report).await?;
+        on_a_stand(options, &dirs, &report).await?;
     }
     if wanted(Part::Sweep) {
-        let figures = sweep::measure(&options.rosters, &dir.path().join("sweep"), &binaries).await?;
+        let figures = sweep::measure(&options.rosters, &dirs.scratch.path().join("sweep"), &dirs.binaries).await?;
         report.sweeps(&figures);
     }
     Ok(())
@@ -123,25 +134,19 @@ fn build(root: &Path) -> Result<PathBuf, BenchError> {
     Ok(root.join("target/release"))
 }
 
-fn sizes(binaries: &Path, dir: &TempDir, report: &Report) -> Result<(), BenchError> {
+fn sizes(dirs: &Dirs, report: &Report) -> Result<(), BenchError> {
     let mut sizes = Vec::new();
     for name in linked::all().names() {
-        sizes.push((name, size::measure(&binaries.join(name), dir.path())?));
+        sizes.push((name, size::measure(&dirs.binaries.join(name), dirs.scratch.path())?));
     }
     report.sizes(&sizes);
     Ok(())
 }
 
-async fn on_a_stand(
-    options: &Options,
-    root: &Path,
-    binaries: &Path,
-    dir: &TempDir,
-    report: &Report,
-) -> Result<(), BenchError> {
-    let fleet = Fleet::new(binaries);
-    let stand = Stand::start(&dir.path().join("stand"), &fleet.functions()).await?;
-    let result = measure(options, root, (binaries, dir.path()), (&stand, &fleet), report).await;
+async fn on_a_stand(options: &Options, dirs: &Dirs, report: &Report) -> Result<(), BenchError> {
+    let fleet = Fleet::new(&dirs.binaries);
+    let stand = Stand::start(&dirs.scratch.path().join("stand"), &fleet.functions()).await?;
+    let result = measure(options, dirs, &stand, &fleet, report).await;
     stand.end().await;
     fleet.close().await;
     result
@@ -149,11 +154,12 @@ async fn on_a_stand(
 
 async fn measure(
     options: &Options,
-    root: &Path,
-    (binaries, dir): (&Path, &Path),
-    (stand, fleet): (&Stand, &Fleet),
+    dirs: &Dirs,
+    stand: &Stand,
+    fleet: &Fleet,
     report: &Report,
 ) -> Result<(), BenchError> {
+    let dir = dirs.scratch.path();
     let wanted = |part| options.only.contains(&part);
     let by = seed::seed(stand).await?;
     let counts = has_valgrind().then_some(options.counts.as_deref().unwrap_or(dir));
@@ -172,11 +178,11 @@ async fn measure(
                 continue;
             }
             let call = |_| Call::get(&path).by(key);
-            starts.push((function, startup::measure(function, call, stand, fleet, (&tls, counts)).await?));
+            starts.push((function, startup::measure(function, call, stand, fleet, &tls, counts).await?));
         }
         report.starts(&starts);
-        let sources = root.join("infra/bench/baseline");
-        let baselines = baseline::measure(stand, (&root.join("target/bench"), &sources), &tls).await?;
+        let sources = dirs.root.join("infra/bench/baseline");
+        let baselines = baseline::measure(stand, &dirs.root.join("target/bench"), &sources, &tls).await?;
         let ping = routes::ROUTES.iter().find(|route| route.function == "ping");
         if let (Some(ping), Some((_, start))) = (ping, starts.first()) {
             let figures = routes::measure(ping, stand, fleet, &by, None).await?;
@@ -195,7 +201,7 @@ async fn measure(
         let mut figures = Vec::new();
         for endpoints in [1, 10] {
             let instructions = match counts {
-                Some(counts) => Some(delivery::count(endpoints, binaries, dir, counts).await?),
+                Some(counts) => Some(delivery::count(endpoints, &dirs.binaries, dir, counts).await?),
                 None => None,
             };
             figures.push((delivery::measure(endpoints, stand, fleet).await?, instructions));

@@ -128,31 +128,30 @@ fn crm(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
             "active": true, "activated_at": since, "updated_at": since,
         })),
     ]
-    .map(of_coach)
+    .map(|(name, detail)| of_coach(name, detail))
     .into()
 }
 
 fn life(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
-    let mut facts = vec![of_coach((
-        "opportunity.saved",
-        json!({
-            "opportunity_id": OPPORTUNITY, "contact_id": LEAD, "name": "Twelve weeks", "value_cents": 180_000,
-            "pipeline_id": PIPELINE, "stage": "new", "lost_reason": null,
-        }),
-    ))];
+    let opportunity = json!({
+        "opportunity_id": OPPORTUNITY, "contact_id": LEAD, "name": "Twelve weeks", "value_cents": 180_000,
+        "pipeline_id": PIPELINE, "stage": "new", "lost_reason": null,
+    });
+    let mut facts = vec![of_coach("opportunity.saved", opportunity)];
     // Two events a day, at midnight and noon in the calendar's zone: bookings are made at other times.
     let midnight = now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::hours(7);
     for n in 0..120 {
         let starts_at = midnight + TimeDelta::hours(12 * n);
-        facts.push(of_coach(("calendar_event.saved", json!({
+        let event = json!({
             "event_id": format!("0199de00-eeee-7000-8000-{n:012}"), "calendar_id": null, "lead_id": null,
             "starts_at": rendered(starts_at), "ends_at": rendered(starts_at + TimeDelta::minutes(45)), "status": "confirmed",
-        }))));
+        });
+        facts.push(of_coach("calendar_event.saved", event));
     }
     facts
 }
 
-fn of_coach((name, mut detail): (&'static str, Value)) -> (&'static str, Value) {
+fn of_coach(name: &'static str, mut detail: Value) -> (&'static str, Value) {
     detail["coach_id"] = json!(COACH);
     (name, backfill(detail))
 }

@@ -30,7 +30,8 @@ pub(crate) async fn measure(
     call: impl Fn(usize) -> Call,
     stand: &Stand,
     fleet: &Fleet,
-    (tls, counts): (&Variables, Option<&Path>),
+    tls: &Variables,
+    counts: Option<&Path>,
 ) -> Result<Start, BenchError> {
     // The stack has an environment from here on.
     stand.call(call(0)).await?;

@@ -35,6 +35,16 @@ pub enum KeySource {
     Derived,
 }
 
+/// The kinds of answers that count for different times under a derived key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerKind {
+    /// A refusal of the request (4xx).
+    Refusal,
+    /// An answer that holds a password.
+    Password,
+    Other,
+}
+
 /// What becomes of a request whose key stands for another payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
@@ -86,13 +96,12 @@ impl IdempotencyKey {
         &self.text
     }
 
-    /// How long an answer is replayed. `None`: it is not recorded at all.
-    pub fn retention(&self, status: u16, holds_password: bool) -> Option<TimeDelta> {
-        match (self.source, status) {
-            (_, 500..) => None,
-            (KeySource::Derived, 400..500) => Some(DERIVED_REFUSAL_RETENTION),
-            (KeySource::Derived, _) if holds_password => Some(DERIVED_PASSWORD_RETENTION),
-            _ => Some(RETENTION),
+    /// How long an answer of this kind is replayed.
+    pub fn retention(&self, kind: AnswerKind) -> TimeDelta {
+        match (self.source, kind) {
+            (KeySource::Derived, AnswerKind::Refusal) => DERIVED_REFUSAL_RETENTION,
+            (KeySource::Derived, AnswerKind::Password) => DERIVED_PASSWORD_RETENTION,
+            (KeySource::Derived, AnswerKind::Other) | (KeySource::Explicit, _) => RETENTION,
         }
     }
 }
@@ -217,12 +226,12 @@ mod tests {
     fn answers_count_for_a_day_but_for_refusals_and_passwords_under_a_derived_key() {
         let explicit = IdempotencyKey::explicit(&coach("c"), Scope::Partner, b"k").unwrap();
         let derived = IdempotencyKey::derived(&coach("c"), Scope::Partner, "a@example.com");
-        assert_eq!(explicit.retention(409, false), Some(RETENTION));
-        assert_eq!(explicit.retention(201, true), Some(RETENTION));
-        assert_eq!(derived.retention(409, false), Some(TimeDelta::seconds(60)));
-        assert_eq!(derived.retention(201, true), Some(TimeDelta::hours(1)));
-        assert_eq!(derived.retention(201, false), Some(RETENTION));
-        assert_eq!(explicit.retention(500, false), None);
+        for kind in [AnswerKind::Refusal, AnswerKind::Password, AnswerKind::Other] {
+            assert_eq!(explicit.retention(kind), RETENTION);
+        }
+        assert_eq!(derived.retention(AnswerKind::Refusal), TimeDelta::seconds(60));
+        assert_eq!(derived.retention(AnswerKind::Password), TimeDelta::hours(1));
+        assert_eq!(derived.retention(AnswerKind::Other), RETENTION);
     }
 
     /// The fingerprint of a request that is sent as it is read.

@@ -1,6 +1,7 @@
 //! What the routes of the CRM have in common beyond the gate: writes that are done once and whose fate can always be found out, ids in
 //! paths, contacts that have to be live, pages.
 
+use std::borrow::Cow;
 use std::future::Future;
 
 use domain::api_key::Scope;
@@ -22,7 +23,7 @@ use store::{Db, MAX_ROUNDS, StoreError, stand_back};
 use uuid::Uuid;
 
 use crate::gate::CrmCaller;
-use crate::idempotency::{Repeat, Ticket, once, required_key_of};
+use crate::idempotency::{Outcome, Repeat, Ticket, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
 use crate::reply::Reply;
@@ -35,7 +36,7 @@ pub trait Write: Sync {
     type Found: Send;
 
     /// The payload of the request's fingerprint.
-    fn payload(&self, inbound: &Inbound) -> Value {
+    fn payload<'a>(&self, inbound: &'a Inbound) -> Cow<'a, Value> {
         inbound.payload()
     }
 
@@ -55,7 +56,15 @@ pub trait Write: Sync {
         attempt: &Attempt<'_>,
         request: &Self::Request,
         found: Self::Found,
-    ) -> impl Future<Output = Result<(Committed, Reply), Problem>> + Send;
+    ) -> impl Future<Output = Result<Attempted, Problem>> + Send;
+}
+
+/// The result of an attempt at a write.
+pub enum Attempted {
+    /// The records and their answer were committed, or were not.
+    Committed { committed: Committed, reply: Reply },
+    /// The write was refused, and the refusal is not recorded.
+    Withdrawn(Problem),
 }
 
 /// A write whose claim is taken.
@@ -106,12 +115,11 @@ impl Writer {
             let found = write.read(caller, &request).await?;
             Ok((request, found))
         };
-        let work = |ticket: Option<Ticket<()>>, read: Result<(W::Request, W::Found), Problem>| async move {
-            let ticket = ticket.ok_or_else(|| Problem::internal("write to the CRM", "there is no claim"))?;
+        let work = async |ticket: Ticket<()>, read: Result<(W::Request, W::Found), Problem>| {
             let attempt = Attempt { caller, writer: self, claim: &ticket.claim };
             rounds(write, &attempt, read).await.map_err(unconfirmed)
         };
-        let repeat = Repeat { key: Some(key), mismatch: Mismatch::Refused, payload: write.payload(inbound) };
+        let repeat = Repeat { key, mismatch: Mismatch::Refused, payload: write.payload(inbound) };
         let done = once(&self.claims, inbound, repeat, caller.now, read, work).await;
         done.map_err(unconfirmed)
     }
@@ -122,13 +130,17 @@ async fn rounds<W: Write>(
     write: &W,
     attempt: &Attempt<'_>,
     read: Result<(W::Request, W::Found), Problem>,
-) -> Result<Reply, Problem> {
+) -> Result<Outcome, Problem> {
     let (request, mut found) = read?;
     for round in 1..=MAX_ROUNDS {
-        match write.attempt(attempt, &request, found).await? {
-            (Committed::Done, reply) => return Ok(reply),
-            (Committed::ClaimLost, _) => return Err(Problem::IdempotencyInProgress),
-            (Committed::Changed, _) => stand_back(round).await,
+        let (committed, reply) = match write.attempt(attempt, &request, found).await? {
+            Attempted::Committed { committed, reply } => (committed, reply),
+            Attempted::Withdrawn(problem) => return Ok(Outcome::Withdrawn(problem)),
+        };
+        match committed {
+            Committed::Done => return Ok(Outcome::Answered(reply)),
+            Committed::ClaimLost => return Ok(Outcome::ClaimLost),
+            Committed::Changed => stand_back(round).await,
         }
         found = write.read(attempt.caller, &request).await?;
     }
@@ -148,7 +160,7 @@ pub(crate) fn unconfirmed(problem: Problem) -> Problem {
 }
 
 /// The body. What is no JSON breaks the one rule that bodies of the CRM have a code for.
-pub fn body(inbound: &Inbound) -> Result<Value, Problem> {
+pub fn body(inbound: &Inbound) -> Result<&Value, Problem> {
     inbound.json().map_err(|problem| match problem {
         Problem::InvalidJson(_) | Problem::TooDeep => Invalid::whole(problem.message()).into(),
         other => other,

@@ -154,28 +154,19 @@ impl Gate {
         caller: impl FnOnce(KeyRecord, Timestamp) -> Result<C, Problem>,
     ) -> Result<Admitted<C>, Refused> {
         let now = arrival(&*self.clock);
-        let (record, quotas, stale_windows) = self.key(key, limits, now).await?;
+        let (record, quotas, stale_windows) = match self.keys.authenticate(key, limits, now).await {
+            Ok(Presented::Accepted { record, quotas, stale_windows }) => (*record, quotas, stale_windows),
+            Ok(Presented::Rejected) => return Err(unknown(Problem::Unauthenticated(UNKNOWN))),
+            Ok(Presented::Limited { used_up, quotas }) => {
+                return Err(Refused { problem: Problem::RateLimited(used_up), quotas });
+            }
+            Err(error) => return Err(unknown(error.into())),
+        };
         note("coach_id", record.coach_id.as_str());
         let key_id = record.key_id.clone();
         match caller(record, now) {
             Ok(caller) => Ok(Admitted { caller, key_id, quotas, stale_windows }),
             Err(problem) => Err(Refused { problem, quotas }),
-        }
-    }
-
-    async fn key(
-        &self,
-        key: &ApiKey,
-        limits: &[Limit],
-        now: Timestamp,
-    ) -> Result<(KeyRecord, Vec<Quota>, Vec<String>), Refused> {
-        match self.keys.authenticate(key, limits, now).await {
-            Ok(Presented::Accepted { record, quotas, stale_windows }) => Ok((*record, quotas, stale_windows)),
-            Ok(Presented::Rejected) => Err(unknown(Problem::Unauthenticated(UNKNOWN))),
-            Ok(Presented::Limited { used_up, quotas }) => {
-                Err(Refused { problem: Problem::RateLimited(used_up), quotas })
-            }
-            Err(error) => Err(unknown(error.into())),
         }
     }
 

@@ -1,18 +1,19 @@
 //! Runs work under an idempotency key: once, however often the request comes.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use domain::api_key::Scope;
 use domain::id::{CoachId, parse_uuid};
-use domain::idempotency::{Fingerprint, IdempotencyKey, Mismatch, Payload};
+use domain::idempotency::{AnswerKind, Fingerprint, IdempotencyKey, Mismatch, Payload};
 use domain::time::Timestamp;
 use futures::FutureExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::StoreError;
-use store::claim::{Begun, Claim, Claims};
+use store::claim::{Asked, Begun, Claim, Claims};
 use tokio::time::{Instant, timeout_at};
 
 use crate::inbound::Inbound;
@@ -24,7 +25,7 @@ use crate::routes::{Routed, route};
 /// answered for it.
 const WORK_WITHIN: Duration = Duration::from_secs(19);
 
-/// What the work is given: its claim, and where an earlier attempt got to.
+/// A request whose key is claimed, and the stage that an earlier attempt came to.
 #[derive(Debug)]
 pub struct Ticket<S> {
     pub claim: Claim,
@@ -33,12 +34,21 @@ pub struct Ticket<S> {
 }
 
 /// The idempotency of a request: its key, and the payload that a repeat has to have.
-pub struct Repeat {
-    /// `None`: the request has no repeats.
-    pub key: Option<IdempotencyKey>,
+pub struct Repeat<'a> {
+    pub key: IdempotencyKey,
     pub mismatch: Mismatch,
     /// The payload of the fingerprint.
-    pub payload: Value,
+    pub payload: Cow<'a, Value>,
+}
+
+/// The end of work under a claim. A refusal of the work is a [`Problem`], which is recorded.
+pub enum Outcome {
+    /// The work was done, and recorded this answer itself.
+    Answered(Reply),
+    /// A refusal that is not recorded: once its cause is mended, any request may come under the key.
+    Withdrawn(Problem),
+    /// Another request has taken over the claim. Its answer is the one that counts.
+    ClaimLost,
 }
 
 /// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
@@ -51,8 +61,7 @@ pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option
         return Ok(Some(key));
     }
     check_envelope(inbound)?;
-    let body = inbound.json_if_any();
-    let email = body.as_ref().and_then(|body| body.get("email")).and_then(Value::as_str);
+    let email = inbound.json_if_any().and_then(|body| body.get("email")).and_then(Value::as_str);
     Ok(email.map(|email| IdempotencyKey::derived(coach, scope, email)))
 }
 
@@ -78,66 +87,67 @@ fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
 pub async fn once<S, T, F, Fut>(
     claims: &Claims,
     inbound: &Inbound,
-    Repeat { key, mismatch, payload }: Repeat,
+    Repeat { key, mismatch, payload }: Repeat<'_>,
     now: Timestamp,
     read: impl Future<Output = T>,
     work: F,
 ) -> Result<Reply, Problem>
 where
     S: DeserializeOwned,
-    F: FnOnce(Option<Ticket<S>>, T) -> Fut,
-    Fut: Future<Output = Result<Reply, Problem>>,
+    F: FnOnce(Ticket<S>, T) -> Fut,
+    Fut: Future<Output = Result<Outcome, Problem>>,
 {
-    let Some(key) = key else { return work(None, read.await).await };
     let until = Instant::now() + WORK_WITHIN;
-    let print = fingerprint(inbound, &payload);
-    let (begun, read) = futures::future::join(claims.begin(&key, (print, mismatch), now), read).await;
+    let asked = Asked { fingerprint: fingerprint(inbound, &payload), mismatch };
+    let (begun, read) = futures::future::join(claims.begin(&key, asked, now), read).await;
     let (claim, stage, same_payload) = match begun? {
         Begun::Fresh(claim) => (claim, None, true),
         Begun::Staged { claim, stage, same_payload } => (claim, Some(stage), same_payload),
-        Begun::InProgress { same_payload: false } if mismatch == Mismatch::Refused => {
+        Begun::InProgress { same_payload: false } | Begun::Answered { same_payload: false, .. }
+            if mismatch == Mismatch::Refused =>
+        {
             return Err(Problem::IdempotencyPayloadMismatch);
         }
         Begun::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
-        Begun::Answered { same_payload: false, .. } if mismatch == Mismatch::Refused => {
-            return Err(Problem::IdempotencyPayloadMismatch);
-        }
         Begun::Answered { answer, same_payload } => {
             let reply = Reply::recorded(answer)?.header("idempotent-replay", true);
             return Ok(marked(reply, same_payload));
         }
     };
     let ticket = Ticket { claim: claim.clone(), key: key.clone(), stage };
-    let result = timeout_at(until, AssertUnwindSafe(work(Some(ticket), read)).catch_unwind()).await;
-    let result = match result {
-        Ok(result) => result.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked"))),
+    let worked = match timeout_at(until, AssertUnwindSafe(work(ticket, read)).catch_unwind()).await {
+        Ok(worked) => worked.unwrap_or_else(|_| Err(Problem::internal("do the work", "it panicked"))),
         Err(elapsed) => Err(Problem::late(&inbound.method, &inbound.path, elapsed)),
     };
-    let reply = match result {
-        Ok(reply) => return Ok(marked(reply, same_payload)),
-        // Another request has taken this one's place: its answer is the one that counts.
-        Err(Problem::IdempotencyInProgress) => return Err(Problem::IdempotencyInProgress),
-        // What the coach has to mend stands before the claim in the order of checks: the mended request must not meet it again.
-        Err(Problem::CrmNotConfigured) => {
+    match worked {
+        Ok(Outcome::Answered(reply)) => Ok(marked(reply, same_payload)),
+        Ok(Outcome::ClaimLost) => Err(Problem::IdempotencyInProgress),
+        Ok(Outcome::Withdrawn(problem)) => {
             left_to_lapse(claims.withdraw(&claim, now).await);
-            return Err(Problem::CrmNotConfigured);
+            Err(problem)
         }
-        Err(problem) => Reply::problem(&problem, inbound),
-    };
-    let answer = reply.to_answer();
-    match key.retention(answer.status, reply.has("temp_password")) {
-        Some(keep) => match claims.finish(&claim, &answer, None, keep, now).await {
-            Ok(true) => Ok(reply),
-            // Overtaken: the other's answer is the one that counts.
-            Ok(false) => Err(Problem::IdempotencyInProgress),
-            Err(error) => {
-                left_to_lapse(claims.release(&claim).await);
-                Err(error.into())
-            }
-        },
-        None => {
-            left_to_lapse(claims.release(&claim).await);
-            Ok(reply)
+        Err(problem) => refuse(claims, &claim, &key, Reply::problem(&problem, inbound), now).await,
+    }
+}
+
+/// Records a refusal, or ends the claim of a fault.
+async fn refuse(
+    claims: &Claims,
+    claim: &Claim,
+    key: &IdempotencyKey,
+    reply: Reply,
+    now: Timestamp,
+) -> Result<Reply, Problem> {
+    if reply.status.is_server_error() {
+        left_to_lapse(claims.release(claim).await);
+        return Ok(reply);
+    }
+    match claims.finish(claim, &reply.to_answer(), None, key.retention(AnswerKind::Refusal), now).await {
+        Ok(true) => Ok(reply),
+        Ok(false) => Err(Problem::IdempotencyInProgress),
+        Err(error) => {
+            left_to_lapse(claims.release(claim).await);
+            Err(error.into())
         }
     }
 }

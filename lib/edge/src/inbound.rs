@@ -1,6 +1,8 @@
 //! A request as the functions see it, and the ways to read it.
 
+use std::borrow::Cow;
 use std::convert::Infallible;
+use std::sync::OnceLock;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
@@ -34,9 +36,18 @@ pub struct Inbound {
     pub(crate) parameters: Vec<String>,
     query: String,
     body: Bytes,
+    /// The body's JSON, parsed when it is first asked for.
+    parsed: OnceLock<Result<Value, NotJson>>,
     claims: Option<serde_json::Map<String, Value>>,
 }
 domain::discreet! { Inbound }
+
+/// Why a body is no JSON.
+#[derive(Clone)]
+enum NotJson {
+    TooDeep,
+    Malformed(String),
+}
 
 impl<S: Send + Sync> FromRequest<S> for Inbound {
     type Rejection = Problem;
@@ -54,6 +65,7 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
             request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.clone()),
             parameters,
             body: collected.to_bytes(),
+            parsed: OnceLock::new(),
             claims,
         })
     }
@@ -143,17 +155,17 @@ impl Inbound {
     }
 
     /// The body, which has to be a JSON object and to say so if it says anything.
-    pub fn json(&self) -> Result<Value, Problem> {
+    pub fn json(&self) -> Result<&Value, Problem> {
         self.check_media_type()?;
         if self.is_bodiless() {
             return Err(Problem::InvalidJson("the body is empty".to_owned()));
         }
-        let value: Value = serde_json::from_slice(self.text()).map_err(|error| {
-            let too_deep = error.to_string().starts_with("recursion limit exceeded");
-            if too_deep { Problem::TooDeep } else { Problem::InvalidJson(error.to_string()) }
+        let value = self.parsed().map_err(|not_json| match not_json {
+            NotJson::TooDeep => Problem::TooDeep,
+            NotJson::Malformed(reason) => Problem::InvalidJson(reason.clone()),
         })?;
-        match &value {
-            Value::Object(_) if depth(&value) > MAX_JSON_DEPTH => Err(Problem::TooDeep),
+        match value {
+            Value::Object(_) if depth(value) > MAX_JSON_DEPTH => Err(Problem::TooDeep),
             Value::Object(_) => Ok(value),
             Value::Null => Err(Problem::InvalidJson("it is null".to_owned())),
             Value::Bool(_) => Err(Problem::InvalidJson("it is true or false".to_owned())),
@@ -164,24 +176,39 @@ impl Inbound {
     }
 
     /// The body of a request that needs none.
-    pub fn json_if_sent(&self) -> Result<Option<Value>, Problem> {
+    pub fn json_if_sent(&self) -> Result<Option<&Value>, Problem> {
         if self.is_bodiless() { Ok(None) } else { self.json().map(Some) }
     }
 
     /// The body, if it is JSON at all, whatever else is wrong with the request.
-    pub fn json_if_any(&self) -> Option<Value> {
-        serde_json::from_slice(self.text()).ok()
+    pub fn json_if_any(&self) -> Option<&Value> {
+        self.parsed().ok()
+    }
+
+    fn parsed(&self) -> Result<&Value, &NotJson> {
+        let parse = || {
+            serde_json::from_slice(self.text()).map_err(|error| {
+                let reason = error.to_string();
+                let too_deep = reason.starts_with("recursion limit exceeded");
+                if too_deep { NotJson::TooDeep } else { NotJson::Malformed(reason) }
+            })
+        };
+        self.parsed.get_or_init(parse).as_ref()
     }
 
     /// The payload that tells repeats apart: the body's JSON, or its text where it is none.
-    pub fn payload(&self) -> Value {
-        self.json_if_any().unwrap_or_else(|| Value::from(String::from_utf8_lossy(self.text())))
+    pub fn payload(&self) -> Cow<'_, Value> {
+        let as_text = || Cow::Owned(Value::from(String::from_utf8_lossy(self.text())));
+        self.json_if_any().map_or_else(as_text, Cow::Borrowed)
     }
 
-    /// The payload as earlier releases took it, which did not skip a byte order mark.
-    pub(crate) fn payload_with_mark(&self) -> Value {
-        let json = serde_json::from_slice(&self.body);
-        json.unwrap_or_else(|_| Value::from(String::from_utf8_lossy(&self.body)))
+    /// The payload as earlier releases took it, which took a body behind a byte order mark for text.
+    pub(crate) fn payload_with_mark(&self) -> Cow<'_, Value> {
+        if self.body.starts_with(BYTE_ORDER_MARK) {
+            Cow::Owned(Value::from(String::from_utf8_lossy(&self.body)))
+        } else {
+            self.payload()
+        }
     }
 
     /// The body without a byte order mark before it.

@@ -54,12 +54,6 @@ impl Reply {
         Ok(Self { status, body: answer.body, headers: Vec::new() })
     }
 
-    /// Whether the answer is an object with that member.
-    pub fn has(&self, member: &str) -> bool {
-        let members: Result<Map<String, Value>, _> = serde_json::from_slice(&self.body);
-        members.is_ok_and(|members| members.contains_key(member))
-    }
-
     /// The answer's recorded parts.
     pub fn to_answer(&self) -> Answer {
         Answer { status: self.status.as_u16(), body: self.body.clone() }

@@ -7,11 +7,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use aws_sdk_eventbridge::Client;
-use aws_sdk_eventbridge::config::Builder;
 use aws_sdk_eventbridge::types::{PutEventsRequestEntry, PutEventsResultEntry};
 use domain::change::{Change, SOURCE};
 use futures::future::join_all;
-use runtime::{BoxError, Environment, LeanHeaders, QuickSignature, without_message};
+use runtime::{BoxError, Environment, without_message};
 
 use crate::on_the_heap;
 
@@ -39,9 +38,7 @@ pub struct Bus {
 impl Bus {
     /// The bus that `EVENT_BUS` names.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        let config =
-            Builder::from(env.sdk()).interceptor(LeanHeaders).push_auth_scheme(QuickSignature::default()).build();
-        Ok(Self { client: Client::from_conf(config), name: env.config().get("EVENT_BUS")?.to_owned() })
+        Ok(Self { client: Client::new(env.sdk()), name: env.config().get("EVENT_BUS")?.to_owned() })
     }
 
     /// Puts changes on the bus; for each what came of it, in their order.

@@ -1,12 +1,11 @@
 //! Mails to people, by Amazon SES.
 
 use aws_sdk_sesv2::Client;
-use aws_sdk_sesv2::config::Builder;
 use aws_sdk_sesv2::error::ProvideErrorMetadata;
 use aws_sdk_sesv2::types::{Body, Content, Destination, EmailContent, Message};
 use domain::email::Email;
 use domain::welcome::Mail;
-use runtime::{BoxError, Environment, LeanHeaders};
+use runtime::{BoxError, Environment};
 
 use crate::on_the_heap;
 
@@ -31,8 +30,7 @@ pub struct Mailer {
 impl Mailer {
     /// A mailer whose sender is `MAIL_FROM`.
     pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        let config = Builder::from(env.sdk()).interceptor(LeanHeaders).build();
-        Ok(Self { client: Client::from_conf(config), from: env.config().get("MAIL_FROM")?.to_owned() })
+        Ok(Self { client: Client::new(env.sdk()), from: env.config().get("MAIL_FROM")?.to_owned() })
     }
 
     /// Hands a mail over for sending. A request that times out is made again, so that a mail may go out twice.

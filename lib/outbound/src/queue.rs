@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use aws_sdk_sqs::Client;
-use aws_sdk_sqs::config::Builder;
 use aws_sdk_sqs::operation::send_message::builders::SendMessageFluentBuilder;
-use runtime::{BoxError, Environment, LeanHeaders, QuickSignature, without_message};
+use runtime::{BoxError, Environment, without_message};
 
 use crate::on_the_heap;
 
@@ -30,9 +29,7 @@ pub struct Queue {
 impl Queue {
     /// The queue whose URL is in that environment variable.
     pub fn new(env: &Environment, url_variable: &str) -> Result<Self, BoxError> {
-        let config =
-            Builder::from(env.sdk()).interceptor(LeanHeaders).push_auth_scheme(QuickSignature::default()).build();
-        Ok(Self { client: Client::from_conf(config), url: env.config().get(url_variable)?.to_owned() })
+        Ok(Self { client: Client::new(env.sdk()), url: env.config().get(url_variable)?.to_owned() })
     }
 
     pub(crate) fn client(&self) -> &Client {

@@ -20,10 +20,9 @@ use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector as TcpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::TokioExecutor;
+use rustls::crypto::ring::default_provider;
 use rustls::pki_types::CertificateDer;
 use rustls::{ClientConfig, RootCertStore};
-
-use crate::tls::aws_crypto;
 
 /// Amazon's roots, from <https://www.amazontrust.com/repository/>.
 const AMAZON_ROOTS: [&[u8]; 5] = [
@@ -55,7 +54,7 @@ pub(crate) struct Http(Client<HttpsConnector<TcpConnector>, SdkBody>);
 impl Http {
     /// Connections to what these roots vouch for. TCP has this long for each; the rest is the attempt's time.
     pub(crate) fn new(roots: RootCertStore, connect_timeout: Duration) -> Self {
-        let config = ClientConfig::builder_with_provider(Arc::new(aws_crypto()))
+        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
             .with_safe_default_protocol_versions()
             .expect("ring speaks TLS 1.2 and 1.3")
             .with_root_certificates(roots)

@@ -8,13 +8,10 @@ mod config;
 mod http;
 mod invocation;
 mod json;
-mod lean_headers;
 mod log;
 mod metric;
-mod quick_signature;
 mod random;
 mod run;
-mod tls;
 
 use std::sync::Arc;
 
@@ -23,13 +20,10 @@ pub use aws_types::SdkConfig;
 pub use clock::{Clock, SystemClock};
 pub use config::{Config, ConfigError};
 pub use invocation::{Observer, add, add_call, note, note_each, write_line};
-pub use lean_headers::LeanHeaders;
 pub use log::{OUR_CRATES, error_chain, function_line};
 pub use metric::{Line, Metric, Unit};
-pub use quick_signature::QuickSignature;
 pub use random::random_bytes;
 pub use run::run;
-pub use tls::client_crypto;
 
 /// One function environment: what AWS Lambda gives a function when it starts one, as values.
 #[derive(Clone)]

@@ -1,16 +1,19 @@
 //! The log: one JSON object a line on standard output, which is where AWS Lambda collects it.
 //!
-//! A subscriber of our own rather than a general one: it needs no registry of spans and no filter language, both of which every
-//! function would pay for at its start and in its size.
+//! The form of a line is our own: a metric's line is the event's field `line` as it is, and all other lines name the event in whose
+//! handling they were written.
 
-use std::fmt::Write as _;
-use std::io::Write as _;
+use std::fmt::{self, Write as _};
 
 use chrono::SecondsFormat;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter, layer};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 
 use crate::Config;
 use crate::clock::{Clock, SystemClock};
@@ -47,7 +50,19 @@ pub const OUR_CRATES: [&str; 20] = [
 pub(crate) fn log_json(config: &Config) {
     let level = config.find("LOG_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
     // A process that logs already goes on as it does.
-    let _ = tracing::subscriber::set_global_default(Log { level });
+    let _ = tracing::subscriber::set_global_default(lines_to(std::io::stdout, level));
+}
+
+/// A subscriber that writes lines to this writer.
+fn lines_to<W>(writer: W, level: LevelFilter) -> impl Subscriber + Send + Sync
+where
+    W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
+{
+    let filter = Targets::new()
+        .with_default(level.min(LevelFilter::WARN))
+        .with_targets(OUR_CRATES.map(|name| (name, level)))
+        .with_target(metric::TARGET, LevelFilter::INFO);
+    tracing_subscriber::registry().with(layer().event_format(Lines).with_writer(writer)).with(filter)
 }
 
 /// An error with all that caused it, on one line: a log's own rendering stops at the first.
@@ -62,44 +77,17 @@ pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
-struct Log {
-    level: LevelFilter,
-}
+/// The form of the lines.
+struct Lines;
 
-impl Subscriber for Log {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && passes(self.level, metadata)
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(&self, _: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        writeln!(writer, "{}", line_of(event, surroundings().as_ref()))
     }
-
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        // Metrics are of this level.
-        Some(self.level.max(LevelFilter::INFO))
-    }
-
-    fn event(&self, event: &Event<'_>) {
-        let mut line = line_of(event, surroundings().as_ref());
-        line.push('\n');
-        // What cannot be written has nowhere to be reported.
-        let _ = std::io::stdout().lock().write_all(line.as_bytes());
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-fn passes(level: LevelFilter, metadata: &Metadata<'_>) -> bool {
-    let target = metadata.target();
-    let ours = OUR_CRATES.contains(&target.split("::").next().unwrap_or_default());
-    target == metric::TARGET || *metadata.level() <= if ours { level } else { level.min(LevelFilter::WARN) }
 }
 
 /// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that runs several
@@ -192,31 +180,12 @@ mod tests {
     use crate::{Environment, add, add_call, note, write_line};
     use std::sync::{Arc, Mutex};
 
-    /// Collects what a function writes at a level.
-    struct Collected(Log, Arc<Mutex<Vec<String>>>);
-
-    impl Subscriber for Collected {
-        fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-            self.0.enabled(metadata)
-        }
-        fn event(&self, event: &Event<'_>) {
-            self.1.lock().unwrap().push(line_of(event, surroundings().as_ref()));
-        }
-        fn new_span(&self, _: &Attributes<'_>) -> Id {
-            Id::from_u64(1)
-        }
-        fn record(&self, _: &Id, _: &Record<'_>) {}
-        fn record_follows_from(&self, _: &Id, _: &Id) {}
-        fn enter(&self, _: &Id) {}
-        fn exit(&self, _: &Id) {}
-    }
-
     async fn collected<T>(level: LevelFilter, work: impl Future<Output = T>) -> Vec<String> {
-        let lines = Arc::default();
-        let guard = tracing::subscriber::set_default(Collected(Log { level }, Arc::clone(&lines)));
+        let (lines, writer) = std::io::pipe().unwrap();
+        let guard = tracing::subscriber::set_default(lines_to(Mutex::new(writer), level));
         work.await;
         drop(guard);
-        lines.lock().unwrap().clone()
+        std::io::read_to_string(lines).unwrap().lines().map(str::to_owned).collect()
     }
 
     fn environment() -> Environment {

@@ -89,6 +89,14 @@ impl Claim {
     }
 }
 
+/// The request that claims a key.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    pub fingerprint: Fingerprint,
+    /// What becomes of the request if the key stands for another payload.
+    pub mismatch: Mismatch,
+}
+
 /// What stands under a key when a request arrives with it.
 #[derive(Debug)]
 pub enum Begun<S> {
@@ -147,14 +155,14 @@ impl Claims {
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
-        (fingerprint, mismatch): (Fingerprint, Mismatch),
+        asked: Asked,
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let record = Record {
             pk: format!("CLAIM#{}", key.as_str()),
             owner: hex::encode(random_bytes::<16>()),
             lease_until: (now + LEASE).ms(),
-            fingerprint: fingerprint.as_bytes().to_vec(),
+            fingerprint: asked.fingerprint.as_bytes().to_vec(),
             stage: None,
             status: None,
             body: None,
@@ -179,7 +187,7 @@ impl Claims {
         });
         match written.await {
             Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
-            Ok(Written::Refused(Some(old))) => self.standing(claim, old, (fingerprint, mismatch), now).await,
+            Ok(Written::Refused(Some(old))) => self.standing(claim, old, asked, now).await,
             // Deleted by TTL between the check and the answer.
             Ok(Written::Refused(None)) => Ok(Begun::InProgress { same_payload: true }),
             Err(error) => {
@@ -196,7 +204,7 @@ impl Claims {
         &self,
         claim: Claim,
         old: Item,
-        (fingerprint, mismatch): (Fingerprint, Mismatch),
+        Asked { fingerprint, mismatch }: Asked,
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let old: Record = from_item("claim", old)?;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
-use runtime::{Environment, LeanHeaders, QuickSignature};
+use runtime::Environment;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -89,11 +89,7 @@ pub struct Db {
 impl Db {
     /// A client with the environment's settings.
     pub fn new(env: &Environment) -> Self {
-        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk())
-            .interceptor(LeanHeaders)
-            .push_auth_scheme(QuickSignature::default())
-            .interceptor(Metering)
-            .build();
+        let config = aws_sdk_dynamodb::config::Builder::from(env.sdk()).interceptor(Metering).build();
         Self { client: Client::from_conf(config) }
     }
 

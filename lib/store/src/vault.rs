@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use aws_sdk_secretsmanager::Client;
-use aws_sdk_secretsmanager::config::Builder;
 use domain::assertion::AssertionSigner;
 use domain::seal::{CannotOpen, Sealer};
-use runtime::{BoxError, Environment, LeanHeaders, QuickSignature, random_bytes};
+use runtime::{BoxError, Environment, random_bytes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -58,9 +57,7 @@ impl Vault {
 /// The text of the secret whose ARN the variable holds.
 async fn read_secret(env: &Environment, variable: &str) -> Result<String, BoxError> {
     let arn = env.config().get(variable)?;
-    let secrets = Client::from_conf(
-        Builder::from(env.sdk()).interceptor(LeanHeaders).push_auth_scheme(QuickSignature::default()).build(),
-    );
+    let secrets = Client::new(env.sdk());
     let secret = secrets.get_secret_value().secret_id(arn).send().await?;
     secret.secret_string.ok_or_else(|| format!("the secret of {variable} has no text").into())
 }

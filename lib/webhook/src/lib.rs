@@ -163,7 +163,7 @@ fn request(webhook: Webhook<'_>) -> Result<Request<Full<Bytes>>, http::Error> {
 }
 
 fn tls(authorities: RootCertStore) -> Result<ClientConfig, BoxError> {
-    let provider = Arc::new(runtime::client_crypto());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = [&rustls::version::TLS13, &rustls::version::TLS12];
     let mut config = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions)?
