@@ -45,10 +45,12 @@ impl Pace {
     /// The pace to note for an endpoint that is late; `None` if the `known` pace says as much for some time to come.
     pub fn to_note(known: Option<Self>, lateness: Lateness, now: Timestamp) -> Option<Self> {
         let known = known.filter(|pace| pace.until > now);
+        // In whole milliseconds, as it is stored.
+        let share_of = |time: TimeDelta| TimeDelta::milliseconds(time.num_milliseconds() / i64::from(SLOTS));
         let (gap, lasts) = match lateness {
             Lateness::Waiting if known.is_some() => return None,
-            Lateness::Waiting => (ATTEMPT_TIMEOUT / SLOTS, HANGING_FOR),
-            Lateness::Answered(after) => (after / SLOTS, SLOW_FOR),
+            Lateness::Waiting => (share_of(ATTEMPT_TIMEOUT), HANGING_FOR),
+            Lateness::Answered(after) => (share_of(after), SLOW_FOR),
             Lateness::TimedOut => (ATTEMPT_TIMEOUT, HANGING_FOR),
         };
         let says_as_much = |pace: Self| pace.gap <= gap * 2 && gap <= pace.gap * 2 && now + lasts / 2 <= pace.until;
