@@ -374,23 +374,14 @@ impl Claims {
                 .expression_attribute_values(":over", n(0))
                 .ask()
         });
-        match written.await? {
-            Written::Done(_) | Written::Refused(_) => Ok(()),
-        }
+        written.await.map(|_| ())
     }
 }
 
 /// The stage goes with the answer: the password in it has no further use.
-fn answering(about: Option<&About>) -> &'static str {
-    match about {
-        None => "SET #status = :status, body = :body, expires_at = :expires REMOVE stage",
-        Some(About::Client(_)) => {
-            "SET #status = :status, body = :body, expires_at = :expires, client_id = :about REMOVE stage"
-        }
-        Some(About::Contact(_)) => {
-            "SET #status = :status, body = :body, expires_at = :expires, contact_ref = :about REMOVE stage"
-        }
-    }
+fn answering(about: Option<&About>) -> String {
+    let about = about.map_or_else(String::new, |about| format!(", {} = :about", about.attribute()));
+    format!("SET #status = :status, body = :body, expires_at = :expires{about} REMOVE stage")
 }
 
 /// The first whole second in which what is kept until then has ended: nothing lives shorter than it is said to.
