@@ -384,7 +384,7 @@ async fn the_sweeps_lines_say_how_late_it_is_and_what_came_of_it() {
     assert!(sum("sweep_judged") >= 1.0 && sum("sweep_told") == 1.0 && sum("sweep_failed") >= 1.0);
     let lags = place.world.telling("sweep", "sweep_lag_s");
     let lags: Vec<f64> = lags.iter().map(|line| line.value("sweep_lag_s", "Seconds", BY_FUNCTION)).collect();
-    assert!(lags[0] == 0.0 && lags.last().is_some_and(|lag| *lag > 900.0), "whoever fails stays due: {lags:?}");
+    assert!(lags[0] < 900.0 && lags.last().is_some_and(|lag| *lag > 900.0), "whoever fails stays due: {lags:?}");
     place.world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
 }
 

@@ -201,7 +201,7 @@ async fn a_sweep_costs_as_much_as_there_are_clients_due_however_many_there_are()
     assert_eq!((none_due.write_units, none_due.count("")), (0.0, SHARDS as usize), "a look into each shard");
 
     for cost in [&of_few, &of_many] {
-        assert_eq!((cost.read_units, cost.write_units, cost.count("")), (176.0, 700.0, 284));
+        assert_eq!((cost.read_units, cost.write_units, cost.count("")), (176.0, 580.0, 284));
         assert_eq!(cost.count("TransactWriteItems"), 100, "one for each client who is due");
         assert_eq!(cost.count("PutItem") + cost.count("UpdateItem") + cost.count("BatchWriteItem"), 0);
         assert_eq!(cost.count("GetItem clients"), 60, "one for each client who is told of");
