@@ -23,7 +23,7 @@ use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
 use store::contact::StoredContact;
 use store::welcome_mail::WelcomeMail;
 use store::workspace::StoredWorkspace;
-use store::{MAX_ROUNDS, StoreError, stand_back};
+use store::{StoreError, retry};
 
 use crate::App;
 use crate::welcome::{FACT_HOLD, Recipient, Stage, password_result};
@@ -119,43 +119,56 @@ impl Creation<'_> {
 
     /// Creates the client, and decides anew as long as another write was in the way.
     async fn settle(&self, draft: &ClientDraft, context: CreateContext) -> Result<Outcome, Problem> {
-        let mut context = context;
-        let new = NewClient::make(self.partner, draft);
-        for round in 1..=MAX_ROUNDS {
-            let workspace = &context.workspace.workspace;
-            let answer = password_result(&new.stage, workspace)?;
-            let recorded = answer.to_answer();
-            let mail = self.welcome_mail(draft, &context.workspace);
-            let step = match mail {
-                Some(_) => ClaimStep::Stage(&new.stage),
-                None => ClaimStep::Answer(&recorded, self.key.retention(AnswerKind::Password)),
-            };
-            match self.write(&new, draft, &context, mail, step).await? {
-                Created::Done if mail.is_some() => {
-                    return self.welcome(workspace, &new.stage, Recipient::Client(&draft.email)).await;
-                }
-                Created::Done => {
-                    if draft.send_welcome && draft.email.mailbox().is_some() {
-                        runtime::add(LIMITED_MAILS, 1.0);
-                        tracing::warn!(
-                            coach_id = self.partner.coach.as_str(),
-                            "the coach's welcome mails of the day are used up"
-                        );
-                    }
-                    return Ok(Outcome::Answered(answer));
-                }
-                Created::EmailTaken => return Err(Problem::EmailTaken),
-                Created::PlanFull => return Err(Problem::PlanFull),
-                Created::TeamFull => return Err(Problem::TeamFull),
-                Created::ClaimLost => return Ok(Outcome::ClaimLost),
-                Created::Changed => {
-                    // Before it is read anew, not between that and the write.
-                    stand_back(round).await;
-                    context = CreateContext::read(self.app, self.partner, draft).await?;
-                }
+        let new = &NewClient::make(self.partner, draft);
+        let mut read = Some(context);
+        retry("a workspace", || {
+            let read = read.take();
+            async move {
+                let context = match read {
+                    Some(context) => context,
+                    None => CreateContext::read(self.app, self.partner, draft).await?,
+                };
+                self.settle_once(new, draft, &context).await
             }
+        })
+        .await
+    }
+
+    /// `None`: the workspace or the lead has changed since it was read.
+    async fn settle_once(
+        &self,
+        new: &NewClient,
+        draft: &ClientDraft,
+        context: &CreateContext,
+    ) -> Result<Option<Outcome>, Problem> {
+        let workspace = &context.workspace.workspace;
+        let answer = password_result(&new.stage, workspace)?;
+        let recorded = answer.to_answer();
+        let mail = self.welcome_mail(draft, &context.workspace);
+        let step = match mail {
+            Some(_) => ClaimStep::Stage(&new.stage),
+            None => ClaimStep::Answer(&recorded, self.key.retention(AnswerKind::Password)),
+        };
+        match self.write(new, draft, context, mail, step).await? {
+            Created::Done if mail.is_some() => {
+                self.welcome(workspace, &new.stage, Recipient::Client(&draft.email)).await.map(Some)
+            }
+            Created::Done => {
+                if draft.send_welcome && draft.email.mailbox().is_some() {
+                    runtime::add(LIMITED_MAILS, 1.0);
+                    tracing::warn!(
+                        coach_id = self.partner.coach.as_str(),
+                        "the coach's welcome mails of the day are used up"
+                    );
+                }
+                Ok(Some(Outcome::Answered(answer)))
+            }
+            Created::EmailTaken => Err(Problem::EmailTaken),
+            Created::PlanFull => Err(Problem::PlanFull),
+            Created::TeamFull => Err(Problem::TeamFull),
+            Created::ClaimLost => Ok(Some(Outcome::ClaimLost)),
+            Created::Changed => Ok(None),
         }
-        Err(StoreError::kept_changing("a workspace").into())
     }
 
     /// The welcome mail, where one is asked for, can go to the address, and is within the coach's limit of the day.

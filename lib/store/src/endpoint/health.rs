@@ -11,7 +11,7 @@ use domain::time::Timestamp;
 
 use super::{Endpoints, Record, key};
 use crate::audit;
-use crate::db::{Ask, MAX_ROUNDS, StoreError, Transacted, n, s, stand_back, to_attribute, write};
+use crate::db::{Ask, StoreError, n, retry, s, to_attribute, write};
 use crate::outbox::{Content, Outbox};
 
 /// What becomes of an endpoint.
@@ -89,15 +89,14 @@ impl Endpoints {
         change: impl Fn(&Record, &Endpoint) -> Option<HealthUpdate>,
     ) -> Result<EndpointAfter, StoreError> {
         let id = &read.endpoint.id;
-        for round in 0..MAX_ROUNDS {
-            stand_back(round).await;
-            let Some(record) = self.read(coach, id).await? else { return Ok(EndpointAfter::On) };
+        retry("an endpoint", || async {
+            let Some(record) = self.read(coach, id).await? else { return Ok(Some(EndpointAfter::On)) };
             let endpoint = record.endpoint()?;
             if endpoint.url != read.endpoint.url {
-                return Ok(EndpointAfter::Moved);
+                return Ok(Some(EndpointAfter::Moved));
             }
             let (writes, noted) = match change(&record, &endpoint) {
-                None => return Ok(EndpointAfter::On),
+                None => return Ok(Some(EndpointAfter::On)),
                 Some(HealthUpdate::Health(health)) => {
                     (vec![self.replace(Record { health, ..record }, &endpoint)], EndpointAfter::On)
                 }
@@ -114,10 +113,8 @@ impl Endpoints {
                     (vec![self.replace(record, &off), fact, notice, audited], EndpointAfter::Off(Box::new(off)))
                 }
             };
-            if let Transacted::Done = self.db.transact(&writes).await? {
-                return Ok(noted);
-            }
-        }
-        Err(StoreError::kept_changing("an endpoint"))
+            Ok(self.db.transact(&writes).await?.is_done().then_some(noted))
+        })
+        .await
     }
 }
