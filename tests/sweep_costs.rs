@@ -243,7 +243,7 @@ const KINDS: [Kind; 9] = [
         fact: |number, now| dose_deleted("c", past(number, now)),
         most: (5, 3, 4.0, 11.0),
     },
-    Kind { first: None, fact: |_, _| schedule("c", 2), most: (5, 3, 3.0, 7.0) },
+    Kind { first: None, fact: |_, _| schedule("c", 2), most: (5, 3, 3.0, 8.0) },
     Kind { first: None, fact: |number, now| check_in("c", &format!("k{number}"), now), most: (7, 4, 6.0, 13.0) },
     Kind {
         first: Some(|number, now| check_in("c", &format!("k{number}"), now)),

@@ -53,12 +53,15 @@ impl App {
     }
 
     async fn slot(&self, EndpointRef { coach, id }: &EndpointRef) -> Result<Admission, StoreError> {
+        let mut is_free = true;
         for wait in WAITS.into_iter().map(Some).chain([None]) {
-            let slot = self.endpoints.acquire_slot(coach, id, self.now()).await?;
-            match wait {
-                _ if slot.is_some() => return Ok(Admission::Now(slot)),
-                Some(wait) => tokio::time::sleep(wait).await,
-                None => break,
+            if is_free && let Some(slot) = self.endpoints.acquire_slot(coach, id, self.now()).await? {
+                return Ok(Admission::Now(Some(slot)));
+            }
+            if let Some(wait) = wait {
+                tokio::time::sleep(wait).await;
+                // A read: a write that is refused costs as much as one that is done.
+                is_free = self.endpoints.has_free_slot(coach, id, self.now()).await?;
             }
         }
         let more_ms = PUT_OFF.num_milliseconds() * i64::from(u16::from_be_bytes(random_bytes())) / i64::from(u16::MAX);

@@ -66,6 +66,12 @@ impl Endpoints {
         Ok(None)
     }
 
+    /// Returns true if one of an endpoint's slots is free.
+    pub async fn has_free_slot(&self, coach: &CoachId, id: &EndpointId, now: Timestamp) -> Result<bool, StoreError> {
+        let item = self.db.read(&self.table, vec![slots_key(coach, id)]).await?.pop().unwrap_or_default();
+        Ok((0..SLOTS).any(|number| !is_taken(&item, number, now)))
+    }
+
     /// Gives a slot back.
     pub async fn release_slot(&self, slot: &Slot) -> Result<(), StoreError> {
         let written = write("UpdateItem", || {
