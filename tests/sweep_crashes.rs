@@ -259,6 +259,9 @@ async fn a_check_in_amid_an_evaluation_ends_the_match_and_begins_another_later()
         timeout(Duration::from_secs(20), stored).await.expect("a fact does not wait for a sweep");
         world.faults(json!({ "stalled_calls": 0 })).await;
         world.settle().await;
+        // The check-in made the client due: another of the shard is to be alone with its stalled call.
+        quiet.order(shard_of(&id)).await;
+        world.settle().await;
         later.insert(id, since + TimeDelta::days(DAYS));
     }
     quiet.place.until(quiet.at(16)).await;

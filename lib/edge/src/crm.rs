@@ -19,7 +19,7 @@ use store::crm_write::{Committed, CrmWrite};
 use store::outbox::Outbox;
 use store::page::{Listed, PAGE_BYTES, PageRequest};
 use store::vault::Vault;
-use store::{Db, MAX_ROUNDS, StoreError, stand_back};
+use store::{Db, StoreError, retry};
 use uuid::Uuid;
 
 use crate::gate::CrmCaller;
@@ -131,20 +131,24 @@ async fn rounds<W: Write>(
     attempt: &Attempt<'_>,
     read: Result<(W::Request, W::Found), Problem>,
 ) -> Result<Outcome, Problem> {
-    let (request, mut found) = read?;
-    for round in 1..=MAX_ROUNDS {
-        let (committed, reply) = match write.attempt(attempt, &request, found).await? {
-            Attempted::Committed { committed, reply } => (committed, reply),
-            Attempted::Withdrawn(problem) => return Ok(Outcome::Withdrawn(problem)),
-        };
-        match committed {
-            Committed::Done => return Ok(Outcome::Answered(reply)),
-            Committed::ClaimLost => return Ok(Outcome::ClaimLost),
-            Committed::Changed => stand_back(round).await,
+    let (request, found) = read?;
+    let (request, mut found) = (&request, Some(found));
+    retry("what the write rests on", || {
+        let found = found.take();
+        async move {
+            let found = match found {
+                Some(found) => found,
+                None => write.read(attempt.caller, request).await?,
+            };
+            Ok(match write.attempt(attempt, request, found).await? {
+                Attempted::Withdrawn(problem) => Some(Outcome::Withdrawn(problem)),
+                Attempted::Committed { committed: Committed::Done, reply } => Some(Outcome::Answered(reply)),
+                Attempted::Committed { committed: Committed::ClaimLost, .. } => Some(Outcome::ClaimLost),
+                Attempted::Committed { committed: Committed::Changed, .. } => None,
+            })
         }
-        found = write.read(attempt.caller, &request).await?;
-    }
-    Err(StoreError::kept_changing("what the write rests on").into())
+    })
+    .await
 }
 
 /// No answer of the store is no fault to report: the caller retries and finds out.

@@ -23,8 +23,9 @@ mod update;
 
 pub(crate) use ask::Ask;
 pub(crate) use failure::failed;
+pub(crate) use retry::MAX_ROUNDS;
 pub(crate) use retry::backoff;
-pub use retry::{MAX_ROUNDS, backoff as stand_back, retry};
+pub use retry::retry;
 pub(crate) use retry::{Written, write};
 pub(crate) use transaction::{Part, Refused, Transacted, Write};
 pub(crate) use update::ItemUpdate;
@@ -68,11 +69,6 @@ pub enum StoreError {
 impl StoreError {
     pub(crate) fn corrupt(entity: &'static str, reason: impl std::fmt::Display) -> Self {
         Self::Corrupt { entity, reason: reason.to_string() }
-    }
-
-    /// A change lost the race each time that it was decided: nothing of it has happened, and it may be tried again.
-    pub fn kept_changing(what: &'static str) -> Self {
-        Self::contention(what)
     }
 
     pub(crate) fn contention(what: &'static str) -> Self {

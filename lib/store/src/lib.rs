@@ -39,5 +39,5 @@ mod window;
 pub mod workflow;
 pub mod workspace;
 
-pub use db::{Db, MAX_ROUNDS, StoreError, retry, stand_back};
+pub use db::{Db, StoreError, retry};
 pub use window::Counted;

@@ -18,7 +18,7 @@ const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
 
 /// How often a change that lost a race is decided anew.
-pub const MAX_ROUNDS: u32 = 20;
+pub(crate) const MAX_ROUNDS: u32 = 20;
 
 /// The result of a conditional write.
 pub(crate) enum Written<T> {
@@ -117,7 +117,7 @@ where
 }
 
 /// Waits before a round: not at all before the first, longer before each later one, up to a second.
-pub async fn backoff(round: u32) {
+pub(crate) async fn backoff(round: u32) {
     if round > 0 {
         let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(3 * LONGEST_BACKOFF);
         tokio::time::sleep(jittered(longest)).await;
