@@ -1,4 +1,5 @@
-//! Random histories through the whole stack: what the receiver is told is what a model tells that looks at every client at every sweep.
+//! Random histories through the whole stack: what the receiver is told is what a model tells that looks at every client
+//! at every sweep.
 //!
 //! A run is told by its seed. `cargo test -p behaviour --features long-simulation sweep_histories` makes more of them.
 

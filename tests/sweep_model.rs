@@ -1,5 +1,5 @@
-//! What computed events are to be told, as the rules are worded: a slow model that knows all facts and looks at every client at every sweep.
-//! It shares nothing with the service, not even the time zones.
+//! What computed events are to be told, as the rules are worded: a slow model that knows all facts and looks at every
+//! client at every sweep. It shares nothing with the service, not even the time zones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -141,7 +141,8 @@ impl Model {
         automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), said });
     }
 
-    /// A sweep that looks at everybody. The seven days between drops run from the timestamps of events, which `dated` says.
+    /// A sweep that looks at everybody. The seven days between drops run from the timestamps of events, which `dated`
+    /// says.
     pub(crate) fn sweep(&mut self, now: DateTime<Utc>, dated: impl Fn(&Match) -> Option<DateTime<Utc>>) {
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.is_active) {
             let coach = &self.coaches[&client.coach];

@@ -73,7 +73,8 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
             .automation("r", drop_below(50.0))
             .takes_at_noon(taken(2..=2))
             .told("r", at(4, "00:00")),
-        // Low by what is deleted, back by what is logged late, low again by what is deleted: told when seven days are over.
+        // Low by what is deleted, back by what is logged late, low again by what is deleted: told when seven days are
+        // over.
         Case::of("drop.deleted")
             .took(taken(-4..=-1))
             .automation("r", drop_below(50.0))
@@ -112,7 +113,8 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
             .automation("r", drop_below(50.0))
             .then(at(1, "09:02"), schedule("drop.schedule", 2))
             .told_by_the_next_sweep("r", at(1, "09:02")),
-        // Only today counts in a window of one day: null, and not low, before the dose. What is low between two sweeps alone is not told.
+        // Only today counts in a window of one day: null, and not low, before the dose. What is low between two sweeps
+        // alone is not told.
         Case::of("drop.one_day")
             .automation("r", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 1 }))
             .doses_a_day(2)

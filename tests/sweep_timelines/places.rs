@@ -96,7 +96,8 @@ pub(super) fn moves(days: Days) -> Vec<Case> {
     ]
 }
 
-/// Workspaces that move, and programmes that come to ask for more, after a client came to match and before a sweep: the match is over then.
+/// Workspaces that move, and programmes that come to ask for more, after a client came to match and before a sweep: the
+/// match is over then.
 pub(super) fn changes_before_the_sweep(days: Days) -> Vec<Case> {
     let (at, day) = (|n, time| days.at(n, time), |n| days.day(n));
     let case = |name: &'static str| Case::of(name).no_sweeps(at(0, "23:50"), at(1, "00:10"));

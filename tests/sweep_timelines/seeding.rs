@@ -1,6 +1,7 @@
-//! Who matches an automation at the first sweep after it was created, switched on or edited, after the client came to its coach or back to the
-//! roster, or after a backfill, is not told of; who comes to match afterwards is. All of it with check-ins that fail to come: the last one was on day -1 at two minutes past one
-//! in the afternoon, between two sweeps.
+//! Who matches an automation at the first sweep after it was created, switched on or edited, after the client came to
+//! its coach or back to the roster, or after a backfill, is not told of; who comes to match afterwards is. All of it
+//! with check-ins that fail to come: the last one was on day -1 at two minutes past one in the afternoon, between two
+//! sweeps.
 
 use serde_json::{Value, json};
 

@@ -100,8 +100,8 @@ pub(crate) struct Creation<'a> {
 }
 
 impl Creation<'_> {
-    /// Goes on where an earlier request got to, with the client as it is by now: its address may have been corrected, it may have been
-    /// switched off, handed over to another coach, or erased.
+    /// Goes on where an earlier request got to, with the client as it is by now: its address may have been corrected,
+    /// it may have been switched off, handed over to another coach, or erased.
     async fn go_on(&self, stage: Stage) -> Result<Outcome, Problem> {
         let Self { app, partner, .. } = self;
         let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(stage.client_id()));

@@ -82,8 +82,8 @@ pub(crate) enum Recipient<'a> {
 }
 
 impl Creation<'_> {
-    /// Gives the credentials to whom they are for, and records what came of it together with the answer. What cannot be mailed is the caller's
-    /// to deliver.
+    /// Gives the credentials to whom they are for, and records what came of it together with the answer. What cannot be
+    /// mailed is the caller's to deliver.
     pub(crate) async fn welcome(
         &self,
         workspace: &Workspace,

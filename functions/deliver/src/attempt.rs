@@ -25,8 +25,8 @@ use crate::{App, DeliverError};
 type Answered = oneshot::Sender<()>;
 
 impl App {
-    /// Makes the attempts of a group. Its slot is given back once all receivers have sent their status: the slot does not
-    /// wait for bodies or for the log.
+    /// Makes the attempts of a group. Its slot is given back once all receivers have sent their status: the slot does
+    /// not wait for bodies or for the log.
     pub(crate) async fn attempt_all(&self, orders: Vec<Ordered>, receiver: &Receiver, slot: Option<Slot>) -> Outcomes {
         let start = |ordered: Ordered| {
             let (answered, answer) = oneshot::channel();
@@ -119,8 +119,8 @@ impl App {
         }
     }
 
-    /// Decides what follows an attempt, records it, and carries out the rest. An end of the endpoint is written before the
-    /// attempt: after a crash between the two, the attempt is made again and finds it.
+    /// Decides what follows an attempt, records it, and carries out the rest. An end of the endpoint is written before
+    /// the attempt: after a crash between the two, the attempt is made again and finds it.
     async fn conclude(
         &self,
         taken: &Taken,
@@ -154,8 +154,8 @@ impl App {
         }
     }
 
-    /// Notes what a failed attempt says of the endpoint. A failure that cannot be noted is one less to judge by; a receiver
-    /// that is gone has to be known to be.
+    /// Notes what a failed attempt says of the endpoint. A failure that cannot be noted is one less to judge by; a
+    /// receiver that is gone has to be known to be.
     async fn note_failure(
         &self,
         taken: &Taken,
@@ -177,8 +177,8 @@ impl App {
         }))
     }
 
-    /// Sends the order of the next attempt, and ends the delivery if its endpoint takes none any more: an endpoint that was
-    /// switched off or deleted during the attempt has ended what waited, but not what was under way.
+    /// Sends the order of the next attempt, and ends the delivery if its endpoint takes none any more: an endpoint that
+    /// was switched off or deleted during the attempt has ended what waited, but not what was under way.
     pub(crate) async fn send_next(&self, next: &DeliveryOrder) -> Result<(), DeliverError> {
         let now = self.now();
         self.retries.send(next, now).await?;

@@ -1,9 +1,9 @@
 //! Signs and sends webhooks, and keeps the delivery log.
 //!
-//! A message is an order for one attempt. The way of an order: its endpoint is read (`batch`), it is admitted (`admission`)
-//! or put back (`order`), the attempt is claimed, sent and recorded, and what follows is carried out (`attempt`). The
-//! delivery's item decides whether the order still counts: messages arrive twice, late, and after a function died
-//! half-way. Messages of a batch are worked on at once and fail one by one.
+//! A message is an order for one attempt. The way of an order: its endpoint is read (`batch`), it is admitted
+//! (`admission`) or put back (`order`), the attempt is claimed, sent and recorded, and what follows is carried out
+//! (`attempt`). The delivery's item decides whether the order still counts: messages arrive twice, late, and after a
+//! function died half-way. Messages of a batch are worked on at once and fail one by one.
 
 mod admission;
 mod attempt;

@@ -32,8 +32,8 @@ impl App {
         }
     }
 
-    /// Does what is left to do after an attempt that was recorded. The function that recorded the attempt does so itself,
-    /// unless it dies: then its message comes again.
+    /// Does what is left to do after an attempt that was recorded. The function that recorded the attempt does so
+    /// itself, unless it dies: then its message comes again.
     pub(crate) async fn make_up_for(&self, ordered: &Ordered, spent: Spent) -> Result<(), DeliverError> {
         if !ordered.is_redelivered() {
             return Ok(());

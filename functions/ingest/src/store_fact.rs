@@ -33,7 +33,7 @@ const CONCURRENT_CONTACTS: usize = 16;
 pub(crate) enum Stored {
     /// It is stored, or what is stored is newer.
     Done,
-    /// It is stored, and its mark with it.
+    /// The fact is stored, and its mark with it.
     Marked,
     /// A part of it is stored, up to what is named where it says so: the rest is next.
     InPart(Option<String>),

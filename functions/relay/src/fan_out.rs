@@ -1,7 +1,7 @@
 //! From events to deliveries, one for each endpoint that wants them, and from deliveries to orders in the queue.
 //!
-//! Deliveries that come together are ordered by one or two requests: those of an endpoint beside each other, since a batch
-//! of the deliverer's reads an endpoint, and takes its slot, once.
+//! Deliveries that come together are ordered by one or two requests: those of an endpoint beside each other, since a
+//! batch of the deliverer's reads an endpoint, and takes its slot, once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::slice;

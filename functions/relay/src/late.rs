@@ -26,7 +26,7 @@ struct Person {
     contact: Option<ContactRef>,
 }
 
-/// Those of the clients and contacts that were erased.
+/// The erased ones among clients and contacts.
 struct Erased {
     clients: BTreeSet<ClientId>,
     contacts: HashSet<ContactRef>,

@@ -1,5 +1,5 @@
-//! The evaluation of one client: read, evaluate, commit. Two sweeps that meet at a client commit once; one that dies has committed all of the
-//! evaluation or nothing.
+//! The evaluation of one client: read, evaluate, commit. Two sweeps that meet at a client commit once; one that dies
+//! has committed all of the evaluation or nothing.
 
 use std::panic::AssertUnwindSafe;
 
@@ -15,7 +15,7 @@ use store::watch::{Evaluated, Observed, Watch};
 use crate::App;
 use crate::rulebook::Rulebook;
 
-/// What came of a client.
+/// The result for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The evaluation is committed, with so many events.
@@ -25,8 +25,8 @@ pub(crate) enum Outcome {
 }
 
 impl App {
-    /// Evaluates a client that is due, or that was not evaluated under this version of the rules. One that makes the evaluation panic, by a
-    /// fault of ours, does not keep other clients from being evaluated.
+    /// Evaluates a client that is due, or that was not evaluated under this version of the rules. One that makes the
+    /// evaluation panic, by a fault of ours, does not keep other clients from being evaluated.
     pub(crate) async fn evaluate(&self, client: &ClientId, by: &Rulebook) -> Result<Outcome, BoxError> {
         let _one_of_few = self.evaluating.acquire().await?;
         let evaluation = retry("the client's watch", || self.evaluate_once(client, by));
@@ -86,8 +86,8 @@ impl App {
     }
 }
 
-/// True for a client of the coach that is due, or was evaluated under an earlier version of the rules. One that was evaluated under a later
-/// version is left to a sweep that has read the rules since.
+/// True for a client of the coach that is due, or was evaluated under an earlier version of the rules. One that was
+/// evaluated under a later version is left to a sweep that has read the rules since.
 fn is_to_be_evaluated(watch: &Watch, by: &Rulebook) -> bool {
     let is_due = watch.due().is_some_and(|due| due <= by.as_of);
     watch.coach_id == by.coach_id && watch.rules_version <= by.version && (is_due || watch.rules_version < by.version)

@@ -1,4 +1,5 @@
-//! The sweep: evaluates the clients that are due under their coach's automations on computed events. Nothing else evaluates them.
+//! The sweep: evaluates the clients that are due under their coach's automations on computed events. Nothing else
+//! evaluates them.
 //!
 //! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each shard with
 //! somebody who is due. A message's call goes through its shard. It has a time, and where that does not suffice sends the message anew.

@@ -1,5 +1,5 @@
-//! The pass over all active clients of a coach whose rules have changed: each is evaluated under the new version of the rules. The progress is
-//! stored page by page, so that a pass over many clients survives the end of its call.
+//! The pass over all active clients of a coach whose rules have changed: each is evaluated under the new version of the
+//! rules. The progress is stored page by page, so that a pass over many clients survives the end of its call.
 
 use domain::id::{ClientId, CoachId};
 use futures::stream::{self, StreamExt};
@@ -65,8 +65,8 @@ impl App {
         })
     }
 
-    /// A client whose evaluation fails does not keep the pass from the others. It is marked as due; where that fails too, the pass comes to
-    /// this page again.
+    /// A client whose evaluation fails does not keep the pass from the others. It is marked as due; where that fails
+    /// too, the pass comes to this page again.
     async fn pass_one(&self, client: &ClientId, rules: &Rulebook) -> Result<Tally, StoreError> {
         let outcome = self.evaluate(client, rules).await;
         if outcome.is_err() {

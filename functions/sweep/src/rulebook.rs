@@ -1,4 +1,4 @@
-//! What a coach's clients are evaluated by: rules, time zone and programmes, read once for many clients.
+//! The rules, the time zone and the programmes of a coach, read once for many clients.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,8 @@
 //! Changes: what the API wrote, put on the bus for the application to learn.
 //!
-//! A change renders from an allow-list type each, never from a stored record: what is not named there cannot leave. The application signs
-//! people in, so `client.created` carries a credential and an intake; no change carries a password, a key or a link.
+//! A change renders from an allow-list type each, never from a stored record: what is not named there cannot leave. The
+//! application signs people in, so `client.created` carries a credential and an intake; no change carries a password, a
+//! key or a link.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! The pace of an endpoint that makes callers wait.
 //!
-//! An endpoint that answers in time has a few slots, one for each batch that is delivered to it at once. A late endpoint
-//! has places in time instead, a gap apart (as in the generic cell rate algorithm): each batch reserves a place once and
-//! comes back then. The gap follows from how long an attempt takes, so that a late endpoint, too, has no more than
-//! [`SLOTS`] batches at once. An endpoint that did not answer at all has one.
+//! An endpoint that answers in time has a few slots, one for each batch that is delivered to it at once. A late
+//! endpoint has places in time instead, a gap apart (as in the generic cell rate algorithm): each batch reserves a
+//! place once and comes back then. The gap follows from how long an attempt takes, so that a late endpoint, too, has no
+//! more than [`SLOTS`] batches at once. An endpoint that did not answer at all has one.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The subject of an event, a change or a delivery: the client or the contact that it is about. Erasure follows the subject.
+//! The subject of an event, a change or a delivery: the client or the contact that it is about. Erasure follows the
+//! subject.
 
 use serde::{Deserialize, Serialize};
 

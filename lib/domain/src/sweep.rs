@@ -1,9 +1,10 @@
 //! Evaluation of automations on computed events: which automations a client newly matches, and when to look again.
 //!
-//! [`evaluate`] is edge-triggered: an event is emitted when a client starts to match, and not again while it keeps matching. An evaluation
-//! before [`States::due`] changes nothing unless a fact, a rule, the time zone or the programme changed meanwhile, so the sweep reads due
-//! clients alone. The first evaluation under a revision of an automation is silent (it seeds the state), and so is every rule while
-//! [`States::silent`] holds. Rules: the table of computed events in the specification.
+//! [`evaluate`] is edge-triggered: an event is emitted when a client starts to match, and not again while it keeps
+//! matching. An evaluation before [`States::due`] changes nothing unless a fact, a rule, the time zone or the programme
+//! changed meanwhile, so the sweep reads due clients alone. The first evaluation under a revision of an automation is
+//! silent (it seeds the state), and so is every rule while [`States::silent`] holds. Rules: the table of computed
+//! events in the specification.
 
 mod days;
 mod matching;
@@ -113,14 +114,16 @@ pub enum Found {
     },
 }
 
-/// The result of an evaluation: both parts are committed in one transaction, on condition that the evaluated states are still stored.
+/// The result of an evaluation: both parts are committed in one transaction, on condition that the evaluated states are
+/// still stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     pub emitted: Vec<Computed>,
     pub states: States,
 }
 
-/// Evaluates an active client under its coach's active rules at `now`. `changed_at` is when a fact last marked the client as due.
+/// Evaluates an active client under its coach's active rules at `now`. `changed_at` is when a fact last marked the
+/// client as due.
 pub fn evaluate(
     facts: &Facts,
     rules: &[Rule],
@@ -153,7 +156,8 @@ pub fn evaluate(
     Evaluation { emitted, states: next }
 }
 
-/// The first date whose doses an evaluation reads; `None` where no rule asks for doses. It is early enough for any time zone.
+/// The first date whose doses an evaluation reads; `None` where no rule asks for doses. It is early enough for any time
+/// zone.
 pub fn reads_from(rules: &[Rule], now: Timestamp) -> Option<NaiveDate> {
     doses_read(&considered(rules), now).map(|read| read.first)
 }
@@ -215,7 +219,8 @@ fn considered(rules: &[Rule]) -> Vec<&Rule> {
     swept
 }
 
-/// What outlives the state of automations that are not evaluated now: switched off, deleted, of another kind, or another coach's.
+/// The lasting parts of the states of automations that are not evaluated now: switched off, deleted, of another kind,
+/// or another coach's.
 fn lasting(states: &States, considered: &[&Rule], facts: &Facts, now: Timestamp) -> BTreeMap<AutomationId, Lasting> {
     let is_evaluated = |id: &AutomationId| considered.iter().any(|rule| rule.automation.id == *id);
     let of = states.of.iter().map(|(id, state)| (id, &state.mark.lasting)).chain(&states.lasting);

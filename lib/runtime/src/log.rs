@@ -1,7 +1,7 @@
 //! The log: one JSON object a line on standard output, which is where AWS Lambda collects it.
 //!
-//! The form of a line is our own: a metric's line is the event's field `line` as it is, and all other lines name the event in whose
-//! handling they were written.
+//! The form of a line is our own: a metric's line is the event's field `line` as it is, and all other lines name the
+//! event in whose handling they were written.
 
 use std::fmt::{self, Write as _};
 

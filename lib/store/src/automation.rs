@@ -1,6 +1,7 @@
-//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` while active; sk `AUTOMATION_OFF#<automation_id>`
-//! while inactive, and once deleted: a tombstone, so that no older fact brings the automation back. Only active automations are read when an
-//! event looks up its automations or a client is evaluated. (Version 0.1 stored all of them under the first key: these move when saved.)
+//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` while active; sk
+//! `AUTOMATION_OFF#<automation_id>` while inactive, and once deleted: a tombstone, so that no older fact brings the
+//! automation back. Only active automations are read when an event looks up its automations or a client is evaluated.
+//! (Version 0.1 stored all of them under the first key: these move when saved.)
 //!
 //! 1. `automation`       BatchGetItem of both keys, consistent.
 //! 2. `put_automation`   Part of the transaction that changes the rules, on what was read under both keys.
@@ -59,7 +60,7 @@ struct Tombstone {
     saved_at: SavedAt,
 }
 
-/// What is stored of an automation under its two keys.
+/// The items of an automation under its two keys.
 #[derive(Debug, Default)]
 pub(crate) struct FoundAutomation {
     active: Option<Stored>,
@@ -144,7 +145,7 @@ impl FoundAutomation {
         let same = was.filter(is_same_revision);
         let stored_at = match (same, was) {
             (Some(same), _) => same.stored_at,
-            // It tells one revision from the next, whatever the clocks of two functions say.
+            // The time tells one revision from the next, whatever the clocks of two functions say.
             (None, Some(was)) => now.max(was.stored_at + TimeDelta::milliseconds(1)),
             (None, None) => now,
         };
@@ -164,7 +165,7 @@ impl FoundAutomation {
 }
 
 impl Workspaces {
-    /// What is stored of a coach's automation.
+    /// The stored state of a coach's automation.
     pub(crate) async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
         let keys = [ACTIVE_PREFIX, INACTIVE_PREFIX].map(|prefix| key(coach, prefix, id));
         let mut found = FoundAutomation::default();
@@ -176,7 +177,8 @@ impl Workspaces {
         Ok(found)
     }
 
-    /// Parts of a transaction: an automation under the key of its state and under none else, where both are as they were found.
+    /// Parts of a transaction: an automation under the key of its state and under none else, where both are as they
+    /// were found.
     pub(crate) fn put_automation(
         &self,
         coach: &CoachId,

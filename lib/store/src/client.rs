@@ -191,7 +191,8 @@ impl Clients {
         Ok(self.commit(stored, &writes, now).await?.is_done().then_some(client))
     }
 
-    /// Carries out all of the writes about a client or none. A refused transaction that found the client without a watch creates the watch.
+    /// Carries out all of the writes about a client or none. A refused transaction that found the client without a
+    /// watch creates the watch.
     pub(crate) async fn commit(
         &self,
         found: &StoredClient,

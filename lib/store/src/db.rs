@@ -1,8 +1,8 @@
 //! What all tables share: the client, item conversion, and how failures are told apart.
 //!
-//! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction touched an item at
-//! the same moment: the write is tried again, a bounded number of times with jitter (module `retry`). What the SDK gives up on after its own
-//! retries is [`StoreError::Unavailable`].
+//! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction
+//! touched an item at the same moment: the write is tried again, a bounded number of times with jitter (module
+//! `retry`). What the SDK gives up on after its own retries is [`StoreError::Unavailable`].
 
 use std::collections::HashMap;
 

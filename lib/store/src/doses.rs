@@ -1,5 +1,5 @@
-//! Table `records`, doses as they are read. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: how often each dose was logged on each day of a
-//! month; sk `DOSES#SCHEDULE`: what the client is to take. Module `record` writes them.
+//! Table `records`, doses as they are read. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: how often each dose was
+//! logged on each day of a month; sk `DOSES#SCHEDULE`: what the client is to take. Module `record` writes them.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
@@ -13,7 +13,7 @@ use crate::fact_order::SavedAt;
 pub(crate) const DOSES_PREFIX: &str = "DOSES#";
 pub(crate) const SCHEDULE: &str = "DOSES#SCHEDULE";
 
-/// What compliance is computed from.
+/// The schedule and the logs that compliance is computed from.
 #[derive(Debug, Default)]
 pub struct Doses {
     pub schedule: DoseSchedule,
@@ -21,7 +21,7 @@ pub struct Doses {
     pub logged: DosesLogged,
 }
 
-/// What a client is to take, as stored.
+/// A client's dose schedule, as stored.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Schedule {
     pub(crate) pk: String,

@@ -3,9 +3,10 @@
 //!
 //! 1. `seen` BatchGetItem, consistent: those of a batch.
 //! 2. `mark` PutItem. Two that store the same fact at once mark it twice.
-//! 3. `mark_once` Part of the transaction that applies a fact about a client: it is applied once, also where nobody looked whether it was.
-//! 4. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a fact that waits goes round once,
-//!    however many copies of its message there are.
+//! 3. `mark_once` Part of the transaction that applies a fact about a client: it is applied once, also where nobody
+//!    looked whether it was.
+//! 4. `begin_round` PutItem at pk `ROUND#<fact_id>#<since when it waits>#<round>`, unless it exists: a fact that waits
+//!    goes round once, however many copies of its message there are.
 
 use std::collections::HashSet;
 

@@ -1,7 +1,8 @@
 //! Table `outbox`: what a committed write has still to tell the world. One item per event or change, written in the
 //! transaction of its cause, deleted when it has been sent. Everything that names a person is sealed.
 //!
-//! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the relay.
+//! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
+//! relay.
 //!
 //! 1. `put`, `put_events` Parts of the cause's transaction.
 //! 2. `from_image` The relay reads an entry from the stream's record.

@@ -1,4 +1,5 @@
-//! Table `workspaces`, programmes. pk `COACH#<coach_id>`, sk `PROGRAMME#<programme_id>`: the phases, and when the fact occurred that set them.
+//! Table `workspaces`, programmes. pk `COACH#<coach_id>`, sk `PROGRAMME#<programme_id>`: the phases, and when the fact
+//! occurred that set them.
 //!
 //! 1. `phases`, `stored_programme`  GetItem, consistent.
 //! 2. `put_programme`               Part of the transaction that changes the rules, on what was read.

@@ -46,9 +46,9 @@ const MAX_BATCH_WRITES: usize = 25;
 /// What came of something that happened to a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
-    /// It is stored, and its fact is marked.
+    /// The record is stored, and its fact is marked.
     Applied,
-    /// What is stored is newer or the same, or the client has been erased.
+    /// The stored record is newer or the same, or the client has been erased.
     Unchanged,
     /// The client has not been seen yet.
     UnknownClient,
@@ -112,7 +112,8 @@ impl Records {
         Part::Mark.put(put)
     }
 
-    /// Applies a fact about a client: all of the writes and the fact's mark, or none. `None`: something has changed since it was read.
+    /// Applies a fact about a client: all of the writes and the fact's mark, or none. `None`: something has changed
+    /// since it was read.
     async fn apply(
         &self,
         fact: FactContext<'_>,

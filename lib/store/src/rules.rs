@@ -1,5 +1,6 @@
-//! The facts that change what a coach's clients are evaluated by: automations and programmes. (The time zone is the workspace's.) A change
-//! and its mark on the coach's watch, which makes the sweep pass over the clients, are one transaction.
+//! The facts that change what a coach's clients are evaluated by: automations and programmes. (The time zone is the
+//! workspace's.) A change and its mark on the coach's watch, which makes the sweep pass over the clients, are one
+//! transaction.
 //!
 //! 1. `save_automation`, `delete_automation`, `save_programme`  Read, then transaction: what was read, and the coach's watch.
 

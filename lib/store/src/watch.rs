@@ -1,9 +1,11 @@
 //! Table `records`, what the sweep watches.
-//! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, the client's states, and
-//! when it is due. The key sorts right behind the doses: one query reads both.
-//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its clients.
-//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An item without `sweep_shard` is in no shard: an inactive client, or one whose coach has no
-//! automation on computed events. So a fact marks its client as due whatever the coach's rules are.
+//! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, the
+//! client's states, and when it is due. The key sorts right behind the doses: one query reads both.
+//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its
+//! clients.
+//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An item without `sweep_shard` is in no shard: an inactive client, or
+//! one whose coach has no automation on computed events. So a fact marks its client as due whatever the coach's rules
+//! are.
 //!
 //! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
 //! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. `change` exists only with the client.
@@ -170,7 +172,8 @@ impl Watches {
         Part::Watch.put_over(&self.table, to_item(&watch), None)
     }
 
-    /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was erased.
+    /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was
+    /// erased.
     pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, marked: Marked) -> Write {
         change.update(&self.table, client, marked).in_transaction(Part::Watch)
     }
@@ -200,7 +203,8 @@ impl Watches {
         Ok(())
     }
 
-    /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated again.
+    /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated
+    /// again.
     pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> Write {
         Part::CoachWatch.update(coach::change_rules(coach, None, marked).table_name(&self.table))
     }
@@ -210,7 +214,8 @@ impl Watches {
         Part::CoachWatch.update(coach::change_rules(coach, Some(zone), marked).table_name(&self.table))
     }
 
-    /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed since it was read.
+    /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed
+    /// since it was read.
     pub async fn commit(&self, evaluated: Evaluated, outbox: &Outbox, now: Timestamp) -> Result<bool, StoreError> {
         let Evaluated { watch, states, rules_version, is_watched, events } = evaluated;
         let version = watch.version;
@@ -220,7 +225,8 @@ impl Watches {
         Ok(self.db.transact(&writes).await?.is_done())
     }
 
-    /// Stores the progress of a pass. `None`: the rules have changed since the watch was read, and the pass begins anew.
+    /// Stores the progress of a pass. `None`: the rules have changed since the watch was read, and the pass begins
+    /// anew.
     pub async fn save_pass(&self, watch: CoachWatch) -> Result<Option<CoachWatch>, StoreError> {
         let version = watch.version;
         let mut next = watch;
@@ -233,7 +239,7 @@ impl Watches {
         Ok(matches!(written.await?, Written::Done(_)).then_some(next))
     }
 
-    /// Those of one shard who are due by an instant, at most `limit`, from the end of an earlier page on.
+    /// A page of one shard's entries that are due by an instant, at most `limit`, from the end of an earlier page on.
     pub async fn due(
         &self,
         shard: u8,
@@ -284,7 +290,7 @@ pub struct Evaluated {
     pub events: Vec<Event>,
 }
 
-/// What came of a change without a transaction.
+/// The result of a change without a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Changed {
     Done,

@@ -117,8 +117,8 @@ impl Workspaces {
         workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?.zone()
     }
 
-    /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies. Another time zone moves the
-    /// days of all clients, who are to be evaluated again.
+    /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.
+    /// Another time zone moves the days of all clients, who are to be evaluated again.
     pub async fn save(
         &self,
         workspace: &Workspace,

@@ -7,8 +7,8 @@ use super::ATTEMPT_TIMEOUT;
 use crate::id::{CoachId, DeliveryId, EndpointId};
 use crate::time::Timestamp;
 
-/// Time until an order looks for the first time whether its endpoint has recovered. The mark of an endpoint that hung lasts half
-/// as long.
+/// Time until an order looks for the first time whether its endpoint has recovered. The mark of an endpoint that hung
+/// lasts half as long.
 const FIRST_LOOK: TimeDelta = TimeDelta::seconds(120);
 
 /// A message of the queues: make this attempt when it is due. A delivery that is retried by hand begins another chain,
@@ -77,8 +77,8 @@ impl DeliveryOrder {
         Self { hop: self.hop + 1, ..self.clone() }
     }
 
-    /// The time at which the order is to arrive: when it is due, or sooner if it waits for its place and can ask whether the endpoint
-    /// has recovered. An order that was put back before it got its place does not.
+    /// The time at which the order is to arrive: when it is due, or sooner if it waits for its place and can ask
+    /// whether the endpoint has recovered. An order that was put back before it got its place does not.
     pub fn arrives_at(&self, now: Timestamp) -> Timestamp {
         if self.placed && self.hop == 1 { self.due_at.min(now + FIRST_LOOK) } else { self.due_at }
     }

@@ -12,8 +12,8 @@ use crate::wall_clock::{date_at, reached_at};
 /// at again.
 const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
 
-/// Dates that the beginning of a run is looked for. Sweeps run every few minutes, so only an outage makes a run older unseen; its match is
-/// then dated by the evaluation.
+/// Dates that the beginning of a run is looked for. Sweeps run every few minutes, so only an outage makes a run older
+/// unseen; its match is then dated by the evaluation.
 pub(super) const LOOK_BACK_DAYS: i64 = 7;
 
 /// A local date, from its first instant to that of the next.
@@ -75,8 +75,8 @@ impl Days {
         compliance_pct(all.0 - earlier.0, all.1 - earlier.1)
     }
 
-    /// The first instant of the dates up to today's on all of which something holds; `None` where it does not hold today, or has held for
-    /// longer than [`LOOK_BACK_DAYS`].
+    /// The first instant of the dates up to today's on all of which something holds; `None` where it does not hold
+    /// today, or has held for longer than [`LOOK_BACK_DAYS`].
     pub(super) fn run_began(&self, now: Timestamp, holds: impl Fn(NaiveDate) -> bool) -> Option<Timestamp> {
         let today = self.today(now);
         let mut date = today;

@@ -1,4 +1,5 @@
-//! A client's life under test: facts and rules at their instants, and sweeps that evaluate the client when it is due, or always.
+//! A client's life under test: facts and rules at their instants, and sweeps that evaluate the client when it is due,
+//! or always.
 
 use std::collections::BTreeMap;
 

@@ -13,8 +13,8 @@ use crate::time::Timestamp;
 pub(super) struct Matching<'a> {
     pub(super) facts: &'a Facts,
     pub(super) days: Days,
-    /// Nothing could have started to match before this instant. A run of matching dates that began earlier started by a change, whose
-    /// effect is dated by the evaluation.
+    /// Nothing could have started to match before this instant. A run of matching dates that began earlier started by a
+    /// change, whose effect is dated by the evaluation.
     pub(super) from: Timestamp,
     pub(super) now: Timestamp,
 }
@@ -58,7 +58,8 @@ enum Side {
 }
 
 impl Matching<'_> {
-    /// Updates the mark, and returns the match if one starts. A silent evaluation marks a match as if it had been emitted.
+    /// Updates the mark, and returns the match if one starts. A silent evaluation marks a match as if it had been
+    /// emitted.
     pub(super) fn start(&self, trigger: &Trigger, mark: &mut Mark, silent: bool) -> Option<Started> {
         match *trigger {
             Trigger::ComplianceDrop { threshold, window_days } => self.drop(threshold, window_days, mark, silent),
@@ -205,8 +206,8 @@ impl Matching<'_> {
         }
     }
 
-    // Inactivity. Once an episode is marked, only a later record begins another: a record that was deleted, or that is told late, does not,
-    // nor does a creation whose date moves with the time zone.
+    // Inactivity. Once an episode is marked, only a later record begins another: a record that was deleted, or that is
+    // told late, does not, nor does a creation whose date moves with the time zone.
 
     /// The check-in that inactivity counts from, or the creation, unless the mark covers it.
     fn unmarked_check_in(&self, marked: Option<Timestamp>) -> Option<Timestamp> {
@@ -232,7 +233,8 @@ impl Matching<'_> {
         (marked.is_none() || last > marked).then(|| last.unwrap_or_else(|| self.days.today(self.facts.created_at)))
     }
 
-    /// The first instant with so many whole local days without a log. Neither the date of the log nor that of the instant is one.
+    /// The first instant with so many whole local days without a log. Neither the date of the log nor that of the
+    /// instant is one.
     fn inactive_from(&self, since: NaiveDate, days: u32) -> Option<Timestamp> {
         self.days.begins(since.checked_add_signed(TimeDelta::days(i64::from(days) + 1))?)
     }
@@ -255,7 +257,7 @@ struct Leaving<'a> {
     min_compliance_pct: Option<u32>,
 }
 
-/// What an automation compares with, in percent or days.
+/// The threshold of an automation, in percent or days.
 fn threshold(trigger: &Trigger) -> Option<Measure> {
     match trigger {
         Trigger::ComplianceDrop { threshold, .. } | Trigger::ComplianceMilestone { threshold, .. } => {

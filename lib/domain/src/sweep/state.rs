@@ -1,4 +1,5 @@
-//! The state of a client between two evaluations: what each automation emitted or seeded, and when the client is due again.
+//! The state of a client between two evaluations: what each automation emitted or seeded, and when the client is due
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ pub(super) const DROP_SPACING: TimeDelta = TimeDelta::days(7);
 /// A client's states under its coach's automations.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct States {
-    /// The earliest instant at which an automation could match or a mark would change by time alone; `None` where none can.
+    /// The earliest instant at which an automation could match or a mark would change by time alone; `None` where none
+    /// can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
     /// The next evaluation emits nothing: the client was created, handed over or reactivated, or a backfill changed it.
@@ -37,10 +39,11 @@ pub struct State {
     pub mark: Mark,
 }
 
-/// What keeps an automation from emitting the same match twice.
+/// The mark that keeps an automation from emitting the same match twice.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mark {
-    /// Compliance is below the threshold, emitted or seeded. A drop that waits for the seven days to end is not marked yet.
+    /// Compliance is below the threshold, emitted or seeded. A drop that waits for the seven days to end is not marked
+    /// yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub below: bool,
     /// The check-in, or the creation, whose inactivity was emitted or seeded.
@@ -68,7 +71,7 @@ pub struct Lasting {
 }
 
 impl States {
-    /// Those of a client that was never evaluated. Its first evaluation is silent.
+    /// The states of a client that was never evaluated. Its first evaluation is silent.
     pub fn new() -> Self {
         Self { silent: true, ..Self::default() }
     }

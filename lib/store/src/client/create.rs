@@ -57,7 +57,7 @@ pub struct IntakeWrite<'a> {
 pub struct WelcomeWrite<'a> {
     pub client: &'a ClientId,
     pub state: IntakeState,
-    /// What the application learns of the client.
+    /// The change that the application learns of.
     pub change: &'a Change,
     pub claims: &'a Claims,
     pub claim: &'a Claim,

@@ -23,7 +23,7 @@ use crate::workspace::StoredWorkspace;
 pub enum FeedOutcome {
     /// The client is stored, and the fact is marked.
     Stored,
-    /// What is stored is newer, or the fact was applied before.
+    /// The stored client is newer, or the fact was applied before.
     Stale,
     /// The workspace has not been seen yet.
     UnknownWorkspace,

@@ -1,5 +1,5 @@
-//! Transactions. Each write has the name of the part that it writes. A refusal names the parts whose condition failed, so that no
-//! position is ever compared.
+//! Transactions. Each write has the name of the part that it writes. A refusal names the parts whose condition failed,
+//! so that no position is ever compared.
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};

@@ -105,7 +105,8 @@ impl Deliveries {
     }
 }
 
-/// The reason why the lease is not ours any more: an own write whose answer was lost has ended it, or the client was erased.
+/// The reason why the lease is not ours any more: an own write whose answer was lost has ended it, or the client was
+/// erased.
 fn refused(owner: &str, item: Option<Item>) -> Result<Recorded, StoreError> {
     let Some(item) = item else { return Ok(Recorded::Lost) };
     let record: Record = from_item(ENTITY, item)?;

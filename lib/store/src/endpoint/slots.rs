@@ -1,9 +1,9 @@
-//! Slots and places of endpoints. pk `COACH#<coach_id>`, sk `SLOTS#<endpoint_id>`: an attribute `s<number>` for each slot
-//! that is taken, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
+//! Slots and places of endpoints. pk `COACH#<coach_id>`, sk `SLOTS#<endpoint_id>`: an attribute `s<number>` for each
+//! slot that is taken, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
 //!
-//! A slot is a lease: the slot of a function that died is free again when its time is over. It holds its owner, so that a
-//! take whose answer was lost is recognized. Places are never given back: an order that does not come leaves its place
-//! empty. Taking a slot, of an endpoint that answers in time, ends the reservations: a later queue begins anew.
+//! A slot is a lease: the slot of a function that died is free again when its time is over. It holds its owner, so that
+//! a take whose answer was lost is recognized. Places are never given back: an order that does not come leaves its
+//! place empty. Taking a slot, of an endpoint that answers in time, ends the reservations: a later queue begins anew.
 
 use std::collections::VecDeque;
 

@@ -99,8 +99,8 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Notes that the daily log was kept on a date: the date and the client's watch side by side, since a year's item is too large for a
-    /// transaction on every day. A fact that fails in between comes again and does both again.
+    /// Notes that the daily log was kept on a date: the date and the client's watch side by side, since a year's item
+    /// is too large for a transaction on every day. A fact that fails in between comes again and does both again.
     pub async fn save_daily_log(
         &self,
         client: &ClientId,
@@ -116,7 +116,8 @@ impl Records {
         let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.marked());
         let (written, watched) = try_join(self.date(client, date, fact, true).alone(&self.db), watch).await?;
         if let Written::Refused(_) = written {
-            // A later fact has set the date, and may have deleted its log: the next evaluation looks up the latest date.
+            // A later fact has set the date, and may have deleted its log: the next evaluation looks up the latest
+            // date.
             self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.marked()).await?;
         }
         if watched == Changed::Missing {

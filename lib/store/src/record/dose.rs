@@ -182,8 +182,8 @@ impl Records {
         .await
     }
 
-    /// The months that a log leaves and enters, with their counts after the change and their versions as stored. `items`: months that have
-    /// been read.
+    /// The months that a log leaves and enters, with their counts after the change and their versions as stored.
+    /// `items`: months that have been read.
     async fn months(
         &self,
         client: &ClientId,

@@ -1,5 +1,5 @@
-//! A client's watch. It repeats what the rules ask of the client's record, written by the transaction that changes the record, so that an
-//! evaluation reads one item and is committed on condition that nothing of it has changed.
+//! A client's watch. It repeats what the rules ask of the client's record, written by the transaction that changes the
+//! record, so that an evaluation reads one item and is committed on condition that nothing of it has changed.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -75,7 +75,7 @@ pub(crate) struct WatchUpdate {
 }
 
 impl Watch {
-    /// That of a client that is due: its first evaluation seeds it.
+    /// The watch of a client that is due: its first evaluation seeds it.
     pub(super) fn new(client: &Client, now: Timestamp) -> Self {
         let pk = pk(&client.id);
         let is_active = client.is_active;
@@ -140,7 +140,8 @@ impl Watch {
 }
 
 impl WatchUpdate {
-    /// The change from one state of a client's record to the next; `None` where nothing that the rules ask for is another.
+    /// The change from one state of a client's record to the next; `None` where nothing that the rules ask for is
+    /// another.
     pub(crate) fn between(before: &Client, after: &Client) -> Option<Self> {
         let mut change = Self::default();
         let is_new_coach = before.coach_id != after.coach_id;

@@ -1,5 +1,5 @@
-//! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients page by page and evaluates each under
-//! the new version of the rules.
+//! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients page by page and
+//! evaluates each under the new version of the rules.
 
 use aws_sdk_dynamodb::types::Update;
 use aws_sdk_dynamodb::types::builders::UpdateBuilder;
@@ -13,8 +13,8 @@ use super::{COACH_PREFIX, Marked, shard_of};
 use crate::db::{Item, StoreError, from_item, n, s};
 
 const SORT_KEY: &str = "WATCH";
-/// Longer than the index of active clients lags behind. A pass that begins sooner after the change may miss a client that was created right
-/// before it, so the coach stays due for a second pass.
+/// Longer than the index of active clients lags behind. A pass that begins sooner after the change may miss a client
+/// that was created right before it, so the coach stays due for a second pass.
 const INDEX_LAG: TimeDelta = TimeDelta::seconds(10);
 
 /// What is watched of a coach.
@@ -26,7 +26,8 @@ pub struct CoachWatch {
     /// Counts the changes of automations on computed events, programmes and the time zone.
     #[serde(default)]
     pub rules_version: u64,
-    /// The version that the last change by a backfill made: who was evaluated under an earlier one is evaluated silently next.
+    /// The version that the last change by a backfill made: who was evaluated under an earlier one is evaluated
+    /// silently next.
     #[serde(default)]
     pub silent_version: u64,
     /// When the last of these changes was stored.

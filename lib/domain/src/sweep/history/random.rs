@@ -1,4 +1,5 @@
-//! Random histories: facts, early, late and repeated, changes of zone and programme, edits, hand-overs and backfills at random instants.
+//! Random histories: facts, early, late and repeated, changes of zone and programme, edits, hand-overs and backfills at
+//! random instants.
 
 use chrono::{NaiveDate, TimeDelta};
 use proptest::prelude::*;
@@ -179,7 +180,8 @@ impl History {
         life
     }
 
-    /// Lives through the history. `watch` is called before each operation and at the end, with the life as it is by then.
+    /// Lives through the history. `watch` is called before each operation and at the end, with the life as it is by
+    /// then.
     pub(super) fn run(&self, life: &mut Life, mut watch: impl FnMut(&Life, Timestamp, Option<&Op>)) {
         let mut other: Vec<Rule> = Vec::new();
         for (at, op) in &self.ops {

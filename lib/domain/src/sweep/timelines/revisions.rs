@@ -3,7 +3,8 @@
 use super::*;
 use crate::automation::Step;
 
-/// A client on the day on which it matches at 10:03, after three days without a check-in. Sweeps run at 10:00 and 10:15.
+/// A client on the day on which it matches at 10:03, after three days without a check-in. Sweeps run at 10:00 and
+/// 10:15.
 fn inactive_at_10_03() -> Life {
     let mut life = life(Trigger::CheckInInactivity { days: 3 }, &[]);
     check_in(&mut life, "2026-06-02T10:03");
@@ -140,7 +141,8 @@ fn an_automation_that_becomes_one_of_another_kind_is_seeded_as_that() {
 fn an_emitted_drop_keeps_an_edited_automation_quiet_for_seven_days() {
     let mut life = life(drop_below(50.0), &may(26..=30));
     life.until(at("2026-06-03T00:05"));
-    // 3 of 7 from midnight of the 3rd on, emitted before the edit; back for half of the 4th, which rearms the edited one.
+    // 3 of 7 from midnight of the 3rd on, emitted before the edit; back for half of the 4th, which rearms the edited
+    // one.
     life.save(at("2026-06-03T00:06"), life.edited("r", |rule| rule.trigger = drop_below(48.0)));
     life.fact(at("2026-06-04T00:10"), |facts| june(1..=3).into_iter().for_each(|day| facts.log(day)));
     life.fact(at("2026-06-04T12:00"), |facts| june(1..=3).into_iter().for_each(|day| facts.unlog(day)));
