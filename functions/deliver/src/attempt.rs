@@ -84,6 +84,8 @@ impl App {
         let answering = self.noting_pace(taken, receiver, self.webhooks.send(webhook)).await;
         // Nobody listens where there is no slot.
         let _ = answered.send(());
+        // The slot is given back before this attempt is recorded.
+        tokio::task::yield_now().await;
         let Answer { result, duration_ms, excerpt, retry_after } = answering.read().await;
         (Attempt { at, result, duration_ms, response_excerpt: excerpt }, retry_after)
     }
