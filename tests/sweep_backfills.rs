@@ -11,7 +11,7 @@ use crate::world::{Fact, fact, rendered};
 struct Case {
     place: Watched,
     fact: Fact,
-    /// What is told of it where the fact is no backfill.
+    /// The number of events where the fact is no backfill.
     live: usize,
 }
 

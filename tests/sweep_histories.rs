@@ -204,7 +204,7 @@ fn next_sweep(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp((at.timestamp().div_euclid(PERIOD_S) + 1) * PERIOD_S, 0).unwrap()
 }
 
-/// What was told, by the sweep before it was sent.
+/// A delivered event as a match of the sweep before it was sent.
 fn match_of(told: &Told) -> Match {
     let swept_at = next_sweep(told.sent_at) - TimeDelta::seconds(PERIOD_S);
     Match { swept_at, client: told.client.clone(), automation: told.automation.clone() }
@@ -255,7 +255,7 @@ async fn live(seed: u64) {
             _ => 15 + i64::try_from(history.chance.below(700)).unwrap(),
         });
         if (next_sweep(at) - at).num_seconds() <= 120 {
-            // What happens at an instant has to be stored before the next sweep.
+            // Facts of an instant have to be stored before the next sweep.
             at += TimeDelta::minutes(3);
         }
         if at >= end {

@@ -42,7 +42,7 @@ struct Automation {
     revision: u64,
     active: bool,
     trigger: Value,
-    /// What a revision is made of.
+    /// The parts that make a revision.
     said: [Value; 3],
 }
 

@@ -11,7 +11,7 @@ use crate::world::{Fact, Receiver, World, fact, rendered};
 
 /// A sweep's period, and what a busy machine takes of the stack's time, which runs on.
 const LATEST: TimeDelta = TimeDelta::minutes(15 + 2);
-/// What happens at an instant has to be stored before the next sweep, which cases have minutes after it.
+/// Facts of an instant have to be stored before the next sweep, which is minutes after the instant.
 const AT_ONCE: TimeDelta = TimeDelta::seconds(55);
 
 /// The days of a table.
@@ -57,7 +57,7 @@ pub(super) struct Case {
     automations: Vec<(&'static str, Value)>,
     then: Vec<(DateTime<Utc>, Happening)>,
     told: Vec<(&'static str, DateTime<Utc>)>,
-    /// What is dated by the sweep that finds it, and when it could be found first.
+    /// Events that are dated by their sweep, and when they could be found first.
     found: Vec<(&'static str, DateTime<Utc>)>,
     /// A fact that comes late makes its client match since an instant that sweeps have passed.
     is_dated_back: bool,
@@ -153,7 +153,7 @@ impl Case {
         self
     }
 
-    /// What is told by a sweep may have begun long before.
+    /// An event that a sweep sends may be dated long before.
     pub(super) fn dated_back(mut self) -> Self {
         self.is_dated_back = true;
         self

@@ -88,7 +88,7 @@ pub(super) fn moves(days: Days) -> Vec<Case> {
         case.then(when, Case::workspace(name, zone))
     };
     vec![
-        // It is the next morning there: the days were over at midnight. It is found by the next sweep.
+        // The next morning has begun there: the days were over at midnight, as the next sweep finds.
         moved("zone.ahead", at(3, "20:00"), "Asia/Tokyo").told("r", at(3, "15:00")).dated_back(),
         moved("zone.back", at(3, "20:00"), "Pacific/Honolulu").told("r", at(4, "10:00")),
         moved("zone.told", at(4, "00:20"), "Pacific/Honolulu").told("r", at(4, "00:00")),

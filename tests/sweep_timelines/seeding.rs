@@ -128,7 +128,7 @@ pub(super) fn clients(days: Days) -> Vec<Case> {
             .then(at(3, "08:00"), set("seed.away_later", false))
             .then(at(4, "08:00"), set("seed.away_later", true))
             .told("r", at(2, "13:02")),
-        // What it matches is no news when the client is back.
+        // A match sends nothing when the client is back.
         case("seed.away_meanwhile")
             .then(at(1, "08:00"), set("seed.away_meanwhile", false))
             .saves(at(2, "08:00"), "r", no_check_in(3))
@@ -153,7 +153,7 @@ pub(super) fn clients(days: Days) -> Vec<Case> {
             .automation("theirs", milestone())
             .told("two", at(2, "11:00"))
             .told("four", at(4, "11:00")),
-        // It leaves its coach before the sweep, and is seeded by the automations of the other.
+        // The client leaves its coach before the sweep, and is seeded by the automations of the other.
         case("seed.handed_late")
             .automation("three", no_check_in(3))
             .then(at(2, "13:05"), to("seed.handed_late", "seed.other"))

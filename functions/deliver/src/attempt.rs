@@ -31,7 +31,7 @@ impl App {
         let start = |ordered: Ordered| {
             let (answered, answer) = oneshot::channel();
             let attempt = async move {
-                // One that makes us panic, by a fault of ours, keeps nobody else's from being made.
+                // An attempt that panics, by a fault of ours, keeps no other attempt from being made.
                 let attempt = AssertUnwindSafe(self.attempt(&ordered, receiver, answered)).catch_unwind();
                 let outcome = attempt.await.unwrap_or(Err(DeliverError::Panicked));
                 (ordered.message, outcome)

@@ -66,7 +66,7 @@ mod tests {
         Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until_s * 1_000) }
     }
 
-    /// What is known, what is seen, and what is noted at second 1,000.
+    /// The known pace, the lateness that is seen, and the pace to note at second 1,000.
     #[rstest::rstest]
     #[case::first_wait(None, Lateness::Waiting, Some(pace(5_000, 1_060)))]
     #[case::wait_of_a_late_one(Some(pace(900, 1_001)), Lateness::Waiting, None)]

@@ -93,7 +93,7 @@ impl Claim {
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     pub fingerprint: Fingerprint,
-    /// What becomes of the request if the key stands for another payload.
+    /// The fate of the request if the key stands for another payload.
     pub mismatch: Mismatch,
 }
 

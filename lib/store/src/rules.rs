@@ -2,7 +2,8 @@
 //! workspace's.) A change and its mark on the coach's watch, which makes the sweep pass over the clients, are one
 //! transaction.
 //!
-//! 1. `save_automation`, `delete_automation`, `save_programme`  Read, then transaction: what was read, and the coach's watch.
+//! 1. `save_automation`, `delete_automation`, `save_programme`  Read, then transaction: what was read, and the coach's
+//!    watch.
 
 use domain::automation::Automation;
 use domain::fact_time::FactTime;

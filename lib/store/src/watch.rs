@@ -8,7 +8,8 @@
 //! are.
 //!
 //! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
-//! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. `change` exists only with the client.
+//! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. A `change` is
+//!    refused where the client was erased.
 //! 3. `change_alone`      UpdateItem: the same change without a transaction.
 //! 4. `change_rules`, `change_zone`  Part of the transaction that changes an automation, a programme or the time zone.
 //! 5. `commit`            Transaction on the version read: the states of an evaluation, and its events.

@@ -95,7 +95,7 @@ pub(super) struct Life {
 }
 
 impl Life {
-    /// Of a client that was created just now.
+    /// The life of a client that was created just now.
     pub(super) fn swept(facts: Facts, rules: Vec<Rule>, now: Timestamp) -> Self {
         Self {
             facts,

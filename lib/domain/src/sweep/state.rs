@@ -25,7 +25,7 @@ pub struct States {
     pub silent: bool,
     #[serde(default)]
     pub of: BTreeMap<AutomationId, State>,
-    /// Of automations that the client is not evaluated under at present.
+    /// The lasting parts of automations that the client is not evaluated under at present.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lasting: BTreeMap<AutomationId, Lasting>,
 }

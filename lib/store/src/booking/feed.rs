@@ -46,7 +46,7 @@ impl Bookings {
     ) -> Result<Option<()>, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
         let (mut found, calendar, lead) = self.around(saved).await?;
-        // Whoever put it where it is died before it told what it overlaps there.
+        // The function that put the event where it is died before it told what the event overlaps there.
         if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
             conflicts.fetch_add(self.tell_conflicts(coach, marked, zone, now).await?, Relaxed);
             marked.conflict_check = None;

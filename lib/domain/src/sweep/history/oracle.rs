@@ -36,14 +36,14 @@ pub(super) struct Oracle {
 }
 
 impl Memory {
-    /// What is remembered whatever becomes of the rule.
+    /// The memory that outlives the rule.
     fn lasting(&self) -> Self {
         Self { reached: self.reached, dropped_at: self.dropped_at, phase: self.phase, ..Self::default() }
     }
 }
 
 impl Oracle {
-    /// Of a client that is created.
+    /// An oracle of a client that is created.
     pub(super) fn new(now: Timestamp) -> Self {
         Self { of: BTreeMap::new(), silent: true, emitted: Vec::new(), now, pct: BTreeMap::new() }
     }
@@ -67,7 +67,7 @@ impl Oracle {
         let silent = std::mem::take(&mut self.silent);
         let mut rules: Vec<&Rule> = life.rules.iter().filter(|rule| rule.automation.active).collect();
         rules.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
-        // What is not evaluated is forgotten but for what lasts.
+        // The memory of a rule that is not evaluated is forgotten but for its lasting part.
         let present: BTreeSet<&AutomationId> = rules.iter().map(|rule| &rule.automation.id).collect();
         for (_, memory) in self.of.iter_mut().filter(|(id, _)| !present.contains(id)) {
             *memory = memory.lasting();
