@@ -1,0 +1,279 @@
+//! `POST /v1/crm/bookings/availability`: what is listed can be booked, and what is not listed cannot.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate, TimeDelta, Weekday};
+use serde_json::{Value, json};
+
+use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot};
+use crate::world::{Caller, Fact, Reply, World, fact, uuid};
+
+/// No calendar is open before 09:00 and after 12:00 here, unless a test says so.
+fn mornings(calendar: u64) -> Fact {
+    let day = json!([["09:00", "12:00"]]);
+    let weekly = json!({ "mon": day, "tue": day, "wed": day, "thu": day, "fri": day, "sat": day, "sun": day });
+    Fact::calendar("ada", &uuid(calendar)).with("weekly", weekly).with("horizon_days", 7)
+}
+
+async fn desk(world: &World, calendar: Fact) -> Desk<'_> {
+    let key = world.booking_coach("ada").await;
+    world.facts([calendar]).await;
+    Desk { world, key }
+}
+
+async fn ask(key: &Caller, body: Value) -> Reply {
+    key.post("/v1/crm/bookings/availability", body).await
+}
+
+/// The slots of a calendar by date.
+async fn slots(desk: &Desk<'_>, calendar: u64) -> BTreeMap<NaiveDate, Vec<String>> {
+    let body = json!({ "leadId": uuid(LEAD), "calendarId": uuid(calendar) });
+    let answer = ask(&desk.key, body).await.expect(200);
+    let days = answer.body["calendars"][0]["days"].as_array().unwrap();
+    let texts =
+        |day: &Value| day["slots"].as_array().unwrap().iter().map(|time| time.as_str().unwrap().to_owned()).collect();
+    days.iter().map(|day| (day["date"].as_str().unwrap().parse().unwrap(), texts(day))).collect()
+}
+
+#[tokio::test]
+async fn calendars_that_can_be_booked_show_every_day_of_their_horizon() {
+    let world = World::start().await;
+    desk(&world, mornings(CALENDAR)).await;
+    let paid = mornings(OTHER_CALENDAR).with("price_cents", 4_900).with("currency", "EUR").with("horizon_days", 2);
+    world.facts([paid, mornings(12).with("active", false)]).await;
+    let today = world.now().await.date_naive();
+    let reader = world.coach("ada").await.crm_key_with(&["bookings.read"]).await;
+    let answer = ask(&reader, json!({ "leadId": uuid(LEAD) })).await.expect(200);
+    assert_eq!(answer.members(), ["calendars", "ok"]);
+    assert_eq!(answer.body["ok"], true);
+    let calendars = answer.body["calendars"].as_array().unwrap();
+    let shown: Vec<&Value> = calendars.iter().map(|calendar| &calendar["id"]).collect();
+    assert_eq!(shown, [&json!(uuid(CALENDAR)), &json!(uuid(OTHER_CALENDAR))]);
+    let mut paid = calendars[1].clone();
+    let days = paid["days"].take();
+    let expected = json!({
+        "id": uuid(OTHER_CALENDAR), "name": "Calls", "timezone": "UTC", "priceCents": 4_900, "currency": "EUR",
+        "bookingUrl": "https://ada.example/book", "days": null,
+    });
+    assert_eq!((paid, days.as_array().unwrap().len()), (expected, 2));
+    let days = calendars[0]["days"].as_array().unwrap();
+    assert_eq!(days.len(), 7);
+    for (n, day) in days.iter().enumerate().skip(1) {
+        let date = today + TimeDelta::days(n as i64);
+        assert_eq!(day, &json!({ "date": date, "slots": ["09:00", "10:00", "11:00"] }));
+    }
+}
+
+#[tokio::test]
+async fn whom_and_what_is_asked_for_has_to_be_there() {
+    let world = World::start().await;
+    let desk = desk(&world, mornings(CALENDAR)).await;
+    let merged = json!({ "coach_id": "ada", "contact_id": uuid(OTHER_LEAD), "merged_into": uuid(LEAD) });
+    world.facts([mornings(12).with("active", false), fact("contact.merged", merged)]).await;
+    let about = |lead: u64, calendar: u64| json!({ "leadId": uuid(lead), "calendarId": uuid(calendar) });
+    ask(&desk.key, about(99, CALENDAR)).await.refused(404, "not_found");
+    let gone = ask(&desk.key, about(OTHER_LEAD, CALENDAR)).await.refused(409, "contact_merged");
+    assert_eq!(gone.body["mergedIntoId"], uuid(LEAD));
+    for missing in [99, 12] {
+        ask(&desk.key, about(LEAD, missing)).await.refused(404, "not_found");
+    }
+    ask(&desk.key, json!({})).await.refused_for("leadId");
+    ask(&desk.key, json!({ "leadId": uuid(LEAD), "calendarId": null })).await.refused_for("calendarId");
+    ask(&desk.key, json!({ "leadId": uuid(LEAD), "days": 3 })).await.refused_for("days");
+    desk.key.post("/v1/crm/bookings/availability", json!(null)).body("").await.refused(400, "invalid_request");
+    let writer = world.coach("ada").await.crm_key_with(&["bookings.write"]).await;
+    ask(&writer, about(LEAD, CALENDAR)).await.refused(403, "permission_missing");
+    let eve = world.booking_coach("eve").await;
+    world.facts([Fact::calendar("ada", &uuid(30))]).await;
+    ask(&eve, about(LEAD, 30)).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn every_slot_that_is_listed_is_booked_and_no_other() {
+    let world = World::start().await;
+    let desk = desk(&world, mornings(CALENDAR)).await;
+    let midnight = world.midnight_in(1).await;
+    let date = midnight.date_naive();
+    // Half-hour steps, a quarter of an hour before and three quarters after.
+    let calendar = mornings(CALENDAR)
+        .with("slot_interval_minutes", 30)
+        .with("buffer_before_minutes", 15)
+        .with("buffer_after_minutes", 45)
+        .with("min_notice_minutes", 30);
+    world.facts([calendar]).await;
+    let at = |minutes: i64| midnight + TimeDelta::minutes(minutes);
+    let day = |n: i64| date + TimeDelta::days(n);
+    world
+        .facts([
+            // Private, until 09:15 tomorrow: the booking's own buffer counts.
+            event("ada", &uuid(60), None, at(480), 75),
+            // Cancelled, and without length.
+            event("ada", &uuid(61), None, at(1_440 + 540), 180).with("status", "cancelled"),
+            event("ada", &uuid(62), None, at(1_440 + 600), 0),
+            // From 11:00 the day after the next on: nothing may end within 45 minutes before it.
+            event("ada", &uuid(63), None, at(2 * 1_440 + 660), 60),
+        ])
+        .await;
+    let listed = slots(&desk, CALENDAR).await;
+    assert_eq!(listed[&day(0)], ["09:30", "10:00", "10:30", "11:00"]);
+    assert_eq!(listed[&day(1)], ["09:00", "09:30", "10:00", "10:30", "11:00"]);
+    assert_eq!(listed[&day(2)], ["09:00"]);
+    for n in 0..3 {
+        for half in 0..48 {
+            let time = format!("{:02}:{:02}", half / 2, half % 2 * 30);
+            let offered = slots(&desk, CALENDAR).await[&day(n)].contains(&time);
+            let reply = desk.book(slot(day(n), &time)).await;
+            assert_eq!(reply.status == 201, offered, "{} {time}: {}", day(n), reply.text);
+        }
+        world.advance_to_next_minute().await;
+    }
+}
+
+#[tokio::test]
+async fn days_on_which_clocks_change_list_what_there_is() {
+    let world = World::start().await;
+    let berlin = Fact::calendar("ada", &uuid(CALENDAR)).with("time_zone", "Europe/Berlin");
+    let desk = desk(&world, berlin).await;
+    let listed = slots(&desk, CALENDAR).await;
+    let hours = |listed: &[String]| listed.len();
+    let last_sunday = |date: &NaiveDate, month: u32| {
+        date.month() == month && date.weekday() == Weekday::Sun && (*date + TimeDelta::days(7)).month() != month
+    };
+    let mut seen = 0;
+    for (date, slots) in listed.iter().skip(1) {
+        let spring = last_sunday(date, 3);
+        assert_eq!(hours(slots), if spring { 23 } else { 24 }, "{date}");
+        let shown = |time: &str| slots.iter().any(|slot| slot == time);
+        assert_eq!(shown("02:00"), !spring, "{date}");
+        if spring {
+            desk.book(slot(*date, "02:00")).await.refused(409, "slot_unavailable");
+            desk.book(slot(*date, "02:30")).await.refused(409, "slot_unavailable");
+            let made = desk.book(slot(*date, "03:00")).await.expect(201);
+            assert_eq!(made.body["booking"]["startsAt"], format!("{date}T01:00:00.000Z"));
+            assert_eq!(made.body["booking"]["time"], "03:00");
+            seen += 1;
+        }
+        if last_sunday(date, 10) {
+            // The first of the two.
+            let made = desk.book(slot(*date, "02:00")).await.expect(201);
+            assert_eq!(made.body["booking"]["startsAt"], format!("{date}T00:00:00.000Z"));
+            let made = desk.book(slot(*date, "03:00")).await.expect(201);
+            assert_eq!(made.body["booking"]["startsAt"], format!("{date}T02:00:00.000Z"));
+            seen += 1;
+        }
+    }
+    assert!(seen >= 2, "a horizon of 400 days has both");
+}
+
+#[tokio::test]
+async fn overrides_take_the_place_of_a_days_hours() {
+    let world = World::start().await;
+    let desk = desk(&world, mornings(CALENDAR)).await;
+    let date = world.midnight_in(1).await.date_naive();
+    let day = |n: i64| date + TimeDelta::days(n);
+    let overrides = json!({
+        (day(0).to_string()): [], (day(1).to_string()): [["22:30", "24:00"]], (day(2).to_string()): [["08:00", "09:00"], ["20:00", "21:00"]],
+    });
+    world.facts([mornings(CALENDAR).with("overrides", overrides)]).await;
+    let listed = slots(&desk, CALENDAR).await;
+    assert!(listed[&day(0)].is_empty());
+    assert_eq!(listed[&day(1)], ["22:30"]);
+    assert_eq!(listed[&day(2)], ["08:00", "20:00"]);
+    assert_eq!(listed[&day(3)], ["09:00", "10:00", "11:00"]);
+    desk.book(slot(day(0), "09:00")).await.refused(409, "slot_unavailable");
+    desk.book(slot(day(2), "09:00")).await.refused(409, "slot_unavailable");
+    desk.booked(slot(day(1), "22:30")).await;
+    desk.booked(slot(day(2), "20:00")).await;
+}
+
+#[tokio::test]
+async fn bookings_and_private_entries_on_any_calendar_take_time_on_all_of_them() {
+    let world = World::start().await;
+    let desk = desk(&world, mornings(CALENDAR)).await;
+    let york = mornings(OTHER_CALENDAR).with("time_zone", "America/New_York").with("buffer_after_minutes", 240);
+    let day = json!([["00:00", "24:00"]]);
+    let weekly = json!({ "mon": day, "tue": day, "wed": day, "thu": day, "fri": day, "sat": day, "sun": day });
+    world.facts([york.with("weekly", weekly)]).await;
+    let midnight = world.midnight_in(3).await;
+    let date = midnight.date_naive();
+    // 09:00 in UTC; with four hours after it, nothing is left of the morning.
+    let local = midnight + TimeDelta::hours(9);
+    world.facts([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60)]).await;
+    assert!(slots(&desk, CALENDAR).await[&date].is_empty());
+    desk.cancel(&uuid(60), LEAD).await.refused(404, "not_found");
+    world.facts([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60).with("status", "cancelled")]).await;
+    assert_eq!(slots(&desk, CALENDAR).await[&date].len(), 3);
+}
+
+/// A calendar with as many hours a day as there may be, each of which overlaps the next.
+fn crowded(calendar: u64, interval: u32) -> Fact {
+    let hours: Vec<_> = (0..24).map(|n| [format!("{n:02}:{n:02}"), format!("{:02}:59", (n + 1).min(23))]).collect();
+    let weekly = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map(|day| (day.to_owned(), json!(hours)));
+    let fact = Fact::calendar("ada", &uuid(calendar)).with("weekly", Value::Object(weekly.into_iter().collect()));
+    fact.with("slot_minutes", 5).with("slot_interval_minutes", interval).with("horizon_days", 400)
+}
+
+/// The gateway gives up later than this.
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(22);
+
+#[tokio::test]
+async fn an_answer_is_bounded_by_what_it_computes() {
+    let world = World::start().await;
+    let desk = desk(&world, crowded(CALENDAR, 5)).await;
+    world.facts((100..160).map(|number| crowded(number, 5))).await;
+    // The coach is away: no slot is free, and so none counts by being listed.
+    let away = event("ada", &uuid(60), None, world.midnight_in(-1).await, 402 * 1_440);
+    world.facts([away]).await;
+    let began = std::time::Instant::now();
+    let refused = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.refused_for("calendarId");
+    assert!(began.elapsed() < DEADLINE / 4, "it took {:?}", began.elapsed());
+    assert!(refused.error().contains("150000"), "{}", refused.text);
+    for calendar in (100..160).chain([CALENDAR]) {
+        let began = std::time::Instant::now();
+        let listed = slots(&desk, calendar).await;
+        assert!(began.elapsed() < DEADLINE, "it took {:?}", began.elapsed());
+        assert_eq!((listed.len(), listed.values().map(Vec::len).sum::<usize>()), (400, 0));
+    }
+    // Two that have few enough between them are answered together.
+    world.facts((100..160).map(|number| crowded(number, 5).with("active", false))).await;
+    world.facts([crowded(100, 30)]).await;
+    let both = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.expect(200);
+    assert_eq!(both.body["calendars"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn hours_that_overlap_are_one_opening_and_hours_that_touch_are_two() {
+    let world = World::start().await;
+    let desk = desk(&world, mornings(CALENDAR)).await;
+    let date = world.midnight_in(1).await.date_naive();
+    for (hours, expected) in [
+        (json!([["11:15", "14:00"], ["09:00", "11:30"]]), &["09:00", "10:00", "11:00", "12:00", "13:00"][..]),
+        (json!([["09:00", "11:00"], ["11:00", "13:30"]]), &["09:00", "10:00", "11:00", "12:00"]),
+        (json!([["09:00", "10:30"], ["10:30", "12:30"]]), &["09:00", "10:30", "11:30"]),
+        (json!([["09:00", "12:00"], ["09:30", "10:30"]]), &["09:00", "10:00", "11:00"]),
+    ] {
+        world.facts([mornings(CALENDAR).with("overrides", json!({ (date.to_string()): hours }))]).await;
+        assert_eq!(slots(&desk, CALENDAR).await[&date], expected);
+        for quarter in 36..56 {
+            let time = format!("{:02}:{:02}", quarter / 4, quarter % 4 * 15);
+            let reply = desk.book(slot(date, &time)).await;
+            assert_eq!(reply.status == 201, expected.contains(&time.as_str()), "{time}: {}", reply.text);
+            if reply.status == 201 {
+                desk.cancel(reply.body["booking"]["id"].as_str().unwrap(), LEAD).await.expect(200);
+            }
+        }
+        world.advance_to_next_minute().await;
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_over_20_000_slots_asks_for_a_calendar() {
+    let world = World::start().await;
+    let dense = Fact::calendar("ada", &uuid(CALENDAR)).with("slot_minutes", 5).with("slot_interval_minutes", 5);
+    let desk = desk(&world, dense).await;
+    let all = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await;
+    let refused = all.refused_for("calendarId");
+    assert_eq!(refused.body["field"], "calendarId");
+    let one: usize = slots(&desk, CALENDAR).await.values().map(Vec::len).sum();
+    assert!(one > 114_000, "{one}");
+}

@@ -1,0 +1,119 @@
+//! `PATCH` and `DELETE` of `/v1/crm/bookings/{id}`: how long a moved booking lasts, and where a cancellation names its
+//! contact.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_LEAD, path, slot, to};
+use crate::world::{Fact, World, rendered, uuid};
+
+async fn desk(world: &World) -> Desk<'_> {
+    Desk { world, key: world.booking_coach("ada").await }
+}
+
+#[tokio::test]
+async fn a_booking_keeps_its_length_wherever_it_is_moved() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let date = world.midnight_in(2).await.date_naive();
+    let calendar = |minutes: u32, interval: u32| {
+        let day = json!([["09:00", "12:00"]]);
+        let days = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map(|name| (name.to_owned(), day.clone()));
+        let fact = Fact::calendar("ada", &uuid(CALENDAR)).with("weekly", Value::Object(days.into_iter().collect()));
+        fact.with("slot_minutes", minutes).with("slot_interval_minutes", interval)
+    };
+    for (made_with, slots_of_now, last_start, too_late, last_end) in
+        [(30, 60, "11:30", "12:00", "12:00"), (60, 30, "11:00", "11:30", "12:00"), (45, 90, "11:00", "11:30", "11:45")]
+    {
+        world.facts([calendar(made_with, 30)]).await;
+        let booking = desk.booked(slot(date, "09:00")).await;
+        world.facts([calendar(slots_of_now, 30)]).await;
+        // Twice, so that what was moved keeps it, too.
+        for (time, end) in [
+            ("09:30", TimeDelta::minutes(570 + i64::from(made_with))),
+            ("09:00", TimeDelta::minutes(540 + i64::from(made_with))),
+        ] {
+            let moved = desk.reschedule(&booking, to(date, time)).await.expect(200);
+            let midnight = date.and_hms_opt(0, 0, 0).unwrap().and_utc();
+            assert_eq!(moved.body["booking"]["endsAt"], rendered(midnight + end), "{made_with} {time}");
+        }
+        desk.reschedule(&booking, to(date, too_late)).await.refused(409, "slot_unavailable");
+        desk.reschedule(&booking, to(date, "10:15")).await.refused(409, "slot_unavailable");
+        let moved = desk.reschedule(&booking, to(date, last_start)).await.expect(200);
+        assert_eq!(moved.body["booking"]["endsAt"], format!("{date}T{last_end}:00.000Z"));
+        desk.cancel(&booking, LEAD).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_contact_may_be_named_in_the_query_of_a_cancellation() {
+    let world = World::start().await;
+    let desk = desk(&world).await;
+    let date = world.midnight_in(2).await.date_naive();
+    let (lead, other) = (uuid(LEAD), uuid(OTHER_LEAD));
+    let upper = "00000000-0000-7000-8000-00000000000A";
+    world.facts([Fact::contact("ada", &upper.to_lowercase())]).await;
+    let once = || format!("once-{}", world.number());
+    let cancel = |booking: &str, query: &str, body: Option<&str>| {
+        let call = desk.key.delete(&format!("{}{query}", path(booking)));
+        let call =
+            body.map_or(call.clone(), |body| call.header("content-type", "application/json").body(body.to_owned()));
+        call.once(&once())
+    };
+    let named = |id: &str| json!({ "leadId": id }).to_string();
+    for (number, (query, body)) in [
+        (format!("?leadId={lead}"), None),
+        (format!("?leadId={lead}"), Some(String::new())),
+        (format!("?leadId={lead}"), Some("{}".to_owned())),
+        (format!("?leadId={lead}"), Some(named(&lead))),
+        (format!("?x=1&leadId={lead}&leadId={other}"), None),
+        ("?leadId=".to_owned(), Some(named(&lead))),
+        (String::new(), Some(named(&lead))),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let booking = desk.booked(slot(date, &format!("{number:02}:00"))).await;
+        let cancelled = cancel(&booking, &query, body.as_deref()).await.expect(200);
+        assert_eq!(cancelled.body["booking"]["status"], "cancelled", "{query} {body:?}");
+    }
+    let mut draft = slot(date, "10:00");
+    draft["leadId"] = json!(upper);
+    let booking = desk.booked(draft).await;
+    for (query, body) in [
+        (String::new(), None),
+        ("?leadId=".to_owned(), None),
+        ("?leadId=".to_owned(), Some("{}".to_owned())),
+        ("?leadId=x".to_owned(), None),
+        (format!("?leadId={other}"), Some(named(&lead))),
+        (format!("?leadId={lead}"), Some(named("x"))),
+        (format!("?leadId={lead}"), Some(json!({ "leadId": null }).to_string())),
+        ("?leadId=x".to_owned(), Some(named(&lead))),
+        (format!("?leadid={lead}"), None),
+    ] {
+        let refused = cancel(&booking, &query, body.as_deref()).await.refused_for("leadId");
+        assert_eq!(refused.body["field"], "leadId", "{query} {body:?}");
+    }
+    cancel(&booking, &format!("?leadId={lead}"), Some(r#"{"note":"x"}"#)).await.refused_for("note");
+    cancel(&booking, &format!("?leadId={lead}"), Some("{")).await.refused(400, "invalid_request");
+    cancel(&booking, &format!("?leadId={other}"), None).await.refused(404, "not_found");
+    assert_eq!(desk.list().await.len(), 1);
+
+    // Either form is one request to a key, whatever the case of the id; a contradiction is another.
+    let send = |query: &str, body: Option<String>| {
+        let call = desk.key.delete(&format!("{}{query}", path(&booking))).once("one");
+        body.map_or(call.clone(), |body| call.header("content-type", "application/json").body(body))
+    };
+    let first = send(&format!("?leadId={upper}"), None).await.expect(200);
+    for (query, body) in [
+        (format!("?leadId={}", upper.to_lowercase()), None),
+        (String::new(), Some(named(upper))),
+        (format!("?leadId={upper}"), Some(named(&upper.to_lowercase()))),
+    ] {
+        let again = send(&query, body).await.expect(200);
+        assert!(again.is_replay() && again.text == first.text, "{}", again.text);
+    }
+    for (query, body) in [(format!("?leadId={lead}"), None), (format!("?leadId={lead}"), Some(named(upper)))] {
+        send(&query, body).await.refused(409, "idempotency_payload_mismatch");
+    }
+}

@@ -1,0 +1,123 @@
+//! What has to hold of a coach's bookings and events, whatever has been done at the same moment: in the tables, and in the lists.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::DateTime;
+use serde_json::{Value, json};
+
+use crate::crm::bookings::races::Owner;
+use crate::world::{World, time};
+
+/// A stored event: its calendar, its time and the minutes around it.
+#[derive(Debug, Clone)]
+struct Stored {
+    id: String,
+    is_booking: bool,
+    span: [i64; 2],
+    buffers: [i64; 2],
+}
+
+impl Stored {
+    fn confirmed(item: &Value) -> Option<Self> {
+        let number = |value: &Value| value["N"].as_str().unwrap().parse::<i64>().unwrap();
+        let id = item["sk"]["S"].as_str().unwrap().strip_prefix("EVENT#")?.to_owned();
+        let buffers = &item["buffers"]["M"];
+        (item["status"]["S"] == "confirmed").then(|| Self {
+            id,
+            is_booking: item["calendar_id"].is_object(),
+            span: [number(&item["starts_at"]), number(&item["ends_at"])],
+            buffers: [number(&buffers["before_min"]), number(&buffers["after_min"])],
+        })
+    }
+
+    fn entry(&self) -> Value {
+        json!([self.span[0], self.span[1], self.buffers[0], self.buffers[1]])
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.span[0] < other.span[1] && other.span[0] < self.span[1]
+    }
+
+    /// Whether the gap between the two is shorter than the longer of the buffers that face it.
+    fn conflicts(&self, other: &Self) -> bool {
+        let [first, second] = if self.span <= other.span { [self, other] } else { [other, self] };
+        let gap = first.buffers[1].max(second.buffers[0]) * 60_000;
+        second.span[0] < first.span[1] + gap
+    }
+
+    fn days(&self) -> impl Iterator<Item = String> {
+        let day = |ms: i64| DateTime::from_timestamp_millis(ms).unwrap().date_naive();
+        let last = day(self.span[1] - 1);
+        day(self.span[0]).iter_days().take_while(move |day| *day <= last).map(|day| day.to_string())
+    }
+}
+
+/// Conflicts that the application was told of: the two events, by the id of the fact.
+pub(crate) type Told = BTreeMap<String, (String, BTreeSet<String>, Value)>;
+
+/// Adds what the application was told lately.
+pub(crate) async fn read_told(world: &World, told: &mut Told) {
+    for fact in world.outgoing("booking.conflict").await {
+        let id = |value: &Value| value.as_str().unwrap().to_owned();
+        let pair = BTreeSet::from([id(&fact["booking"]["id"]), id(&fact["conflicts_with"]["event_id"])]);
+        let times =
+            json!([fact["booking"]["startsAt"], fact["conflicts_with"]["starts_at"], fact["booking"]["updatedAt"]]);
+        told.insert(id(&fact["id"]), (id(&fact["coach_id"]), pair, times));
+    }
+}
+
+/// No booking is in the way of another, or was made over an event that had been stored; each overlap that the application caused was told;
+/// the buckets hold what is confirmed.
+pub(crate) async fn holds(owner: &Owner<'_>, told: &Told) {
+    let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
+    let events: Vec<Stored> = items.iter().filter_map(Stored::confirmed).collect();
+    let mut overlaps = 0;
+    for (n, one) in events.iter().enumerate() {
+        for other in events[n + 1..].iter().filter(|other| one.conflicts(other)) {
+            let made_here = [one, other].map(|event| owner.booked.contains(&event.id));
+            let before = [one, other].map(|event| owner.stored_before.contains(&event.id));
+            assert!(made_here != [true, true], "{one:?} and {other:?} are both booked");
+            let over_a_stored_one = (made_here[0] && before[1]) || (made_here[1] && before[0]);
+            assert!(!over_a_stored_one, "{one:?} and {other:?}: one was booked over the other");
+            if one.overlaps(other) && (one.is_booking || other.is_booking) {
+                overlaps += 1;
+                let pair = BTreeSet::from([one.id.clone(), other.id.clone()]);
+                assert!(told.values().any(|(_, told, _)| *told == pair), "{one:?} over {other:?} was not told");
+            }
+        }
+    }
+    assert!(overlaps > 0, "the application put some events over bookings");
+
+    let mut expected: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
+    for event in &events {
+        for day in event.days() {
+            expected.entry(day).or_default().insert(event.id.clone(), event.entry());
+        }
+    }
+    let buckets = owner.world.buckets(&owner.id).await;
+    let found: BTreeMap<String, BTreeMap<String, Value>> = buckets
+        .into_iter()
+        .map(|(day, entries)| (day, serde_json::from_value(entries).unwrap()))
+        .filter(|(_, entries): &(String, BTreeMap<String, Value>)| !entries.is_empty())
+        .collect();
+    assert_eq!(found, expected, "buckets hold what is confirmed");
+    assert!(items.iter().all(|item| item["conflict_check"].is_null()), "no overlap is left to be told");
+}
+
+/// What is listed is what is confirmed and on a calendar.
+pub(crate) async fn lists_hold(owner: &Owner<'_>) {
+    let mut listed = BTreeMap::new();
+    let mut cursor = String::new();
+    loop {
+        let page = owner.keys[0].get(&format!("/v1/crm/bookings?limit=200{cursor}")).await.expect(200);
+        for booking in page.body["data"].as_array().unwrap() {
+            let span = [&booking["startsAt"], &booking["endsAt"]].map(|at| time(at).timestamp_millis());
+            listed.insert(booking["id"].as_str().unwrap().to_owned(), span);
+        }
+        let Some(next) = page.body["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+    }
+    let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
+    let confirmed = items.iter().filter_map(Stored::confirmed).filter(|event| event.is_booking);
+    assert_eq!(listed, confirmed.map(|event| (event.id, event.span)).collect());
+}

@@ -1,0 +1,188 @@
+//! The writes of the CRM where they die or meet a fault at each of their calls in turn: what was asked for is done once and told once, and
+//! whoever asks again finds out.
+
+use serde_json::{Value, json};
+
+use crate::crm::idempotency::{Prepared, Scene, WRITES, Write};
+use crate::world::Reply;
+
+/// Longer than a claim's lease.
+const LAPSED_S: u64 = 61;
+/// The key, the claim, the transaction.
+const FEWEST_CALLS: usize = 3;
+/// More than any write makes, retries included.
+const MOST_CALLS: usize = 40;
+/// How often the SDK tries a call.
+const ATTEMPTS: usize = 3;
+/// More than a request makes calls, repeats included.
+const MANY_FAULTS: usize = 40;
+
+/// Each write in a scene of its own, at the same time: they mostly wait.
+async fn in_all(play: impl AsyncFn(Scene, Write)) {
+    futures::future::join_all(WRITES.map(async |write| play(Scene::start().await, write).await)).await;
+}
+
+async fn faults(scene: &Scene, write: Write, spared_calls: usize, fault: &str, times: usize) {
+    scene.world.faults(json!({ "function": write.function(), "spared_calls": spared_calls, fault: times })).await;
+}
+
+async fn no_faults(scene: &Scene) {
+    let mut off = json!({ "function": "" });
+    for fault in [
+        "spared_calls",
+        "crash_before_call",
+        "crash_after_commit",
+        "stalled_calls",
+        "store_failures",
+        "store_lost_answers",
+        "store_conflicts",
+    ] {
+        off[fault] = json!(0);
+    }
+    scene.world.faults(off).await;
+}
+
+/// Asks until there is an answer. A claim that nobody works under any more has to lapse first.
+async fn found_out(scene: &Scene, prepared: &Prepared) -> Reply {
+    let reply = prepared.send().await;
+    if reply.status != 409 {
+        return reply;
+    }
+    let busy = reply.refused(409, "idempotency_in_progress");
+    assert_eq!(busy.header("retry-after"), Some("5"));
+    scene.world.advance_s(LAPSED_S).await;
+    prepared.send().await
+}
+
+/// A fault meets a request at one call after another, until none is left to meet. What it is told each time, and what is found out.
+async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, told: impl Fn(&Reply)) -> usize {
+    for spared_calls in 0..MOST_CALLS {
+        let prepared = scene.prepare(write).await;
+        faults(scene, write, spared_calls, fault, times).await;
+        let reply = prepared.send().await;
+        let met = scene.world.local_faults().await[fault].as_u64() != Some(times as u64);
+        no_faults(scene).await;
+        if !met {
+            scene.is_done_once(&prepared, &reply).await;
+            return spared_calls;
+        }
+        if reply.status >= 300 {
+            told(&reply);
+            let found = found_out(scene, &prepared).await;
+            scene.is_done_once(&prepared, &found).await;
+        } else {
+            scene.is_done_once(&prepared, &reply).await;
+        }
+    }
+    panic!("{write:?} makes more than {MOST_CALLS} calls");
+}
+
+#[tokio::test]
+async fn a_write_that_dies_before_any_of_its_calls_is_done_by_the_retry() {
+    in_all(async |scene, write| {
+        let points = meets_at_each(&scene, write, "crash_before_call", 1, |reply| assert_eq!(reply.status, 500)).await;
+        assert!(points >= FEWEST_CALLS, "{write:?}: {points}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_write_that_dies_after_its_commit_is_replayed_at_once() {
+    in_all(async |scene, write| {
+        let prepared = scene.prepare(write).await;
+        faults(&scene, write, 0, "crash_after_commit", 1).await;
+        prepared.send().await.expect(500);
+        no_faults(&scene).await;
+        let replay = prepared.send().await;
+        assert!(replay.is_replay(), "{}", replay.text);
+        scene.is_done_once(&prepared, &replay).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_lost_or_refused_call_is_not_noticed() {
+    in_all(async |scene, write| {
+        for fault in ["store_lost_answers", "store_failures"] {
+            meets_at_each(&scene, write, fault, 1, |reply| panic!("{write:?} {fault}: {}", reply.text)).await;
+        }
+    })
+    .await;
+}
+
+/// It may have been done or not: the retry finds out.
+fn unconfirmed(reply: &Reply) {
+    let reply = reply.clone().refused(503, "unconfirmed");
+    assert_eq!(reply.header("retry-after"), Some("5"));
+    assert!(!reply.is_replay());
+}
+
+#[tokio::test]
+async fn a_store_that_does_not_answer_leaves_it_to_the_retry_to_find_out() {
+    in_all(async |scene, write| {
+        for fault in ["store_lost_answers", "store_failures"] {
+            meets_at_each(&scene, write, fault, ATTEMPTS, unconfirmed).await;
+        }
+    })
+    .await;
+}
+
+/// A fault that lasts as long as the request: nobody knows what became of it until it is sent again.
+async fn is_found_out_after(scene: &Scene, write: Write, spared_calls: usize, fault: &str) {
+    let prepared = scene.prepare(write).await;
+    faults(scene, write, spared_calls, fault, MANY_FAULTS).await;
+    unconfirmed(&prepared.send().await);
+    no_faults(scene).await;
+    let found = found_out(scene, &prepared).await;
+    scene.is_done_once(&prepared, &found).await;
+}
+
+#[tokio::test]
+async fn a_store_that_stays_away_leaves_the_claim_to_lapse() {
+    in_all(async |scene, write| {
+        for spared_calls in 0..FEWEST_CALLS {
+            is_found_out_after(&scene, write, spared_calls, "store_lost_answers").await;
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn conflicts_are_outlasted_and_beyond_patience_unconfirmed() {
+    in_all(async |scene, write| {
+        let prepared = scene.prepare(write).await;
+        faults(&scene, write, 0, "store_conflicts", 4).await;
+        let reply = prepared.send().await;
+        no_faults(&scene).await;
+        scene.is_done_once(&prepared, &reply).await;
+        is_found_out_after(&scene, write, FEWEST_CALLS - 1, "store_conflicts").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_write_in_flight_refuses_its_repeat_and_another_payload() {
+    let scene = Scene::start().await;
+    let prepared = scene.prepare(Write::CreateContact).await;
+    faults(&scene, Write::CreateContact, FEWEST_CALLS, "stalled_calls", 1).await;
+    let stalled = tokio::spawn({
+        let call = prepared.call.clone();
+        async move { call.await }
+    });
+    scene.world.until_stalled().await;
+    let busy = prepared.send().await.refused(409, "idempotency_in_progress");
+    assert_eq!(busy.header("retry-after"), Some("5"));
+    let other = prepared.call.clone().json(&json!({ "name": "Other", "email": "other@example.com" }));
+    other.await.refused(409, "idempotency_payload_mismatch");
+    // Another takes over once the lease has lapsed; the first, if it wakes, changes nothing any more.
+    scene.world.advance_s(LAPSED_S).await;
+    let reply = prepared.send().await;
+    scene.is_done_once(&prepared, &reply).await;
+    no_faults(&scene).await;
+    let late = stalled.await.unwrap();
+    assert_ne!(late.status, 201, "{}", late.text);
+    scene.is_done_once(&prepared, &reply).await;
+    let contacts: Vec<Value> = scene.world.items("crm", "COACH#").await;
+    let made = contacts.iter().filter(|item| item["email"]["S"].as_str().is_some_and(|email| email.starts_with('c')));
+    assert_eq!(made.count(), 1);
+}

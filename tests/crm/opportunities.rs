@@ -1,0 +1,376 @@
+//! Opportunities through the API: where they begin, what may be made of them, whose they are, how they are listed.
+
+mod facts;
+mod races;
+
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Fact, PIPELINE, Reply, World, fact, ids, members, uuid};
+
+const OPPORTUNITIES: &str = "/v1/crm/opportunities";
+const LEAD: u64 = 1;
+const MEMBERS: [&str; 10] =
+    ["contactId", "createdAt", "id", "lostReason", "name", "pipelineId", "stage", "status", "updatedAt", "valueCents"];
+
+/// A world with a coach, whose pipeline and whose contact are known.
+async fn scene(world: &World) -> Caller {
+    let key = world.coach("ada").await.crm_key().await;
+    world.facts([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
+    key
+}
+
+async fn create(world: &World, key: &Caller, body: Value) -> Reply {
+    key.post(OPPORTUNITIES, body).once(&format!("create-{}", world.number())).await
+}
+
+/// A new opportunity's id.
+async fn made(world: &World, key: &Caller) -> String {
+    let reply = create(world, key, json!({ "contactId": uuid(LEAD) })).await.expect(201);
+    reply.body["opportunity"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn update(world: &World, key: &Caller, id: &str, body: Value) -> Reply {
+    key.patch(&format!("{OPPORTUNITIES}/{id}"), body).once(&format!("update-{}", world.number())).await
+}
+
+async fn listed(key: &Caller, id: &str) -> Value {
+    let page = key.get(OPPORTUNITIES).await.expect(200).body;
+    let found = page["data"].as_array().unwrap().iter().find(|opportunity| opportunity["id"] == *id);
+    found.unwrap_or_else(|| panic!("{id} is not in {page}")).clone()
+}
+
+/// What the list shows of it is what the answer showed.
+async fn is_listed(key: &Caller, reply: &Reply) {
+    let opportunity = &reply.body["opportunity"];
+    assert_eq!(listed(key, opportunity["id"].as_str().unwrap()).await, *opportunity);
+}
+
+#[tokio::test]
+async fn an_opportunity_begins_where_the_coach_configured_it_and_is_called_as_its_contact() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let reply = create(&world, &key, json!({ "contactId": uuid(LEAD) })).await.expect(201);
+    assert_eq!(reply.members(), ["opportunity"]);
+    let opportunity = &reply.body["opportunity"];
+    assert_eq!(members(opportunity), MEMBERS);
+    let mut expected = json!({
+        "contactId": uuid(LEAD), "name": "Lee Lead", "valueCents": 0, "pipelineId": PIPELINE, "stage": "new",
+        "status": "open", "lostReason": null,
+    });
+    for own in ["id", "createdAt", "updatedAt"] {
+        expected[own] = opportunity[own].clone();
+    }
+    assert_eq!(*opportunity, expected);
+    assert_eq!(opportunity["createdAt"], opportunity["updatedAt"]);
+    assert_eq!(opportunity["id"].as_str().unwrap().as_bytes()[14], b'7', "a UUID of version 7");
+    is_listed(&key, &reply).await;
+
+    world.settle().await;
+    let told = world.outgoing("opportunity.created").await;
+    assert_eq!(told.len(), 1);
+    assert_eq!(members(&told[0]), ["coach_id", "id", "occurred_at", "opportunity"]);
+    assert_eq!((&told[0]["opportunity"], &told[0]["coach_id"]), (opportunity, &json!("ada")));
+    assert_eq!(told[0]["occurred_at"], opportunity["createdAt"]);
+
+    let given = json!({ "contactId": uuid(LEAD).to_uppercase(), "name": "Ten calls", "valueCents": 1_000_000_000 });
+    let reply = create(&world, &key, given).await.expect(201);
+    let opportunity = &reply.body["opportunity"];
+    assert_eq!((&opportunity["name"], &opportunity["valueCents"]), (&json!("Ten calls"), &json!(1_000_000_000)));
+    assert_eq!(opportunity["contactId"], uuid(LEAD));
+    is_listed(&key, &reply).await;
+}
+
+/// Values of a member that are refused, wherever it is.
+fn refused() -> Vec<(&'static str, Value)> {
+    let mut refused: Vec<(&str, Value)> = Vec::new();
+    for (name, max) in [("name", 200), ("lostReason", 500)] {
+        refused.extend(["x", "é", "🙂"].map(|letter| (name, json!(letter.repeat(max + 1)))));
+        refused
+            .extend([json!(""), json!(5), json!(["x"]), json!({}), json!(null), json!("a\0b")].map(|bad| (name, bad)));
+    }
+    let cents = [json!(-1), json!(1_000_000_001), json!(1.5), json!("5"), json!(null), json!([5]), json!(true)];
+    refused.extend(cents.map(|bad| ("valueCents", bad)));
+    let long = "s".repeat(101);
+    refused.extend(["", "a b", "a.b", "é", "a\n", &long].map(|bad| ("stage", json!(bad))));
+    refused.extend([json!(null), json!(5), json!(["new"])].map(|bad| ("stage", bad)));
+    refused
+}
+
+#[tokio::test]
+async fn a_body_takes_its_own_members_in_their_own_form_and_nothing_else() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = made(&world, &key).await;
+    for (field, bad) in refused() {
+        let reply = update(&world, &key, &id, json!({ field: bad })).await.refused_for(field);
+        assert_eq!(reply.body["field"], field, "{bad}");
+        if ["name", "valueCents"].contains(&field) {
+            let reply = create(&world, &key, json!({ "contactId": uuid(LEAD), field: bad })).await.refused_for(field);
+            assert_eq!(reply.body["field"], field, "{bad}");
+        }
+    }
+    for bad in [json!("x"), json!(5), json!(null), json!(""), json!(uuid(LEAD).replace('-', ""))] {
+        create(&world, &key, json!({ "contactId": bad })).await.refused_for("contactId");
+    }
+    create(&world, &key, json!({ "name": "Nobody's" })).await.refused_for("contactId");
+    for other in ["pipelineId", "stage", "lostReason", "ownerId", "assignedTo", "labels", "agent", "coach_id"] {
+        create(&world, &key, json!({ "contactId": uuid(LEAD), other: "x" })).await.refused_for(other);
+    }
+    for other in ["pipelineId", "contactId", "status", "id", "Name"] {
+        update(&world, &key, &id, json!({ "name": "n", other: null })).await.refused_for(other);
+    }
+    let reply = update(&world, &key, &id, json!({ "owner": 1, "labels": [], "name": "n" })).await.refused_for("owner");
+    assert!(reply.error().contains("labels"), "{}", reply.text);
+    update(&world, &key, &id, json!({})).await.refused_for("lostReason");
+    for body in [json!([]), json!("text"), json!(null), json!(5)] {
+        create(&world, &key, body.clone()).await.refused(400, "invalid_request");
+        update(&world, &key, &id, body).await.refused(400, "invalid_request");
+    }
+    for odd in ["not-a-uuid", &id.replace('-', ""), &format!("{id}0")] {
+        let reply = update(&world, &key, odd, json!({ "name": "n" })).await.refused_for("id");
+        assert_eq!(reply.body["field"], "id");
+    }
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.body), [id.as_str()], "none was made");
+    assert_eq!(listed(&key, &id).await["name"], "Lee Lead", "nor changed");
+    world.settle().await;
+    assert_eq!(world.outgoing("opportunity.updated").await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn members_are_taken_at_their_limits() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    for letter in ["x", "é", "🙂"] {
+        let body = json!({ "contactId": uuid(LEAD), "name": letter.repeat(200), "valueCents": 0 });
+        let reply = create(&world, &key, body).await.expect(201);
+        let id = reply.body["opportunity"]["id"].as_str().unwrap();
+        let body = json!({ "stage": "lost", "lostReason": letter.repeat(500), "valueCents": 1_000_000_000 });
+        // An id in upper case is the same id.
+        let reply = update(&world, &key, &id.to_uppercase(), body.clone()).await.expect(200);
+        for (name, value) in body.as_object().unwrap() {
+            assert_eq!(reply.body["opportunity"][name], *value);
+        }
+        is_listed(&key, &reply).await;
+    }
+    let whole = create(&world, &key, json!({ "contactId": uuid(LEAD), "valueCents": 1.0 })).await.expect(201);
+    assert_eq!(whole.body["opportunity"]["valueCents"], 1, "whole, however it is written");
+}
+
+#[tokio::test]
+async fn an_opportunity_is_for_a_live_contact_of_the_workspace() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    world.coach("bob").await;
+    let merged = |from: u64, into: u64| {
+        let detail = json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) });
+        fact("contact.merged", detail)
+    };
+    world.facts([2, 3].map(|number| Fact::contact("ada", &uuid(number)))).await;
+    world.facts([Fact::contact("bob", &uuid(9)), merged(2, 3), merged(3, LEAD)]).await;
+    for unknown in [8, 9] {
+        create(&world, &key, json!({ "contactId": uuid(unknown) })).await.refused(404, "not_found");
+    }
+    for gone in [2, 3] {
+        let reply = create(&world, &key, json!({ "contactId": uuid(gone) })).await.refused(409, "contact_merged");
+        assert_eq!(reply.body["mergedIntoId"], uuid(LEAD), "the one who lives");
+    }
+    let once = key.post(OPPORTUNITIES, json!({ "contactId": uuid(8) })).once("early");
+    once.clone().await.refused(404, "not_found");
+    world.facts([Fact::contact("ada", &uuid(8))]).await;
+    assert!(once.await.refused(404, "not_found").is_replay(), "what was refused under a key stays refused");
+    create(&world, &key, json!({ "contactId": uuid(8) })).await.expect(201);
+    world.settle().await;
+    assert_eq!(world.outgoing("opportunity.created").await.len(), 1);
+}
+
+#[tokio::test]
+async fn nothing_begins_in_a_pipeline_that_is_missing_or_in_a_stage_that_is_not_open() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    world.facts([Fact::contact("ada", &uuid(LEAD))]).await;
+    let body = json!({ "contactId": uuid(LEAD) });
+    let early = key.post(OPPORTUNITIES, body.clone()).once("early");
+    early.clone().await.refused(403, "owner_configuration_missing");
+    update(&world, &key, &uuid(5), json!({ "name": "n" })).await.refused(403, "owner_configuration_missing");
+    world.facts([Fact::pipeline("ada")]).await;
+    // What the coach has mended is not remembered against the request.
+    assert!(!early.await.expect(201).is_replay());
+    create(&world, &key, body.clone()).await.expect(201);
+    world.facts([Fact::contact("ada", &uuid(2))]).await;
+    for stage in ["won", "lost", "gone", "NEW"] {
+        world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": stage })).await;
+        create(&world, &key, body.clone()).await.refused(403, "owner_configuration_missing");
+    }
+    world.coach("ada").with("crm", json!({ "pipeline_id": "another", "initial_stage": "new" })).await;
+    create(&world, &key, body.clone()).await.refused(403, "owner_configuration_missing");
+    let mended = |lead: u64| key.post(OPPORTUNITIES, json!({ "contactId": uuid(lead) })).once("mended");
+    mended(LEAD).await.refused(403, "owner_configuration_missing");
+    world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": "warm" })).await;
+    assert_eq!(create(&world, &key, body).await.expect(201).body["opportunity"]["stage"], "warm");
+    // Nor is what it was.
+    assert_eq!(mended(2).await.expect(201).body["opportunity"]["contactId"], uuid(2));
+}
+
+/// A change, and what comes of it: a code, or the members that are to be.
+type Step = (Value, Result<Value, (u16, &'static str)>);
+
+async fn walk(world: &World, key: &Caller, id: &str, steps: Vec<Step>) {
+    for (body, expected) in steps {
+        let before = listed(key, id).await;
+        let reply = update(world, key, id, body.clone()).await;
+        match expected {
+            Ok(expected) => {
+                let reply = reply.expect(200);
+                for (name, value) in expected.as_object().unwrap() {
+                    assert_eq!(reply.body["opportunity"][name], *value, "{name} after {body}");
+                }
+                is_listed(key, &reply).await;
+            }
+            Err((status, code)) => {
+                reply.refused(status, code);
+                assert_eq!(listed(key, id).await, before, "{body}");
+            }
+        }
+    }
+}
+
+const REQUIRED: (u16, &str) = (400, "lost_reason_required");
+const NOT_ALLOWED: (u16, &str) = (400, "lost_reason_not_allowed");
+const CONTROLLED: (u16, &str) = (409, "stage_payment_controlled");
+const UNKNOWN: (u16, &str) = (400, "stage_unknown");
+
+#[tokio::test]
+async fn an_opportunity_goes_between_open_and_lost_stages_and_a_reason_goes_with_the_lost_ones() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = made(&world, &key).await;
+    let open = |stage: &str| Ok(json!({ "stage": stage, "status": "open", "lostReason": null }));
+    let lost = |reason: &str| Ok(json!({ "stage": "lost", "status": "lost", "lostReason": reason }));
+    let steps = vec![
+        (json!({ "stage": "gone" }), Err(UNKNOWN)),
+        (json!({ "stage": "NEW" }), Err(UNKNOWN)),
+        (json!({ "stage": "won" }), Err(CONTROLLED)),
+        (json!({ "stage": "won", "lostReason": "r" }), Err(CONTROLLED)),
+        (json!({ "stage": "lost" }), Err(REQUIRED)),
+        (json!({ "stage": "lost", "name": "Renamed" }), Err(REQUIRED)),
+        (json!({ "lostReason": "r" }), Err(NOT_ALLOWED)),
+        (json!({ "lostReason": "r", "name": "Renamed" }), Err(NOT_ALLOWED)),
+        (json!({ "stage": "warm", "lostReason": "r" }), Err(NOT_ALLOWED)),
+        (json!({ "stage": "warm" }), open("warm")),
+        (json!({ "stage": "lost", "lostReason": "Price" }), lost("Price")),
+        (json!({ "name": "Renamed", "valueCents": 7 }), lost("Price")),
+        (json!({ "stage": "lost" }), Err(REQUIRED)),
+        (json!({ "lostReason": "Distance" }), lost("Distance")),
+        (json!({ "stage": "lost", "lostReason": "Time" }), lost("Time")),
+        (json!({ "stage": "new", "lostReason": "r" }), Err(NOT_ALLOWED)),
+        (json!({ "stage": "won" }), Err(CONTROLLED)),
+        (json!({ "stage": "new" }), open("new")),
+        (json!({ "lostReason": "r" }), Err(NOT_ALLOWED)),
+        (json!({ "name": "Again" }), Ok(json!({ "name": "Again", "stage": "new", "valueCents": 7 }))),
+    ];
+    walk(&world, &key, &id, steps).await;
+    let unknown = update(&world, &key, &id, json!({ "stage": "gone" })).await.refused(400, "stage_unknown");
+    assert!(unknown.error().ends_with(": new, warm, lost."), "{}", unknown.text);
+    world.settle().await;
+    let told = world.outgoing("opportunity.updated").await;
+    assert_eq!(told.len(), 7, "one for each change, none for what was refused");
+    assert_eq!(told[6]["opportunity"], listed(&key, &id).await);
+}
+
+#[tokio::test]
+async fn a_won_opportunity_takes_a_name_and_nothing_else() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = uuid(5);
+    let won = Fact::opportunity("ada", &id, &uuid(LEAD)).with("stage", "won");
+    world.facts([won]).await;
+    let mut steps = vec![(json!({ "name": "Paid" }), Ok(json!({ "name": "Paid", "stage": "won", "status": "won" })))];
+    for refused in [
+        json!({ "valueCents": 25_000 }),
+        json!({ "valueCents": 1, "name": "Other" }),
+        json!({ "stage": "won" }),
+        json!({ "stage": "new" }),
+        json!({ "stage": "gone" }),
+        json!({ "stage": "lost", "lostReason": "r" }),
+        json!({ "lostReason": "r" }),
+    ] {
+        steps.push((refused, Err(CONTROLLED)));
+    }
+    walk(&world, &key, &id, steps).await;
+}
+
+#[tokio::test]
+async fn what_holds_already_is_answered_and_not_told() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = made(&world, &key).await;
+    let before = listed(&key, &id).await;
+    for same in [json!({ "name": "Lee Lead" }), json!({ "valueCents": 0, "stage": "new" })] {
+        assert_eq!(update(&world, &key, &id, same).await.expect(200).body["opportunity"], before);
+    }
+    world.settle().await;
+    assert_eq!(world.outgoing("opportunity.updated").await, [] as [Value; 0]);
+    let changed = update(&world, &key, &id, json!({ "valueCents": 9 })).await.expect(200);
+    assert!(changed.body["opportunity"]["updatedAt"].as_str() > before["updatedAt"].as_str());
+    world.settle().await;
+    assert_eq!(world.outgoing("opportunity.updated").await[0]["opportunity"], changed.body["opportunity"]);
+}
+
+#[tokio::test]
+async fn an_opportunity_is_its_workspaces_and_only_the_configured_pipeline_is_worked_on() {
+    let world = World::start().await;
+    let ada = scene(&world).await;
+    let bob = world.coach("bob").await.crm_key().await;
+    let other = Fact::pipeline("ada").with("pipeline_id", "other");
+    let elsewhere = Fact::opportunity("ada", &uuid(7), &uuid(LEAD)).with("pipeline_id", "other").with("stage", "lost");
+    world.facts([Fact::pipeline("bob"), Fact::contact("bob", &uuid(2)), other, elsewhere]).await;
+    let id = made(&world, &ada).await;
+    update(&world, &bob, &id, json!({ "name": "Mine" })).await.refused(404, "not_found");
+    create(&world, &bob, json!({ "contactId": uuid(LEAD) })).await.refused(404, "not_found");
+    assert_eq!(bob.get(OPPORTUNITIES).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
+    for body in
+        [json!({ "name": "n" }), json!({ "stage": "new" }), json!({ "stage": "won" }), json!({ "valueCents": 1 })]
+    {
+        update(&world, &ada, &uuid(7), body).await.refused(404, "not_found");
+    }
+    update(&world, &ada, &uuid(99), json!({ "name": "n" })).await.refused(404, "not_found");
+    // The list shows every pipeline's, each with the status that its own pipeline gives it.
+    let page = ada.get(OPPORTUNITIES).await.expect(200).body;
+    assert_eq!(ids(&page), [uuid(7), id.clone()]);
+    assert_eq!((&page["data"][0]["status"], &page["data"][1]["status"]), (&json!("lost"), &json!("open")));
+    assert_eq!(listed(&ada, &id).await["name"], "Lee Lead");
+}
+
+#[tokio::test]
+async fn a_list_goes_by_uuid_and_a_cursor_need_not_exist() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    assert_eq!(key.get(OPPORTUNITIES).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
+    let all: Vec<String> = (10..17).map(|number| uuid(number * 2)).collect();
+    world.facts(all.iter().rev().map(|id| Fact::opportunity("ada", id, &uuid(LEAD)))).await;
+    let mut walked = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page = key.get(&format!("{OPPORTUNITIES}?limit=3{cursor}")).await.expect(200);
+        assert_eq!(page.members(), ["data", "next_cursor"]);
+        walked.push(ids(&page.body));
+        let Some(next) = page.body["next_cursor"].as_str() else { break };
+        assert_eq!(Some(next), walked.last().unwrap().last().map(String::as_str));
+        cursor = format!("&cursor={}", next.to_uppercase());
+    }
+    assert_eq!(walked, [&all[..3], &all[3..6], &all[6..]]);
+    let after =
+        async |number: u64| ids(&key.get(&format!("{OPPORTUNITIES}?cursor={}", uuid(number))).await.expect(200).body);
+    assert_eq!(after(23).await, all[2..], "between two of them");
+    assert_eq!(after(1).await, all);
+    assert_eq!(after(32).await, [] as [String; 0]);
+    for (limit, count) in [("7", 7), ("0", 7), ("x", 7), ("1", 1), ("200", 7), ("99999999999", 7)] {
+        let page = key.get(&format!("{OPPORTUNITIES}?limit={limit}")).await.expect(200).body;
+        assert_eq!((ids(&page).len(), page["next_cursor"].is_null()), (count, count == 7), "{limit}");
+    }
+    assert_eq!(ids(&key.get(&format!("{OPPORTUNITIES}?cursor=")).await.expect(200).body), all);
+    for bad in ["x", "1", &uuid(1).replace('-', "")] {
+        let reply = key.get(&format!("{OPPORTUNITIES}?cursor={bad}")).await.refused_for("cursor");
+        assert_eq!(reply.body["field"], "cursor");
+    }
+}

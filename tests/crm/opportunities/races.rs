@@ -1,0 +1,212 @@
+//! Opportunities under parallel changes, conflicts and crashes, and what their requests cost.
+
+use std::future::IntoFuture;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::world::{Call, Caller, Fact, Reply, World, costs, ids, uuid};
+
+const OPPORTUNITIES: &str = "/v1/crm/opportunities";
+const LEAD: u64 = 1;
+
+async fn scene(world: &World) -> Caller {
+    let key = world.coach("ada").await.crm_key().await;
+    world.facts([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
+    key
+}
+
+fn creation(world: &World, key: &Caller) -> Call {
+    key.post(OPPORTUNITIES, json!({ "contactId": uuid(LEAD) })).once(&format!("create-{}", world.number()))
+}
+
+fn change(world: &World, key: &Caller, id: &str, body: Value) -> Call {
+    key.patch(&format!("{OPPORTUNITIES}/{id}"), body).once(&format!("update-{}", world.number()))
+}
+
+/// All of these calls at the same moment.
+async fn at_once(calls: impl IntoIterator<Item = Call>) -> Vec<Reply> {
+    join_all(calls.into_iter().map(Call::into_future)).await
+}
+
+async fn made(world: &World, key: &Caller) -> String {
+    creation(world, key).await.expect(201).body["opportunity"]["id"].as_str().unwrap().to_owned()
+}
+
+async fn shown(key: &Caller, id: &str) -> Value {
+    let page = key.get(OPPORTUNITIES).await.expect(200).body;
+    let found = page["data"].as_array().unwrap().iter().find(|opportunity| opportunity["id"] == *id);
+    found.unwrap_or_else(|| panic!("{id} is not in {page}")).clone()
+}
+
+#[tokio::test]
+async fn changes_at_once_all_land_and_each_is_told() {
+    const ROUNDS: usize = 10;
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = made(&world, &key).await;
+    for round in 1..=ROUNDS {
+        let stage = ["new", "warm"][round % 2];
+        let wanted = json!({ "name": format!("Round {round}"), "valueCents": round, "stage": stage });
+        let changes =
+            wanted.as_object().unwrap().iter().map(|(name, value)| change(&world, &key, &id, json!({ name: value })));
+        for reply in at_once(changes).await {
+            reply.expect(200);
+        }
+        let after = shown(&key, &id).await;
+        for (name, value) in wanted.as_object().unwrap() {
+            assert_eq!(after[name], *value, "round {round}");
+        }
+    }
+    world.settle().await;
+    let told = world.outgoing("opportunity.updated").await;
+    assert_eq!(told.len(), 3 * ROUNDS);
+    let mut times: Vec<&Value> = told.iter().map(|fact| &fact["occurred_at"]).collect();
+    times.dedup();
+    assert_eq!(times.len(), 3 * ROUNDS, "no two changes have one time");
+    assert_eq!(told.last().unwrap()["opportunity"], shown(&key, &id).await, "what was told last is what is");
+}
+
+/// A reason stands with a lost stage and with nothing else.
+#[track_caller]
+fn is_consistent(opportunity: &Value) {
+    let expected = match opportunity["stage"].as_str() {
+        Some("lost") => ("lost", true),
+        Some("new" | "warm") => ("open", false),
+        _ => panic!("{opportunity}"),
+    };
+    assert_eq!(
+        (opportunity["status"].as_str().unwrap(), opportunity["lostReason"].is_string()),
+        expected,
+        "{opportunity}"
+    );
+}
+
+#[tokio::test]
+async fn however_an_opportunity_is_lost_and_found_at_once_no_reason_stays_with_an_open_stage() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = made(&world, &key).await;
+    for round in 0..12 {
+        let reason = format!("Reason {round}");
+        let bodies = [
+            json!({ "stage": "lost", "lostReason": reason }),
+            json!({ "stage": "new" }),
+            json!({ "lostReason": "Another" }),
+            json!({ "stage": "warm", "name": "Warm" }),
+            json!({ "lostReason": "A third", "valueCents": round }),
+            json!({ "stage": "lost", "lostReason": "At last" }),
+        ];
+        for reply in at_once(bodies.map(|body| change(&world, &key, &id, body))).await {
+            match reply.status {
+                200 => is_consistent(&reply.body["opportunity"]),
+                // It was open at that moment.
+                _ => drop(reply.refused(400, "lost_reason_not_allowed")),
+            }
+        }
+        is_consistent(&shown(&key, &id).await);
+    }
+    world.settle().await;
+    for told in world.outgoing("opportunity.updated").await {
+        is_consistent(&told["opportunity"]);
+    }
+    let raw = world.items("crm", "COACH#ada").await;
+    let raw = raw.iter().find(|item| item["sk"]["S"] == format!("OPPORTUNITY#{id}")).unwrap();
+    let stored = &raw["opportunity"]["M"];
+    assert_eq!(stored["stage"]["S"] == "lost", stored["lost_reason"]["S"].is_string(), "{stored}");
+}
+
+#[tokio::test]
+async fn the_api_and_the_application_at_once_leave_what_was_said_last() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let id = uuid(5);
+    world.facts([Fact::opportunity("ada", &id, &uuid(LEAD))]).await;
+    for round in 0..6 {
+        world.advance_s(60).await;
+        let older = world.timestamp_in(-30).await;
+        let fact = Fact::opportunity("ada", &id, &uuid(LEAD)).with("occurred_at", older);
+        let fact = fact.with("name", "Older").with("value_cents", round);
+        let name = format!("Round {round}");
+        let (reply, ()) = futures::future::join(
+            change(&world, &key, &id, json!({ "name": name })).into_future(),
+            world.facts([fact]),
+        )
+        .await;
+        reply.expect(200);
+        let after = shown(&key, &id).await;
+        assert_eq!((&after["name"], &after["valueCents"]), (&json!(name), &json!(round)));
+    }
+}
+
+#[tokio::test]
+async fn sixteen_creations_with_one_key_make_one_opportunity() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let call = creation(&world, &key);
+    let replies: Vec<Reply> = at_once((0..16).map(|_| call.clone())).await;
+    let mut made: Vec<&Value> = Vec::new();
+    for reply in &replies {
+        match reply.status {
+            201 => made.push(&reply.body["opportunity"]),
+            _ => drop(reply.clone().refused(409, "idempotency_in_progress")),
+        }
+    }
+    made.dedup();
+    assert_eq!(made.len(), 1);
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body).len(), 1);
+    world.settle().await;
+    assert_eq!(world.outgoing("opportunity.created").await.len(), 1);
+}
+
+#[tokio::test]
+async fn conflicts_and_crashes_leave_one_opportunity_told_once() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let faults = [
+        json!({ "function": "crm-opportunities", "store_conflicts": 5 }),
+        json!({ "function": "crm-opportunities", "crash_after_commit": 1 }),
+        json!({ "function": "crm-opportunities", "store_conflicts": 3, "crash_after_commit": 1 }),
+    ];
+    for (index, fault) in faults.into_iter().enumerate() {
+        let crashes = fault["crash_after_commit"] == 1;
+        let call = creation(&world, &key);
+        world.faults(fault.clone()).await;
+        let first = call.clone().await;
+        assert_eq!(first.status, if crashes { 500 } else { 201 }, "{fault}: {}", first.text);
+        let replay = call.await.expect(201);
+        assert!(replay.is_replay(), "{fault}");
+        let id = replay.body["opportunity"]["id"].as_str().unwrap();
+        assert_eq!(shown(&key, id).await, replay.body["opportunity"]);
+
+        let call = change(&world, &key, id, json!({ "stage": "lost", "lostReason": "Price" }));
+        world.faults(fault.clone()).await;
+        let first = call.clone().await;
+        assert_eq!(first.status, if crashes { 500 } else { 200 }, "{fault}: {}", first.text);
+        let replay = call.await.expect(200);
+        assert!(replay.is_replay(), "{fault}");
+        assert_eq!(shown(&key, id).await, replay.body["opportunity"]);
+        world.settle().await;
+        for name in ["opportunity.created", "opportunity.updated"] {
+            assert_eq!(world.outgoing(name).await.len(), index + 1, "{name} after {fault}");
+        }
+    }
+    assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body).len(), 3);
+}
+
+#[tokio::test]
+async fn a_write_takes_three_calls_in_sequence_and_a_list_two() {
+    let world = World::start().await;
+    let key = scene(&world).await;
+    let function = "crm-opportunities";
+    let create = async || drop(creation(&world, &key).await.expect(201));
+    costs(&world, function, create, |bill| bill.calls == 5, 3).await;
+    let id = made(&world, &key).await;
+    let rename = async || {
+        let name = format!("Name {}", world.number());
+        drop(change(&world, &key, &id, json!({ "name": name })).await.expect(200));
+    };
+    costs(&world, function, rename, |bill| bill.calls == 5, 3).await;
+    let list = async || drop(key.get(OPPORTUNITIES).await.expect(200));
+    costs(&world, function, list, |bill| bill.calls == 3, 2).await;
+}

@@ -1,0 +1,80 @@
+//! Workflows: what there is and whether it is on. What they send is never kept.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::world::{Fact, World, bytes_of, costs, ids, rendered, uuid};
+
+const WORKFLOWS: &str = "/v1/crm/workflows";
+
+#[tokio::test]
+async fn a_workflow_shows_what_sets_it_off_and_whether_it_is_on() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    let never_on = Fact::workflow("ada", &uuid(2)).with("active", false).with("activated_at", Value::Null);
+    world.facts([Fact::workflow("ada", &uuid(1)), never_on, Fact::workflow("ada", &uuid(3))]).await;
+    let page = key.get(WORKFLOWS).await.expect(200).body;
+    assert_eq!(ids(&page), [1, 2, 3].map(uuid));
+    let expected = json!({
+        "id": uuid(1), "name": "Nurture", "trigger": "lead_created", "isActive": true,
+        "activatedAt": "2026-01-02T03:04:05.678Z", "updatedAt": "2026-02-03T04:05:06.789Z",
+    });
+    assert_eq!(page["data"][0], expected);
+    assert_eq!((&page["data"][1]["isActive"], &page["data"][1]["activatedAt"]), (&json!(false), &Value::Null));
+    let first = key.get(&format!("{WORKFLOWS}?limit=2")).await.expect(200).body;
+    assert_eq!((ids(&first), &first["next_cursor"]), ([1, 2].map(uuid).to_vec(), &json!(uuid(2))));
+    let last = key.get(&format!("{WORKFLOWS}?limit=2&cursor={}", uuid(2))).await.expect(200).body;
+    assert_eq!((ids(&last), &last["next_cursor"]), (vec![uuid(3)], &Value::Null));
+    key.get(&format!("{WORKFLOWS}?cursor=x")).await.refused_for("cursor");
+
+    let bob = world.coach("bob").await.crm_key().await;
+    assert_eq!(bob.get(WORKFLOWS).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
+    let list = async || drop(key.get(WORKFLOWS).await.expect(200));
+    costs(&world, "crm-workflows", list, |bill| bill.calls == 2, 2).await;
+}
+
+#[tokio::test]
+async fn what_a_workflow_sends_is_never_kept() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    let steps =
+        json!([{ "kind": "webhook", "url": "https://hook.example/SECRET", "headers": { "authorization": "SECRET" } }]);
+    let full = |fact: Fact| {
+        fact.with("steps", steps.clone()).with("credentials", "SECRET").with("url", "https://SECRET.example")
+    };
+    let malformed = Fact::workflow("ada", &uuid(2)).without("trigger");
+    world.facts([full(Fact::workflow("ada", &uuid(1))), full(malformed)]).await;
+    let page = key.get(WORKFLOWS).await.expect(200);
+    assert_eq!(ids(&page.body), [uuid(1)]);
+    assert!(!page.text.contains("SECRET"));
+    for (table, item) in world.tables().await {
+        let bytes = bytes_of(&item);
+        assert!(!String::from_utf8_lossy(&bytes).contains("SECRET"), "{table}");
+    }
+    let aside = world.set_aside().await;
+    assert_eq!(aside.len(), 1);
+    assert!(!json!(aside).to_string().contains("SECRET"));
+    assert!(!world.log().contains("SECRET"));
+}
+
+#[tokio::test]
+async fn a_workflow_is_as_it_was_said_last() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.crm_key().await;
+    let start = world.now().await;
+    let said = |name: &str, minutes: i64| {
+        let at = rendered(start - TimeDelta::minutes(minutes));
+        Fact::workflow("ada", &uuid(1)).with("name", name).with("occurred_at", at)
+    };
+    for (fact, name) in [
+        (said("First", 20), "First"),
+        (said("Older", 30), "First"),
+        (said("Equal", 20), "Equal"),
+        (said("Newer", 10).with("active", false), "Newer"),
+        (said("First", 20), "Newer"),
+    ] {
+        world.facts([fact]).await;
+        assert_eq!(key.get(WORKFLOWS).await.expect(200).body["data"][0]["name"], name);
+    }
+    assert_eq!(key.get(WORKFLOWS).await.expect(200).body["data"][0]["isActive"], false);
+}

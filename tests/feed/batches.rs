@@ -1,0 +1,162 @@
+//! Facts of one batch: none holds up the others. A fact whose work grows with what is stored is stored
+//! in parts.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::feed::erasure::erased;
+use crate::world::{Bill, Fact, Receiver, World, fact, uuid};
+
+/// How long a batch comes later than its messages are sent, so that they come as one.
+const TOGETHER_IN_S: u32 = 5;
+/// Less than a call to the store is waited for.
+const AT_ONCE: Duration = Duration::from_secs(3);
+/// More calls than any fact of these tests takes at once.
+const MOST_CALLS: usize = 400;
+
+/// Sends facts that come as one batch.
+async fn send_together(world: &World, facts: impl IntoIterator<Item = Fact>) {
+    let body = |Fact { detail_type, mut detail }| {
+        detail["id"] = json!(format!("fact-{}", world.number()));
+        detail["occurred_at"] = json!("2026-01-02T03:04:05Z");
+        json!({ "detail-type": detail_type, "detail": detail }).to_string()
+    };
+    let bodies: Vec<String> = facts.into_iter().map(body).collect();
+    world.send_together("application-feed", &bodies, TOGETHER_IN_S).await;
+}
+
+fn clients() -> Vec<Fact> {
+    (0..6).map(|number| Fact::client("ada", &format!("c{number}"))).collect()
+}
+
+#[tokio::test]
+async fn a_fact_that_is_slow_holds_up_no_other_of_its_batch() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    send_together(&world, clients()).await;
+    // The batch is looked up together; the next call is the first fact's.
+    world.faults(json!({ "function": "ingest", "spared_calls": 1, "stalled_calls": 1 })).await;
+    let count = async || key.get("/v1/clients").await.expect(200).body["count"].clone();
+    let others = async {
+        world.until_stalled().await;
+        let since = Instant::now();
+        while count().await != 5 {
+            assert!(since.elapsed() < AT_ONCE, "the others wait");
+        }
+        world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+    };
+    futures::future::join(world.advance_s(u64::from(TOGETHER_IN_S)), others).await;
+    world.settle().await;
+    assert_eq!(count().await, 6);
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+}
+
+/// Most calls of any invocation of the feed's function.
+async fn most_calls(world: &World) -> usize {
+    world.calls("ingest").await.iter().map(|invocation| Bill::of(invocation).calls).max().unwrap()
+}
+
+#[tokio::test]
+async fn a_calendar_that_many_events_wait_for_gives_them_its_buffers_part_by_part() {
+    const EVENTS: u64 = 130;
+    let world = World::start().await;
+    world.coach("ada").await;
+    let calendar = uuid(7);
+    let event = |number: u64| {
+        let day = chrono::DateTime::from_timestamp(1_800_000_000 + 86_400 * i64::try_from(number).unwrap(), 0).unwrap();
+        let detail = json!({
+            "event_id": uuid(1_000 + number), "coach_id": "ada", "calendar_id": calendar, "lead_id": null, "starts_at": day,
+            "ends_at": day + chrono::TimeDelta::hours(1), "status": "confirmed",
+        });
+        fact("calendar_event.saved", detail)
+    };
+    world.facts((0..EVENTS).map(event)).await;
+    let waiting = async || {
+        let items = world.items("crm", "COACH#ada").await;
+        items.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("WAITING#")).count()
+    };
+    assert_eq!(waiting().await, usize::try_from(EVENTS).unwrap());
+    let saved = Fact::calendar("ada", &calendar).with("buffer_before_minutes", 15);
+    world.facts([saved]).await;
+    assert_eq!(waiting().await, 0);
+    let events = world.items("crm", "COACH#ada").await;
+    let buffered = events.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("EVENT#"));
+    assert!(buffered.clone().all(|item| item.to_string().contains("buffer")), "{:?}", events.first());
+    assert_eq!(buffered.count(), usize::try_from(EVENTS).unwrap());
+    assert!(most_calls(&world).await < MOST_CALLS, "{}", most_calls(&world).await);
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_client_with_a_long_history_is_erased_part_by_part() {
+    const RECORDS: usize = 2_300;
+    const DELIVERIES: usize = 700;
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "contact_details").await;
+    world.facts([Fact::client("ada", "c1").with("full_name", "gwendolyn")]).await;
+    let log = fact("daily_log.saved", json!({ "client_id": "c1", "date": "2026-05-01" }));
+    world.facts([log]).await;
+    let record = world.items("records", "CLIENT#c1").await.remove(0);
+    let records = (0..RECORDS).map(|number| {
+        let sk = format!("OLD#{number:05}");
+        json!({ "pk": record["pk"], "sk": { "S": sk } })
+    });
+    world.put_items("records", &records.collect::<Vec<_>>()).await;
+    let delivery = world.items("deliveries", "ENDPOINT#").await.remove(0);
+    let deliveries = (0..DELIVERIES).map(|number| {
+        let mut copy = delivery.clone();
+        let sk = delivery["sk"]["S"].as_str().unwrap();
+        let id = format!("{}{number:05}", &sk[..sk.len() - 5]);
+        copy["sk"]["S"] = json!(id);
+        if copy["delivery_id"].is_object() {
+            copy["delivery_id"]["S"] = json!(id.trim_start_matches("DELIVERY#"));
+        }
+        copy
+    });
+    world.put_items("deliveries", &deliveries.collect::<Vec<_>>()).await;
+    world.facts([erased("c1")]).await;
+    let sealed = async || {
+        let items = world.items("deliveries", "ENDPOINT#").await;
+        assert!(items.len() >= DELIVERIES, "the log stays");
+        items.iter().filter(|item| item["sealed"]["B"] != "").count()
+    };
+    assert_eq!(sealed().await, 0, "before any later pass");
+    assert_eq!(world.items("records", "CLIENT#c1").await, [] as [Value; 0]);
+    assert!(most_calls(&world).await < MOST_CALLS, "{}", most_calls(&world).await);
+    world.advance_s(3_600).await;
+    assert_eq!(sealed().await, 0);
+    assert_eq!(world.set_aside().await, [] as [Value; 0]);
+    assert!(!world.log().contains("could not be stored"));
+}
+
+#[tokio::test]
+async fn a_client_whose_contact_has_many_opportunities_is_erased_part_by_part() {
+    const OPPORTUNITIES: u64 = 450;
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.crm_key().await;
+    let contact = Fact::contact("ada", &uuid(1)).with("email", "gwendolyn@example.com").with("do_not_contact", false);
+    world.facts([Fact::pipeline("ada"), contact]).await;
+    world.facts([Fact::opportunity("ada", &uuid(10), &uuid(1)).with("name", "gwendolyn")]).await;
+    let stored = world.items("crm", "COACH#ada").await;
+    let stored = stored.into_iter().find(|item| item["sk"]["S"].as_str().unwrap().starts_with("OPPORTUNITY#")).unwrap();
+    let copies: Vec<Value> = (0..OPPORTUNITIES)
+        .map(|number| {
+            let text = stored.to_string().replace(&uuid(10), &uuid(1_000 + number));
+            serde_json::from_str(&text).unwrap()
+        })
+        .collect();
+    world.put_items("crm", &copies).await;
+    let made =
+        ada.partner_key().await.post("/v1/clients", json!({ "email": "gwendolyn@example.com", "send_welcome": false }));
+    let client = made.await.expect(201).str("client_id").to_owned();
+    world.facts([erased(&client)]).await;
+    world.advance_s(3_600).await;
+    assert_eq!(key.get("/v1/crm/opportunities").await.expect(200).body["data"], json!([]));
+    let left = world.items("crm", "COACH#ada").await;
+    assert!(left.iter().all(|item| !item.to_string().contains("gwendolyn")));
+    assert!(most_calls(&world).await < MOST_CALLS, "{}", most_calls(&world).await);
+}

@@ -1,0 +1,338 @@
+//! The application's facts: at least once, in any order, and never more of them than the service may know.
+
+use serde_json::{Value, json};
+
+use crate::world::{Fact, Receiver, World, fact, rendered, time, uuid};
+
+/// What no table, queue or log may ever hold.
+const SECRET: &str = "fact-holds-a-secret";
+
+#[tokio::test]
+async fn a_fact_seen_twice_has_one_effect() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    let ada = world.coach("ada").await;
+    ada.endpoint(&receiver.url(), "identifiers").await;
+    let key = ada.partner_key().await;
+    let saved = Fact::client("ada", "c1").with("id", "fact-1").with("occurred_at", world.timestamp_in(0).await);
+    world.facts([saved.clone(), saved.clone()]).await;
+    world.facts([saved]).await;
+    assert_eq!(receiver.hooks().len(), 1);
+    assert_eq!(key.get("/v1/ping").await.body["active_clients"], 1);
+    assert_eq!(key.get("/v1/clients").await.body["count"], 1);
+}
+
+#[tokio::test]
+async fn an_older_fact_changes_nothing_and_an_equally_old_one_applies() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let at = world.now().await;
+    let saved = |name: &str, seconds: i64| {
+        let occurred_at = rendered(at + chrono::TimeDelta::seconds(seconds));
+        Fact::client("ada", "c1").with("full_name", name).with("occurred_at", occurred_at)
+    };
+    let name = async || key.get("/v1/clients/c1").await.expect(200).body["full_name"].clone();
+    world.facts([saved("Second", 10)]).await;
+    world.facts([saved("First", 5)]).await;
+    assert_eq!(name().await, "Second");
+    world.facts([saved("Equal", 10)]).await;
+    assert_eq!(name().await, "Equal");
+    world.facts([saved("Third", 11)]).await;
+    assert_eq!(name().await, "Third");
+}
+
+#[tokio::test]
+async fn a_fact_seen_again_does_not_undo_another_of_the_same_moment_or_a_write_of_the_api() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (key, partner) = (ada.crm_key().await, ada.partner_key().await);
+    let at = world.timestamp_in(3600).await;
+    let contact = |id: &str, name: &str| {
+        Fact::contact("ada", &uuid(1)).with("name", name).with("id", id).with("occurred_at", at.as_str())
+    };
+    let client = |id: &str, name: &str| {
+        Fact::client("ada", "c1").with("full_name", name).with("id", id).with("occurred_at", at.as_str())
+    };
+    let names = async || {
+        let contacts = key.get("/v1/crm/contacts").await.expect(200).body;
+        let client = partner.get("/v1/clients/c1").await.expect(200).body;
+        [contacts["data"][0]["name"].clone(), client["full_name"].clone()]
+    };
+    let first = [contact("a", "First"), client("b", "First")];
+    // Beside one another in a batch, and apart.
+    world
+        .facts(first.iter().cloned().chain([contact("c", "Second"), client("d", "Second")]).chain(first.clone()))
+        .await;
+    assert_eq!(names().await, ["Second", "Second"]);
+    world.facts(first.clone()).await;
+    assert_eq!(names().await, ["Second", "Second"]);
+    let path = format!("/v1/crm/contacts/{}", uuid(1));
+    key.patch(&path, json!({ "name": "Third" })).once("third").await.expect(200);
+    world.facts([contact("c", "Second")]).await;
+    assert_eq!(names().await[0], "Third");
+    // Two weeks on it is judged by its time alone.
+    world.advance_s(14 * 24 * 3600 + 60).await;
+    world.facts(first).await;
+    assert_eq!(names().await[1], "First");
+}
+
+#[tokio::test]
+async fn what_a_malformed_fact_calls_itself_is_not_logged() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let bad_id = Fact::client("ada", "c1").with("id", "Greta Garbo 1905");
+    let bad_name = fact("Greta Garbo has left", json!({ "client_id": "c1" }));
+    world.facts([bad_id, bad_name]).await;
+    assert_eq!(world.set_aside().await.len(), 2);
+    assert!(!world.log().contains("Garbo"), "{}", world.log());
+}
+
+#[tokio::test]
+async fn an_older_workspace_changes_no_entitlement() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let old = rendered(world.now().await - chrono::TimeDelta::hours(1));
+    world.coach("ada").not_entitled().with("occurred_at", old).await;
+    key.get("/v1/ping").await.expect(200);
+}
+
+#[tokio::test]
+async fn a_malformed_fact_is_set_aside_at_once_and_the_others_go_through() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let good = |id: &str| Fact::client("ada", id);
+    let malformed = [
+        ("DetailType", fact("client.exploded", json!({ "client_id": "c" }))),
+        ("coach_id", good("m1").without("coach_id")),
+        ("phone", good("m2").without("phone")),
+        ("is_active", good("m3").with("is_active", "yes")),
+        ("created_at", good("m4").with("created_at", "yesterday")),
+        ("origin", good("m5").with("origin", "partner_api")),
+        ("client_id", good("a b").with("email", Value::Null)),
+        ("client_id", good(&"x".repeat(129)).with("email", Value::Null)),
+        ("email", good("m6").with("email", 5)),
+        ("occurred_at", good("m7").with("occurred_at", 5)),
+        ("id", good("m8").with("id", "")),
+        ("time_zone", world.coach("x").with("time_zone", "Mars/Olympus").into_fact()),
+        ("canonical_host", world.coach("x").with("canonical_host", "https://x.example/path").into_fact()),
+        ("country", world.coach("x").with("country", "Germany").into_fact()),
+        ("plan.client_cap", world.coach("x").with("plan", json!({ "client_cap": -1 })).into_fact()),
+        (
+            "entitlements.gym",
+            world.coach("x").with("entitlements", json!({ "partner_api": true, "pro_crm": true })).into_fact(),
+        ),
+        ("contact_id", Fact::contact("ada", "not-a-uuid")),
+    ];
+    let mut facts = vec![good("c1")];
+    facts.extend(malformed.iter().map(|(_, fact)| fact.clone()));
+    facts.push(good("c2"));
+    world.facts(facts).await;
+    assert_eq!(key.get("/v1/clients").await.body["count"], 2);
+    let set_aside = world.set_aside().await;
+    assert_eq!(set_aside.len(), malformed.len());
+    for (reason, fact) in malformed {
+        let found = set_aside.iter().any(|aside| {
+            aside["detail-type"] == fact.detail_type
+                && aside["reason"].as_str().is_some_and(|said| said.contains(reason))
+        });
+        assert!(found, "{reason} in {set_aside:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_set_aside_holds_no_unknown_field() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let mut nested =
+        Fact::client("ada", "c1").without("origin").with("answers", json!([SECRET])).with("weight_log", SECRET);
+    nested.detail["goals"] = json!({ "text": SECRET });
+    let mut check_in =
+        fact("check_in.exploded", json!({ "client_id": "c1", "check_in_id": "k1", "scores": { "sleep": SECRET } }));
+    check_in.detail["notes"] = json!(SECRET);
+    let mut workspace = world.coach("bob").with("country", "nowhere").with("billing", SECRET).into_fact();
+    workspace.detail["plan"]["card"] = json!(SECRET);
+    workspace.detail["entitlements"]["gym"] = json!([SECRET]);
+    world.facts([nested, check_in, workspace]).await;
+    // The bus lets objects through alone; the queue takes anything.
+    for body in [SECRET.to_owned(), json!({ "detail-type": "client.saved", "detail": SECRET }).to_string()] {
+        world.send("application-feed", &body).await;
+    }
+    world.settle().await;
+    let set_aside = world.set_aside().await;
+    assert_eq!(set_aside.len(), 5);
+    for aside in &set_aside {
+        assert!(!aside.to_string().contains(SECRET), "{aside}");
+    }
+    assert!(set_aside.iter().any(|aside| aside["detail"]["client_id"] == "c1"), "what is known stays");
+    assert!(!world.log().contains(SECRET));
+}
+
+#[tokio::test]
+async fn unknown_fields_are_not_stored() {
+    let world = World::start().await;
+    let mut saved = Fact::client("ada", "c1").with("weight_log", json!([SECRET]));
+    saved.detail["lab_results"] = json!({ "iron": SECRET });
+    world.coach("ada").with("card", SECRET).await;
+    world.facts([saved, Fact::contact("ada", "00000000-0000-7000-8000-000000000001").with("notes", SECRET)]).await;
+    for (table, item) in world.tables().await {
+        assert!(!item.to_string().contains(SECRET), "{table}: {item}");
+    }
+    assert_eq!(world.items("clients", "CLIENT#c1").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_fact_waits_for_its_workspace() {
+    let world = World::start().await;
+    world.facts([Fact::client("ada", "c1"), Fact::contact("ada", "00000000-0000-7000-8000-000000000001")]).await;
+    world.facts([world.coach("bob").team("red").into_fact()]).await;
+    assert!(world.set_aside().await.is_empty());
+    world.advance_s(14 * 60).await;
+    assert!(world.set_aside().await.is_empty());
+    let key = world.coach("ada").await.partner_key().await;
+    world.team("red", 1).await;
+    world.advance_s(60).await;
+    assert_eq!(key.get("/v1/clients").await.body["count"], 1);
+    assert_eq!(world.items("crm", "COACH#ada").await.len(), 1);
+    world.settings_of("bob").await.get("/settings/keys").await.expect(200);
+    world.advance_s(3600).await;
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_fact_that_waits_goes_on_where_an_answer_of_the_store_is_lost() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let check_in = |number: u32| {
+        let detail = json!({
+            "client_id": format!("c{number}"), "check_in_id": "one", "submitted_at": "2026-01-02T00:00:00Z", "scores": {}, "grades": {},
+        });
+        fact("check_in.submitted", detail)
+    };
+    for spared in 0..8 {
+        let lost = json!({ "function": "ingest", "spared_calls": spared, "store_lost_answers": 1 });
+        world.faults(lost).await;
+        world.facts([check_in(spared)]).await;
+        world.faults(json!({ "function": "", "spared_calls": 0, "store_lost_answers": 0 })).await;
+        world.facts([Fact::client("ada", &format!("c{spared}"))]).await;
+        world.advance_s(16 * 60).await;
+        let found = key.get(&format!("/v1/clients/c{spared}/check-ins")).await.expect(200);
+        assert_eq!(found.body["count"], 1, "the answer of call {spared} was lost");
+    }
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn a_fact_whose_workspace_does_not_come_is_set_aside_after_15_minutes() {
+    let world = World::start().await;
+    let unknown = Fact::client("nobody", "c1").with("weight_log", SECRET);
+    world.facts([unknown, world.coach("ada").team("nowhere").into_fact()]).await;
+    world.advance_s(14 * 60).await;
+    assert!(world.set_aside().await.is_empty());
+    world.advance_s(3 * 60).await;
+    let set_aside = world.set_aside().await;
+    let mut reasons: Vec<&str> = set_aside.iter().map(|aside| aside["reason"].as_str().unwrap()).collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["coach_id nobody has not been seen", "team_id nowhere has not been seen"]);
+    assert!(set_aside.iter().all(|aside| !aside.to_string().contains(SECRET)));
+    world.coach("nobody").await;
+    world.advance_s(3600).await;
+    assert!(world.items("clients", "CLIENT#").await.is_empty());
+}
+
+#[tokio::test]
+async fn a_client_of_the_application_is_a_new_client_and_a_backfill_is_not() {
+    let world = World::start().await;
+    let receiver = Receiver::start().await;
+    world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
+    world.facts([Fact::client("ada", "old").with("backfill", true)]).await;
+    assert!(receiver.hooks().is_empty());
+    world.facts([Fact::client("ada", "c1"), Fact::client("ada", "c2").with("origin", "import")]).await;
+    let mut told: Vec<(String, String)> = receiver
+        .hooks()
+        .iter()
+        .map(|hook| (hook.json()["data"]["client"]["id"].to_string(), hook.json()["data"]["source"].to_string()))
+        .collect();
+    told.sort();
+    assert_eq!(
+        told,
+        [("\"c1\"".to_owned(), "\"application\"".to_owned()), ("\"c2\"".to_owned(), "\"import\"".to_owned())]
+    );
+    world.facts([Fact::client("ada", "old"), Fact::client("ada", "c1").with("full_name", "Changed")]).await;
+    assert_eq!(receiver.hooks().len(), 2, "a change is no creation");
+}
+
+#[tokio::test]
+async fn an_address_taken_elsewhere_is_stored_and_stays_with_its_first_holder() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await.partner_key().await;
+    let bob = world.coach("bob").await.partner_key().await;
+    let first = ada.post("/v1/clients", json!({ "email": "same@example.com" })).await.expect(201);
+    world.facts([Fact::client("bob", "c2").with("email", "Same@Example.com")]).await;
+    assert!(world.set_aside().await.is_empty());
+    assert_eq!(bob.get("/v1/clients/c2").await.expect(200).str("email"), "Same@Example.com");
+    let of_ada = ada.get("/v1/clients?email=same@example.com").await.expect(200);
+    assert_eq!(of_ada.body["clients"][0]["client_id"], first.body["client_id"]);
+    let of_bob = bob.get("/v1/clients?email=same@example.com").await.expect(200);
+    assert_eq!(of_bob.body["clients"][0]["client_id"], "c2");
+    // The first holder gives the address up: it is not free as long as somebody else has it.
+    let id = first.str("client_id");
+    world.facts([Fact::client("ada", id).with("email", "other@example.com")]).await;
+    ada.post("/v1/clients", json!({ "email": "same@example.com" })).once("k1").await.refused(409, "email_taken");
+    world.facts([Fact::client("bob", "c2").with("email", Value::Null)]).await;
+    ada.post("/v1/clients", json!({ "email": "same@example.com" })).once("k2").await.expect(201);
+}
+
+#[tokio::test]
+async fn a_flag_set_through_the_api_outlives_an_older_fact() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let made = key.post("/v1/clients", json!({ "email": "a@example.com", "goals": "Sleep" })).await.expect(201);
+    let (id, path) = (made.str("client_id"), format!("/v1/clients/{}", made.str("client_id")));
+    let created_at = time(&key.get(&path).await.body["created_at"]);
+    world.advance_s(60).await;
+    key.patch(&path, json!({ "is_active": false })).await.expect(200);
+    let saved = |name: &str, seconds: i64| {
+        let occurred_at = rendered(created_at + chrono::TimeDelta::seconds(seconds));
+        Fact::client("ada", id).with("email", "a@example.com").with("full_name", name).with("occurred_at", occurred_at)
+    };
+    world.facts([saved("Between", 30)]).await;
+    let shown = key.get(&path).await.expect(200);
+    assert_eq!((shown.str("full_name"), &shown.body["is_active"]), ("Between", &json!(false)));
+    world.facts([saved("Before", -30)]).await;
+    assert_eq!(key.get(&path).await.str("full_name"), "Between");
+    world.facts([saved("After", 3600)]).await;
+    let shown = key.get(&path).await.expect(200);
+    assert_eq!((shown.str("full_name"), &shown.body["is_active"]), ("After", &json!(true)));
+    assert_eq!(key.get("/v1/ping").await.body["active_clients"], 1);
+}
+
+#[tokio::test]
+async fn a_record_is_stored_as_the_application_has_it() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for (id, member, value) in [
+        ("quoted", "email", "\"q x\"@x.example"),
+        ("literal", "email", "a@[127.0.0.1]"),
+        ("padded", "email", "sp@x.example "),
+        ("none", "email", "not an address"),
+        ("unnamed", "full_name", ""),
+    ] {
+        world.facts([Fact::client("ada", id).with(member, value)]).await;
+        assert_eq!(key.get(&format!("/v1/clients/{id}")).await.expect(200).body[member], value);
+    }
+    world.facts([Fact::contact("ada", &uuid(1)).with("name", "")]).await;
+    assert!(world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn any_country_has_workspaces_also_one_without_phone_numbers() {
+    let world = World::start().await;
+    for country in ["UM", "AQ", "BV", "TF", "GS", "XK"] {
+        world.facts([world.coach(&format!("in-{country}")).with("country", country).into_fact()]).await;
+        let settings = world.settings_of(&format!("in-{country}")).await;
+        let status = settings.get("/settings/keys").await.status;
+        assert_eq!(status == 200, country != "XK", "{country}: {status}");
+    }
+    let set_aside = world.set_aside().await;
+    assert_eq!(set_aside.len(), 1, "XK is not assigned: {set_aside:?}");
+}

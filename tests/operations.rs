@@ -1,0 +1,9 @@
+//! Faults, restores, key rotation, logs and privacy.
+
+mod faults;
+mod key_rotation;
+mod logs;
+mod privacy;
+mod raw_texts;
+mod redrive;
+mod restore;

@@ -1,0 +1,230 @@
+//! The service's own keys are replaced: added first, made current once every environment knows them, and nothing becomes unreadable.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde_json::{Value, json};
+
+use crate::partner::clients::login_link::{client, mint};
+use crate::webhooks::automations::{automation, check_in, on};
+use crate::world::{Answer, Caller, Coach, Endpoint, Fact, Receiver, Reply, World, list};
+
+const HOUR_S: u64 = 3_600;
+
+const ENCRYPTION: &str = "EncryptionSecret";
+const SIGNING: &str = "SigningSecret";
+/// The service's own secrets, by their names in template.yaml.
+pub(crate) const SECRETS: [&str; 2] = [ENCRYPTION, SIGNING];
+
+impl World {
+    /// What a secret holds.
+    pub(crate) async fn secret(&self, id: &str) -> Value {
+        let answer = self.anonymous().aws("secretsmanager.GetSecretValue", &json!({ "SecretId": id })).await;
+        serde_json::from_str(answer["SecretString"].as_str().unwrap()).unwrap()
+    }
+
+    /// Puts another value. Functions that have started know nothing of it.
+    pub(crate) async fn put_secret(&self, id: &str, value: &Value) {
+        let put = json!({ "SecretId": id, "SecretString": value.to_string() });
+        self.anonymous().aws("secretsmanager.PutSecretValue", &put).await;
+    }
+
+    /// Adds a key that is not current.
+    async fn add_key(&self, secret: &str, id: &str) {
+        let mut ring = self.secret(secret).await;
+        ring[id] = format!("{id}{}", "x".repeat(63)).into();
+        self.put_secret(secret, &ring).await;
+    }
+
+    async fn make_current(&self, secret: &str, id: &str) {
+        let mut ring = self.secret(secret).await;
+        ring["current"] = id.into();
+        self.put_secret(secret, &ring).await;
+    }
+
+    /// The environment of a function dies at its next call: the one after it reads the secrets anew.
+    async fn dies(&self, function: &str) {
+        self.faults(json!({ "function": function, "crash_before_call": 1 })).await;
+    }
+}
+
+/// The ids of the keys that sealed the current secrets of all endpoints, sorted.
+async fn sealed_by(world: &World) -> Vec<u8> {
+    let endpoints = world.items("workspaces", "COACH#").await.into_iter().filter(|item| item["secrets"].is_object());
+    let key_id = |item: Value| {
+        let sealed = item["secrets"]["L"][0]["M"]["sealed"]["B"].as_str().unwrap().to_owned();
+        STANDARD.decode(sealed).unwrap()[1]
+    };
+    let mut ids: Vec<u8> = endpoints.map(key_id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// A coach with everything that is sealed: recorded answers, endpoints' secrets, bodies and answers of deliveries, grades.
+struct Scene<'w> {
+    world: &'w World,
+    ada: Coach<'w>,
+    key: Caller,
+    receiver: Receiver,
+    busy: Receiver,
+    endpoints: Vec<Endpoint>,
+    recorded: Vec<(String, Reply)>,
+}
+
+impl<'w> Scene<'w> {
+    async fn new(world: &'w World, receiver: Receiver, busy: Receiver) -> Self {
+        let ada = world.coach("ada").await;
+        let key = ada.partner_key().await;
+        receiver.otherwise(Answer::status(200).body("thank you"));
+        busy.otherwise(Answer::status(503).header("retry-after", "3600"));
+        let endpoints = vec![ada.endpoint(&receiver.url(), "contact_details").await];
+        ada.endpoint(&busy.url(), "contact_details").await;
+        world.facts([Fact::client("ada", "c1"), automation("fell", on("system_grade_drop"), &[&endpoints[0]])]).await;
+        Self { world, ada, key, receiver, busy, endpoints, recorded: Vec::new() }
+    }
+
+    fn body(phase: &str) -> Value {
+        json!({ "email": format!("{phase}@example.com"), "send_welcome": false })
+    }
+
+    /// Seals something of each kind, and reads all that was sealed so far.
+    async fn works(&mut self, phase: usize) {
+        let name = format!("phase{phase}");
+        let made = self.key.post("/v1/clients", Self::body(&name)).once(&name).await.expect(201);
+        self.recorded.push((name, made));
+        for (name, first) in &self.recorded {
+            let replay = self.key.post("/v1/clients", Self::body(name)).once(name).await;
+            assert!(replay.is_replay() && replay.text == first.text, "{phase}: {}", replay.text);
+        }
+        self.world.settle().await;
+        self.endpoints.push(self.ada.endpoint(&self.receiver.url(), "contact_details").await);
+        let before = self.receiver.hooks().len();
+        let grades = json!({ "sleep": 90 - phase });
+        let day = u32::try_from(phase).unwrap() + 1;
+        let fell = check_in(&format!("k{phase}"), day, json!({}), grades);
+        self.world.facts([Fact::client("ada", &format!("client{phase}")), fell]).await;
+        let hooks = self.receiver.hooks().split_off(before);
+        let clients: Vec<_> = hooks.iter().filter(|hook| hook.header("x-service-event") == "new_client").collect();
+        assert_eq!(clients.len(), self.endpoints.len(), "{phase}");
+        for endpoint in &self.endpoints {
+            assert!(clients.iter().any(|hook| hook.is_signed_with(&endpoint.secret)), "{phase}: {}", endpoint.id);
+            for delivery in self.ada.deliveries(endpoint).await {
+                assert_eq!(delivery["attempts"][0]["response_excerpt"], "thank you", "{phase}: {delivery}");
+            }
+        }
+        assert_eq!(hooks.len() - clients.len(), usize::from(phase > 0), "{phase}: the grade fell");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_is_added_first_and_made_current_later_leaves_nothing_unreadable() {
+    let world = World::start().await;
+    let mut scene = Scene::new(&world, Receiver::start().await, Receiver::start().await).await;
+    scene.works(0).await;
+    world.add_key(ENCRYPTION, "2").await;
+    scene.works(1).await;
+    world.kill_and_restart().await;
+    scene.works(2).await;
+    assert!(sealed_by(&world).await.iter().all(|id| *id == 1));
+    world.make_current(ENCRYPTION, "2").await;
+    // Environments that seal with either key work side by side.
+    let settings = scene.ada.settings().await;
+    world.dies("settings").await;
+    settings.get("/settings/webhooks").await.expect(500);
+    world.dies("clients").await;
+    scene.key.get("/v1/clients").await.expect(500);
+    scene.works(3).await;
+    assert!(sealed_by(&world).await.ends_with(&[1, 2]));
+    world.kill_and_restart().await;
+    scene.works(4).await;
+    assert!(sealed_by(&world).await.ends_with(&[1, 2, 2]));
+    // What waited all the time was sealed before.
+    let waiting = scene.busy.hooks().len();
+    scene.busy.otherwise(Answer::status(204));
+    world.advance_s(2 * HOUR_S).await;
+    let arrived = scene.busy.hooks().split_off(waiting);
+    assert_eq!(arrived.len(), waiting);
+    assert!(world.take_messages("deliveries-dlq").await.is_empty() && world.set_aside().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_an_environment_cannot_open_yet_waits_for_one_that_can() {
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let old = ada.endpoint(&receiver.url(), "identifiers").await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    assert_eq!(receiver.hooks().len(), 1);
+    settings.delete(&format!("/settings/webhooks/{}", old.id)).await.expect(200);
+    // In one step, against the guide: an environment seals with a key that the others do not know.
+    world.add_key(ENCRYPTION, "2").await;
+    world.make_current(ENCRYPTION, "2").await;
+    world.dies("settings").await;
+    settings.get("/settings/webhooks").await.expect(500);
+    let new = ada.endpoint(&receiver.url(), "identifiers").await;
+    assert_eq!(sealed_by(&world).await, [2]);
+    world.facts([Fact::client("ada", "c2")]).await;
+    assert_eq!(receiver.hooks().len(), 1, "the deliverer cannot sign for it");
+    world.kill_and_restart().await;
+    world.advance_s(HOUR_S).await;
+    let hooks = receiver.hooks();
+    assert!(hooks.len() == 2 && hooks[1].is_signed_with(&new.secret), "{}", hooks.len());
+    assert!(world.take_messages("deliveries-dlq").await.is_empty());
+}
+
+/// Signs a client in; the assertion.
+async fn assertion(world: &World, key: &Caller, client: &str) -> String {
+    let made = mint(key, client).await.expect(200);
+    let token = made.str("login_url").rsplit_once('/').unwrap().1.to_owned();
+    let reply = world.anonymous().call("POST", &format!("/login/{token}")).await.expect(303);
+    reply.header("location").unwrap().split_once("#token=").unwrap().1.to_owned()
+}
+
+/// The keys that are published now.
+async fn published(world: &World) -> JwkSet {
+    serde_json::from_value(world.anonymous().get("/.well-known/jwks.json").await.expect(200).body).unwrap()
+}
+
+/// The id of the key that verifies an assertion, if these have it.
+fn verified(token: &str, keys: &JwkSet) -> Option<String> {
+    let kid = decode_header(token).unwrap().kid.unwrap();
+    let mut validation = Validation::new(Algorithm::EdDSA);
+    validation.set_audience(&["https://ada.example"]);
+    decode::<Value>(token, &DecodingKey::from_jwk(keys.find(&kid)?).unwrap(), &validation).unwrap();
+    Some(kid)
+}
+
+#[tokio::test]
+async fn an_assertion_verifies_by_keys_that_were_read_at_any_step_before_or_after_it() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let mut read = Vec::new();
+    let mut signed = Vec::new();
+    for step in ["before", "added", "current"] {
+        match step {
+            "added" => world.add_key(SIGNING, "2").await,
+            "current" => world.make_current(SIGNING, "2").await,
+            _ => {}
+        }
+        world.kill_and_restart().await;
+        read.push(published(&world).await);
+        signed.push(assertion(&world, &key, &client).await);
+    }
+    assert_eq!(read.iter().map(|keys| keys.keys.len()).collect::<Vec<_>>(), [1, 2, 2]);
+    let kids: Vec<_> = signed.iter().map(|token| verified(token, &read[2]).unwrap()).collect();
+    assert!(kids[0] == kids[1] && kids[1] != kids[2], "{kids:?}");
+    // Whoever has read the keys since the new one was added can verify what it signs from its first moment.
+    assert_eq!(verified(&signed[2], &read[1]), Some(kids[2].clone()));
+    assert_eq!(verified(&signed[1], &read[0]), Some(kids[1].clone()));
+    assert_eq!(verified(&signed[2], &read[0]), None, "which is why it is added first");
+    // The old key goes once its last assertion has run out.
+    let mut ring = world.secret(SIGNING).await;
+    ring.as_object_mut().unwrap().remove("1");
+    world.put_secret(SIGNING, &ring).await;
+    world.kill_and_restart().await;
+    let last = published(&world).await;
+    assert_eq!(list(serde_json::to_value(&last).unwrap()["keys"].clone()).len(), 1);
+    assert_eq!(verified(&assertion(&world, &key, &client).await, &last), Some(kids[2].clone()));
+}

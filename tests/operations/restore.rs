@@ -1,0 +1,313 @@
+//! A restore: what the tables held at one moment, in another stack with the same secrets and with empty queues. Those that speak of writes
+//! which may be gone (claims, remembered facts, login links) begin empty.
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::crm::bookings::slot;
+use crate::operations::key_rotation::SECRETS;
+use crate::world::sweep::{Told, automation, check_in};
+use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered};
+
+const HOUR_S: u64 = 3_600;
+const DAY_S: u64 = 24 * HOUR_S;
+/// The tables that template.yaml backs up continuously. The outbox is last: the local stack carries an entry as soon as it is there.
+const BACKED_UP: [&str; 7] = ["keys", "workspaces", "clients", "records", "crm", "deliveries", "outbox"];
+
+/// What there is of a world after it is lost.
+struct Backup {
+    taken_at: chrono::DateTime<chrono::Utc>,
+    secrets: Vec<(&'static str, Value)>,
+    tables: Vec<(&'static str, Vec<Value>)>,
+}
+
+impl Backup {
+    async fn of(world: &World) -> Self {
+        let (mut secrets, mut tables) = (Vec::new(), Vec::new());
+        for id in SECRETS {
+            secrets.push((id, world.secret(id).await));
+        }
+        for name in BACKED_UP {
+            tables.push((name, world.table(name).await));
+        }
+        Self { taken_at: world.now().await, secrets, tables }
+    }
+
+    /// With what another backup holds of a table.
+    fn with(mut self, name: &str, other: &Self) -> Self {
+        let held = other.tables.iter().find(|(table, _)| *table == name).unwrap().1.clone();
+        self.tables.iter_mut().find(|(table, _)| *table == name).unwrap().1 = held;
+        self
+    }
+
+    /// Another stack that holds it. The secrets are there before any function starts.
+    async fn restored(&self) -> World {
+        let world = World::start().await;
+        for (id, value) in &self.secrets {
+            world.put_secret(id, value).await;
+        }
+        world.travel(self.taken_at).await;
+        for (name, items) in &self.tables {
+            world.put_items(name, items).await;
+        }
+        world
+    }
+}
+
+impl World {
+    /// Has what waits ordered anew, for all endpoints that there are: what an operator does.
+    async fn resume(&self) {
+        for endpoint in self.table("workspaces").await {
+            let part = |name: &str, prefix: &str| endpoint[name]["S"].as_str()?.strip_prefix(prefix).map(str::to_owned);
+            if let (Some(coach), Some(id)) = (part("pk", "COACH#"), part("sk", "ENDPOINT#")) {
+                self.send("deliveries", &json!({ "coach_id": coach, "resume": id }).to_string()).await;
+            }
+        }
+        self.settle().await;
+    }
+}
+
+impl Receiver {
+    /// Client and event id of each webhook that came, in order.
+    fn got(&self) -> Vec<(String, String)> {
+        self.hooks().iter().map(Told::of).map(|told| (told.client, told.webhook_id)).collect()
+    }
+
+    /// Takes nothing for an hour.
+    fn is_busy(&self) {
+        self.otherwise(Answer::status(503).header("retry-after", "3600"));
+    }
+
+    fn is_back(&self) {
+        self.otherwise(Answer::status(204));
+    }
+}
+
+/// A world with a coach, keys, and an endpoint that is told of new clients.
+struct Scene {
+    world: World,
+    receiver: Receiver,
+    endpoint: Endpoint,
+    keys: [String; 2],
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let (world, receiver) = (World::start().await, Receiver::start().await);
+        world.booking_coach("ada").await;
+        let ada = world.coach("ada").client_cap(4).await;
+        let mut keys = [const { String::new() }; 2];
+        for (key, body) in keys.iter_mut().zip([
+            json!({ "name": "Automation", "scope": "partner" }),
+            json!({ "name": "CRM", "scope": "crm", "permissions": CRM_PERMISSIONS }),
+        ]) {
+            *key = ada.new_key(body).await.str("key").to_owned();
+        }
+        let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+        Self { world, receiver, endpoint, keys }
+    }
+
+    /// The bearers of the partner key and of the CRM key, who call that world.
+    fn callers(&self, world: &World) -> [Caller; 2] {
+        self.keys.each_ref().map(|key| world.anonymous().bearing(key))
+    }
+
+    /// A client whom the application tells of.
+    async fn client(&self, id: &str) {
+        let created_at = self.world.timestamp_in(0).await;
+        self.world.facts([Fact::client("ada", id).with("created_at", created_at)]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_restored_stack_goes_on_where_the_tables_stood_and_does_nothing_twice() {
+    let scene = Scene::new().await;
+    let (old, receiver) = (&scene.world, &scene.receiver);
+    let [partner, crm] = scene.callers(old);
+    let silent = json!({ "event": "daily_log_inactivity", "days": 3 });
+    old.facts([automation("ada", "silent", silent, &[&scene.endpoint])]).await;
+    scene.client("delivered").await;
+    let tomorrow = old.midnight_in(1).await.date_naive();
+    let booked = crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).once("book").await.expect(201);
+    receiver.is_busy();
+    scene.client("waits").await;
+    // The relay does nothing from here on, as in a stack that is about to be lost.
+    old.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
+    let draft = json!({ "email": "new@example.com", "send_welcome": false });
+    let created = partner.post("/v1/clients", draft.clone()).once("create").await.expect(201);
+    let unsent = created.str("client_id").to_owned();
+    let clients = partner.get("/v1/clients").await.expect(200).text;
+    let backup = Backup::of(old).await;
+    let seen = receiver.got();
+    receiver.is_back();
+
+    let new = backup.restored().await;
+    new.settle().await;
+    let [partner, crm] = scene.callers(&new);
+    assert_eq!(partner.get("/v1/clients").await.expect(200).text, clients);
+    let bookings = crm.get("/v1/crm/bookings").await.expect(200).body;
+    assert_eq!(ids(&bookings), [booked.body["booking"]["id"].as_str().unwrap()]);
+    crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).once("again").await.refused(409, "slot_unavailable");
+    let now = receiver.got().split_off(seen.len());
+    assert_eq!(now.iter().map(|(client, _)| client.as_str()).collect::<Vec<_>>(), [unsent.as_str()]);
+    assert_eq!(new.outgoing("client.created").await.len(), 1);
+    // The claim is gone: the address is what keeps the request from being done twice.
+    partner.post("/v1/clients", draft).once("create").await.refused(409, "email_taken");
+    let last = json!({ "email": "last@example.com", "send_welcome": false });
+    partner.post("/v1/clients", last.clone()).await.expect(201);
+    let full = json!({ "email": "full@example.com", "send_welcome": false });
+    partner.post("/v1/clients", full).await.refused(409, "plan_limit_reached");
+
+    // The message that would have brought the second attempt is gone with the queues.
+    new.advance_s(2 * HOUR_S).await;
+    let tries = |receiver: &Receiver| receiver.got().into_iter().filter(|(client, _)| client == "waits").count();
+    assert_eq!(tries(receiver), 1);
+    new.resume().await;
+    let waited: Vec<_> = receiver.got().into_iter().filter(|(client, _)| client == "waits").collect();
+    assert!(waited.len() == 2 && waited[0] == waited[1], "{waited:?}");
+    new.resume().await;
+    new.advance_s(4 * DAY_S).await;
+    assert_eq!(tries(receiver), 2 + 1, "two attempts, and what the automation found");
+    let mut silent: Vec<String> =
+        receiver.hooks_of("daily_log_inactivity").iter().map(Told::of).map(|told| told.client).collect();
+    silent.sort();
+    assert!(silent.len() == 4 && silent.windows(2).all(|pair| pair[0] != pair[1]), "{silent:?}");
+    assert!(receiver.hooks().iter().all(|hook| hook.is_signed_with(&scene.endpoint.secret)));
+    for queue in ["deliveries-dlq", "application-feed-dlq"] {
+        assert!(new.take_messages(queue).await.is_empty(), "{queue}");
+    }
+}
+
+#[tokio::test]
+async fn an_entry_that_is_restored_though_it_was_carried_is_not_delivered_again() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
+    world.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
+    world.put([Fact::client("ada", "c1")]).await;
+    while world.table("outbox").await.is_empty() {}
+    let before = Backup::of(world).await;
+    world.faults(json!({ "function": "", "store_failures": 0 })).await;
+    world.advance_s(HOUR_S).await;
+    assert_eq!(scene.receiver.got().len(), 1);
+    // A table may be restored a moment behind another: here the outbox behind the deliveries.
+    let new = Backup::of(world).await.with("outbox", &before).restored().await;
+    new.settle().await;
+    new.resume().await;
+    new.advance_s(DAY_S).await;
+    assert_eq!(scene.receiver.got().len(), 1);
+    assert_eq!(new.table("outbox").await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn facts_that_are_told_again_after_a_restore_bring_back_what_is_missing_under_the_same_event_ids() {
+    let scene = Scene::new().await;
+    scene.client("kept").await;
+    let backup = Backup::of(&scene.world).await;
+    let told_at = scene.world.timestamp_in(0).await;
+    let lost = |fact: Fact| fact.with("id", "fact-of-lost").with("occurred_at", told_at.clone());
+    scene.world.facts([lost(Fact::client("ada", "lost"))]).await;
+    let before = scene.receiver.got();
+    assert_eq!(before.len(), 2);
+
+    let new = backup.restored().await;
+    let [partner, _] = scene.callers(&new);
+    partner.get("/v1/clients/lost").await.refused(404, "not_found");
+    // The clients' facts since some time before the moment that was restored: that of `kept` is among them.
+    let kept = Fact::client("ada", "kept").with("occurred_at", told_at.clone());
+    new.facts([kept, lost(Fact::client("ada", "lost"))]).await;
+    partner.get("/v1/clients/lost").await.expect(200);
+    assert_eq!(scene.receiver.got().split_off(2), before[1..], "its receiver knows the id");
+}
+
+#[tokio::test]
+async fn nobody_is_said_to_have_fallen_silent_while_facts_are_told_again_with_automations_switched_off() {
+    let scene = Scene::new().await;
+    let old = &scene.world;
+    let quiet = |active: bool| {
+        let trigger = json!({ "event": "check_in_inactivity", "days": 1 });
+        automation("ada", "quiet", trigger, &[&scene.endpoint]).with("active", active)
+    };
+    old.facts([quiet(true)]).await;
+    scene.client("active").await;
+    scene.client("silent").await;
+    old.advance_s(20 * HOUR_S).await;
+    let backup = Backup::of(old).await;
+
+    let new = backup.restored().await;
+    new.faults(json!({ "function": "sweep", "store_failures": 1_000_000 })).await;
+    new.advance_s(6 * HOUR_S).await;
+    let told = |world_now: String, active: bool| quiet(active).with("occurred_at", world_now);
+    new.facts([told(new.timestamp_in(0).await, false)]).await;
+    let then = new.now().await - TimeDelta::hours(4);
+    new.facts([check_in("active", "meanwhile", then).with("occurred_at", rendered(then))]).await;
+    new.facts([told(new.timestamp_in(1).await, true)]).await;
+    new.faults(json!({ "function": "", "store_failures": 0 })).await;
+    new.advance_s(HOUR_S).await;
+    let quiet_ones =
+        || scene.receiver.hooks_of("check_in_inactivity").iter().map(|hook| Told::of(hook).client).collect::<Vec<_>>();
+    assert_eq!(quiet_ones(), [""; 0], "who has been silent all the time is no news either");
+    new.advance_s(DAY_S).await;
+    assert_eq!(quiet_ones(), ["active"], "now it has fallen silent");
+}
+
+#[tokio::test]
+async fn to_order_anew_what_is_still_ordered_changes_nothing() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
+    let ada = world.coach("ada").client_cap(9).await;
+    scene.receiver.otherwise(Answer::status(500));
+    for id in ["c1", "c2", "c3"] {
+        scene.client(id).await;
+        world.resume().await;
+        // On to a wait of several hops.
+        world.advance_s(HOUR_S).await;
+        world.resume().await;
+    }
+    for _ in 0..40 {
+        world.advance_s(HOUR_S).await;
+        world.resume().await;
+    }
+    for delivery in ada.deliveries(&scene.endpoint).await {
+        assert_eq!((&delivery["status"], delivery["attempts"].as_array().unwrap().len()), (&json!("failed"), 9));
+    }
+    assert_eq!(scene.receiver.got().len(), 3 * 9);
+    assert!(world.take_messages("deliveries-dlq").await.is_empty());
+}
+
+#[tokio::test]
+async fn what_waits_is_found_however_much_of_the_log_is_before_it() {
+    const EARLIER: usize = 1_200;
+    let scene = Scene::new().await;
+    scene.client("c1").await;
+    scene.receiver.is_busy();
+    scene.client("c2").await;
+    let backup = Backup::of(&scene.world).await;
+    scene.receiver.is_back();
+    let new = backup.restored().await;
+    let done = new.table("deliveries").await.into_iter().find(|item| item["status"]["S"] == "delivered").unwrap();
+    let earlier: Vec<Value> = (0..EARLIER)
+        .map(|n| {
+            let (id, mut item) = (format!("dlv_{n:032}"), done.clone());
+            item["id"]["S"] = id.clone().into();
+            item["sk"]["S"] = format!("DELIVERY#{id}").into();
+            item
+        })
+        .collect();
+    new.put_items("deliveries", &earlier).await;
+    new.advance_s(HOUR_S + 60).await;
+    new.resume().await;
+    let got = scene.receiver.got();
+    assert_eq!((got.len(), got[2].0.as_str()), (3, "c2"));
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_not_known_has_nothing_that_waits() {
+    let scene = Scene::new().await;
+    let asked = json!({ "coach_id": "ada", "resume": "we_00000000000000000000000000000000" });
+    scene.world.send("deliveries", &asked.to_string()).await;
+    scene.world.send("delivery-retries", &asked.to_string()).await;
+    scene.world.settle().await;
+    scene.world.advance_s(HOUR_S).await;
+    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
+    assert_eq!(scene.receiver.got(), []);
+}

@@ -1,0 +1,382 @@
+//! `POST /v1/clients`: what may be asked for, and what comes of it.
+
+mod caps;
+pub(crate) mod crashes;
+mod crm_contacts;
+mod idempotency;
+mod takeovers;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, PasswordVerifier};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::world::{Caller, Reply, World, fact, members};
+
+/// A caller for whom no two creations are the same request.
+async fn create(world: &World, key: &Caller, body: Value) -> Reply {
+    key.post("/v1/clients", body).once(&world.number().to_string()).await
+}
+
+/// A creation with one field more than the e-mail address, which is a new one each time.
+async fn create_with(world: &World, key: &Caller, field: &str, value: Value) -> Reply {
+    let mut body = json!({ "email": format!("c{}@example.com", world.number()), "send_welcome": false });
+    body[field] = value;
+    create(world, key, body).await
+}
+
+#[tokio::test]
+async fn texts_are_taken_at_their_limit_in_characters_and_refused_one_over() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for (field, limit) in
+        [("full_name", 200), ("phone", 32), ("goals", 2000), ("health_notes", 2000), ("external_id", 128)]
+    {
+        for letter in ["x", "🙂"] {
+            let text = letter.repeat(limit);
+            let made = create_with(&world, &key, field, json!(text)).await.expect(201);
+            let detail = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200);
+            if let Some(shown) = detail.body.get(field) {
+                assert_eq!(*shown, json!(text), "{field} is kept as it was given");
+            }
+            let refused = create_with(&world, &key, field, json!(letter.repeat(limit + 1))).await.refused_for(field);
+            assert!(refused.error().contains(&limit.to_string()), "{}", refused.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_email_of_160_characters_is_taken_and_one_of_161_refused() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let email = format!("{}@{}.{}.com", "a".repeat(64), "b".repeat(63), "c".repeat(27));
+    assert_eq!(email.len(), 160);
+    let made = create(&world, &key, json!({ "email": email })).await.expect(201);
+    assert_eq!(made.str("email"), email);
+    let refused = create(&world, &key, json!({ "email": email.replace(".com", "c.com") })).await.refused_for("email");
+    assert!(refused.error().contains("160"), "{}", refused.text);
+}
+
+#[tokio::test]
+async fn numbers_are_taken_within_their_bounds_and_as_numbers_alone() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for (field, limit) in [("height_in", 120), ("weight_lbs", 1500)] {
+        for good in [json!(limit), json!(0.5), json!(70), json!(70.25), json!(1e1)] {
+            let made = create_with(&world, &key, field, good.clone()).await.expect(201);
+            let detail = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200);
+            assert_eq!(detail.body[field].as_f64(), good.as_f64());
+        }
+        let as_close_to_0_as_a_number_gets = json!(f64::from_bits(1));
+        create_with(&world, &key, field, as_close_to_0_as_a_number_gets).await.expect(201);
+        for bad in
+            [json!(0), json!(-1), json!(f64::from(limit) + 0.01), json!(1e300), json!("70"), json!(true), json!([70])]
+        {
+            let refused = create_with(&world, &key, field, bad.clone()).await.refused_for(field);
+            assert!(refused.error().contains("number"), "{bad}: {}", refused.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn wrong_types_empty_texts_and_nul_are_refused_by_name_and_null_counts_as_omitted() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for field in ["email", "full_name", "phone", "goals", "health_notes", "external_id"] {
+        for bad in [json!(5), json!(true), json!([]), json!({}), json!(""), json!("a\u{0}b@example.com")] {
+            create_with(&world, &key, field, bad).await.refused_for(field);
+        }
+    }
+    for bad in [json!("false"), json!(0), json!(""), json!([])] {
+        create_with(&world, &key, "send_welcome", bad).await.refused_for("send_welcome");
+    }
+    for field in ["full_name", "phone", "goals", "health_notes", "external_id", "height_in", "weight_lbs"] {
+        create_with(&world, &key, field, Value::Null).await.expect(201);
+    }
+    let made = create_with(&world, &key, "send_welcome", Value::Null).await.expect(201);
+    assert_eq!(made.body["welcome_email_sent"], true, "null is the default, which is true");
+}
+
+#[tokio::test]
+async fn what_is_no_email_address_is_refused() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for bad in [
+        "ada",
+        "ada@",
+        "@example.com",
+        "ada@@example.com",
+        " ada@example.com",
+        "ada@example.com ",
+        "a b@example.com",
+        "Ada <ada@example.com>",
+    ] {
+        create(&world, &key, json!({ "email": bad })).await.refused_for("email");
+    }
+}
+
+#[tokio::test]
+async fn a_missing_email_is_told_with_both_names() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for body in [json!({}), json!({ "full_name": "Ada" }), json!({ "email": null })] {
+        let refused = key.post("/v1/clients", body).await.refused_for("email");
+        assert!(refused.error().contains("full_name"), "{}", refused.text);
+    }
+}
+
+#[tokio::test]
+async fn nobody_chooses_the_tenant_and_unknown_fields_are_ignored() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for field in ["coach_id", "owner_id", "team_id"] {
+        for value in [json!("ada"), Value::Null] {
+            create_with(&world, &key, field, value).await.refused_for(field);
+        }
+    }
+    for field in ["is_active", "client_id", "created_at", "nonsense", "Coach_id"] {
+        create_with(&world, &key, field, json!({ "any": ["thing"] })).await.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn an_email_alone_is_enough_and_its_local_part_is_the_name() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let made = create(&world, &key, json!({ "email": "Grace.Hopper+new@Example.com" })).await.expect(201);
+    assert_eq!(made.str("full_name"), "Grace.Hopper+new");
+    assert_eq!(made.str("email"), "Grace.Hopper+new@Example.com", "kept as it was given");
+}
+
+#[tokio::test]
+async fn an_email_belongs_to_one_account_over_the_whole_service_whatever_its_case() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await.partner_key().await;
+    let bob = world.coach("bob").await.partner_key().await;
+    create(&world, &ada, json!({ "email": "Grace@Example.com" })).await.expect(201);
+    create(&world, &ada, json!({ "email": "grace@example.com" })).await.refused(409, "email_taken");
+    let refused = create(&world, &bob, json!({ "email": "GRACE@EXAMPLE.COM" })).await.refused(409, "email_taken");
+    assert_eq!(refused.header("retry-after"), None, "not retryable as it is");
+    create(&world, &bob, json!({ "email": "grace@example.com.au" })).await.expect(201);
+    assert_eq!(world.items("clients", "CLIENT#").await.len(), 2);
+    assert_eq!(world.items("clients", "INTAKE#").await.len(), 2);
+}
+
+#[tokio::test]
+async fn without_a_welcome_mail_the_caller_gets_password_and_link() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let body = json!({ "email": "grace@example.com", "full_name": "Grace Hopper", "send_welcome": false });
+    let made = create(&world, &key, body).await.expect(201);
+    assert_eq!(
+        made.members(),
+        ["client_id", "email", "full_name", "intake_url", "temp_password", "welcome_email_sent"]
+    );
+    assert_eq!(made.body["welcome_email_sent"], false);
+    let token = made.str("intake_url").strip_prefix("https://ada.example/intake/").unwrap();
+    assert_eq!(token.len(), 43, "256 bits in base64url");
+    assert!(made.str("temp_password").len() >= 16);
+    world.settle().await;
+    assert!(world.mail().await.is_empty());
+    assert_eq!(intake_states(&world).await, ["issued"]);
+    application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
+}
+
+#[tokio::test]
+async fn a_welcome_mail_brings_the_client_what_the_caller_is_not_told() {
+    let world = World::start().await;
+    let key = world.coach("ada").with("name", "Ada & <Sons>").await.partner_key().await;
+    let body = json!({ "email": "grace@example.com", "full_name": "Grace <b>Hopper</b>" });
+    let made = create(&world, &key, body).await.expect(201);
+    assert_eq!(made.members(), ["client_id", "email", "full_name", "intake_url", "welcome_email_sent"]);
+    assert_eq!((&made.body["welcome_email_sent"], &made.body["intake_url"]), (&json!(true), &Value::Null));
+    world.settle().await;
+    let mails = world.mail().await;
+    assert_eq!(mails.len(), 1);
+    let mail = |part: &str| mails[0][part].as_str().unwrap().to_owned();
+    assert_eq!(mail("to"), "grace@example.com");
+    assert_eq!(mail("subject"), "Your account with Ada & <Sons>");
+    let (text, html) = (mail("text"), mail("html"));
+    for part in ["Grace <b>Hopper</b>", "Ada & <Sons>", "grace@example.com", "https://ada.example\n"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert!(html.contains("Grace &lt;b&gt;Hopper&lt;/b&gt;") && html.contains("Ada &amp; &lt;Sons&gt;"), "{html}");
+    assert!(!html.contains("<b>Hopper") && !html.contains("<Sons>"), "{html}");
+    let password = text.split("Password:").nth(1).unwrap().split_whitespace().next().unwrap();
+    let token = text.split("https://ada.example/intake/").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert!(
+        html.contains(password) && html.contains(&format!("href=\"https://ada.example/intake/{token}\"")),
+        "{html}"
+    );
+    assert_eq!(intake_states(&world).await, ["sent"]);
+    application_can_sign_in(&world, password, token, "sent").await;
+}
+
+#[tokio::test]
+async fn a_welcome_mail_that_fails_leaves_the_caller_with_password_and_link() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.faults(json!({ "mail_failures": 100 })).await;
+    let made = create(&world, &key, json!({ "email": "grace@example.com" })).await.expect(201);
+    assert_eq!(
+        made.members(),
+        ["client_id", "email", "full_name", "intake_url", "temp_password", "welcome_email_sent"]
+    );
+    assert_eq!(made.body["welcome_email_sent"], false);
+    let token = made.str("intake_url").strip_prefix("https://ada.example/intake/").unwrap();
+    world.settle().await;
+    assert_eq!(intake_states(&world).await, ["issued"]);
+    application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
+}
+
+#[tokio::test]
+async fn a_domain_is_one_address_in_unicode_and_in_ascii_and_mail_goes_to_the_ascii_form() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let made = create(&world, &key, json!({ "email": "ada@bücher.example" })).await.expect(201);
+    assert_eq!((made.str("email"), &made.body["welcome_email_sent"]), ("ada@bücher.example", &json!(true)));
+    let mails = world.mail().await;
+    assert_eq!(mails[0]["to"], "ada@xn--bcher-kva.example");
+    for same in ["ada@xn--bcher-kva.example", "Ada@BÜCHER.example", "ada@bu\u{308}cher.example"] {
+        create(&world, &key, json!({ "email": same })).await.refused(409, "email_taken");
+        let query: String = same.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let found = key.get(&format!("/v1/clients?email={query}")).await.expect(200).body;
+        assert_eq!(
+            (&found["count"], &found["clients"][0]["email"]),
+            (&json!(1), &json!("ada@bücher.example")),
+            "{same}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_address_that_version_0_1_stored_with_its_own_letters_is_taken_found_and_erased() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let made = create(&world, &key, json!({ "email": "ada@bücher.example", "send_welcome": false })).await.expect(201);
+    let mut lock = world.take_item("clients", "EMAIL#ada@xn--bcher-kva.example").await;
+    lock["pk"] = json!({ "S": "EMAIL#ada@bücher.example" });
+    world.put_item("clients", &lock).await;
+    create(&world, &key, json!({ "email": "ADA@bücher.example" })).await.refused(409, "email_taken");
+    assert_eq!(key.get("/v1/clients?email=ada@b%C3%BCcher.example").await.expect(200).body["count"], 1);
+    world.facts([fact("client.erased", json!({ "client_id": made.str("client_id") }))]).await;
+    assert_eq!(world.items("clients", "EMAIL#").await, Vec::<Value>::new());
+}
+
+#[tokio::test]
+async fn a_local_part_beyond_ascii_is_created_and_left_to_the_caller_to_tell() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for email in ["jörg@example.com", "हिन्दी@example.com"] {
+        let made = create(&world, &key, json!({ "email": email })).await.expect(201);
+        assert_eq!(made.body["welcome_email_sent"], false);
+        assert!(made.str("temp_password").len() >= 16 && made.str("intake_url").contains("/intake/"), "{email}");
+    }
+    world.settle().await;
+    assert!(world.mail().await.is_empty());
+    assert_eq!(intake_states(&world).await, ["issued", "issued"]);
+}
+
+#[tokio::test]
+async fn a_name_in_a_mail_is_short_and_holds_no_link() {
+    let world = World::start().await;
+    let key = world.coach("ada").with("name", "Ada https://coach.evil.example").await.partner_key().await;
+    for (number, name) in
+        ["Win at evil.example/pay now", "https://evil.example", "bob@evil.example", "Call +1 415 555 2671"]
+            .into_iter()
+            .chain(["evil。example", "\u{202e}elpmaxe.live"])
+            .enumerate()
+    {
+        create(&world, &key, json!({ "email": format!("c{number}@own.test"), "full_name": name })).await.expect(201);
+    }
+    create(&world, &key, json!({ "email": "long@own.test", "full_name": "é".repeat(200) })).await.expect(201);
+    let mails = world.mail().await;
+    assert_eq!(mails.len(), 7);
+    for mail in &mails {
+        for part in ["subject", "text", "html"] {
+            let text = mail[part].as_str().unwrap();
+            for link in ["evil.", ".evil", "evil。", "@evil", "555 2671", "\u{202e}"] {
+                assert!(!text.contains(link), "{link} in {text}");
+            }
+        }
+    }
+    let text = mails[6]["text"].as_str().unwrap();
+    assert!(text.contains(&format!("Hello {}…,", "é".repeat(59))), "{text}");
+}
+
+/// Welcome mails that a coach's clients get in a day, by the template's default.
+const MAILS_PER_DAY: u64 = 2_000;
+
+#[tokio::test]
+async fn beyond_the_days_welcome_mails_the_caller_gets_the_credentials_and_a_new_day_begins_anew() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let other = world.coach("bob").await.partner_key().await;
+    create(&world, &key, json!({ "email": "first@example.com" })).await.expect(201);
+    let items = world.items("workspaces", "COACH#ada").await;
+    let mut count = items.into_iter().find(|item| item["sk"]["S"] == "WORKSPACE").unwrap();
+    count["mails_sent"]["N"] = (MAILS_PER_DAY - 1).to_string().into();
+    world.put_item("workspaces", &count).await;
+    let emails: Vec<String> = (0..6).map(|number| format!("racer{number}@example.com")).collect();
+    let made =
+        futures::future::join_all(emails.iter().map(|email| create(&world, &key, json!({ "email": email })))).await;
+    let (sent, left): (Vec<_>, Vec<_>) =
+        made.into_iter().map(|made| made.expect(201)).partition(|made| made.body["welcome_email_sent"] == true);
+    assert_eq!((sent.len(), left.len()), (1, 5), "the limit is exact");
+    assert!(
+        left.iter().all(|made| made.str("temp_password").len() >= 16 && made.str("intake_url").contains("/intake/"))
+    );
+    create(&world, &other, json!({ "email": "other@example.com" })).await.expect(201);
+    assert_eq!(world.mail().await.len(), 3, "another coach has mails of its own");
+    world.advance_s(24 * 3_600).await;
+    let made = create(&world, &key, json!({ "email": "tomorrow@example.com" })).await.expect(201);
+    assert_eq!(made.body["welcome_email_sent"], true);
+}
+
+#[tokio::test]
+async fn the_application_learns_all_that_the_caller_said() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let body = json!({
+        "email": "grace@example.com", "full_name": "Grace Hopper", "phone": "(212) 555-0123", "goals": "Sleep",
+        "health_notes": "None", "height_in": 66.5, "weight_lbs": 120, "external_id": "emr-7",
+    });
+    let made = create(&world, &key, body.clone()).await.expect(201);
+    world.settle().await;
+    let facts = world.outgoing("client.created").await;
+    assert_eq!(facts.len(), 1);
+    assert_eq!(facts[0]["coach_id"], "ada");
+    let mut expected = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200).body;
+    expected["phone"] = body["phone"].clone();
+    expected["external_id"] = body["external_id"].clone();
+    assert_eq!(facts[0]["client"], expected);
+}
+
+async fn intake_states(world: &World) -> Vec<String> {
+    let intakes = world.items("clients", "INTAKE#").await;
+    intakes.iter().map(|intake| intake["state"]["S"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The one `client.created` holds what the application needs to sign the client in and to open the intake, and neither in plain.
+async fn application_can_sign_in(world: &World, password: &str, token: &str, state: &str) {
+    let facts = world.outgoing("client.created").await;
+    assert_eq!(facts.len(), 1);
+    let fact = &facts[0];
+    assert_eq!(members(fact), ["client", "coach_id", "credential", "id", "intake", "occurred_at"]);
+    assert_eq!(members(&fact["credential"]), ["must_change", "phc", "scheme"]);
+    assert_eq!((&fact["credential"]["scheme"], &fact["credential"]["must_change"]), (&json!("argon2id"), &json!(true)));
+    let phc = fact["credential"]["phc"].as_str().unwrap();
+    assert!(phc.starts_with("$argon2id$"));
+    is_password_of(password, phc);
+    assert_eq!(members(&fact["intake"]), ["id", "state", "token_sha256"]);
+    assert_eq!(fact["intake"]["state"], state);
+    assert_eq!(fact["intake"]["token_sha256"], hex::encode(Sha256::digest(token)));
+    let text = fact.to_string();
+    assert!(!text.contains(password) && !text.contains(token));
+}
+
+/// The hash is that of the password, by the argon2 crate.
+#[track_caller]
+pub(crate) fn is_password_of(password: &str, phc: &str) {
+    Argon2::default().verify_password(password.as_bytes(), &PasswordHash::new(phc).unwrap()).unwrap();
+}

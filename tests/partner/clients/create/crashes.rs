@@ -1,0 +1,360 @@
+//! `POST /v1/clients` where it dies or meets a fault at each of its calls in turn: there is one client with one intake, one event and one
+//! answer, and whoever was invited can get in. Requests that take over from one another are in `takeovers`.
+
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use tokio::task::JoinSet;
+
+use crate::world::{Application, Call, Caller, Invitation, Receiver, Reply, World, bytes_of};
+
+/// Longer than a claim's lease.
+pub(crate) const LAPSED_S: u64 = 61;
+/// A visibility time-out, the longest wait of a stream's retries and a run of the schedule fit into this.
+const RECOVERED_S: u64 = 20 * 60;
+/// Calls of a creation, at the least: the key, the claim, two reads, the transaction.
+pub(crate) const FEWEST_CALLS: usize = 5;
+/// More than any creation makes, retries included.
+pub(crate) const MOST_CALLS: usize = 40;
+
+/// A way to ask for a client.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mode {
+    pub(crate) send_welcome: bool,
+    /// The key is named by a header rather than derived from the address.
+    pub(crate) header: bool,
+}
+
+pub(crate) const MAILED: Mode = Mode { send_welcome: true, header: true };
+pub(crate) const HANDED: Mode = Mode { send_welcome: false, header: true };
+pub(crate) const MAILED_DERIVED: Mode = Mode { header: false, ..MAILED };
+pub(crate) const HANDED_DERIVED: Mode = Mode { header: false, ..HANDED };
+pub(crate) const MODES: [Mode; 4] = [MAILED, HANDED, MAILED_DERIVED, HANDED_DERIVED];
+
+/// A world in which clients are asked for in one way.
+pub(crate) struct Scene {
+    pub(crate) world: World,
+    pub(crate) receiver: Receiver,
+    pub(crate) key: Caller,
+    pub(crate) mode: Mode,
+    /// What came of each creation in the end, by address.
+    pub(crate) created: Vec<(String, Reply)>,
+}
+
+impl Scene {
+    pub(crate) async fn of(mode: Mode) -> Self {
+        let world = World::start().await;
+        let receiver = Receiver::start().await;
+        let ada = world.coach("ada").await;
+        ada.endpoint(&receiver.url(), "identifiers").await;
+        let key = ada.partner_key().await;
+        Self { world, receiver, key, mode, created: Vec::new() }
+    }
+
+    pub(crate) fn post(&self, email: &str) -> Call {
+        let call = self.key.post("/v1/clients", json!({ "email": email, "send_welcome": self.mode.send_welcome }));
+        if self.mode.header { call.once(email) } else { call }
+    }
+
+    /// Faults of the function that creates clients, after so many of its calls.
+    pub(crate) async fn faults(&self, spared_calls: usize, fault: &str, times: usize) {
+        self.world.faults(json!({ "function": "clients", "spared_calls": spared_calls, fault: times })).await;
+    }
+
+    pub(crate) async fn no_faults(&self) {
+        let off = json!({
+            "spared_calls": 0, "crash_before_call": 0, "crash_after_commit": 0, "stalled_calls": 0, "mail_failures": 0,
+            "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0, "function": "",
+        });
+        self.world.faults(off).await;
+    }
+
+    /// Repeats a request that was not answered until the client is created; whether it was at once.
+    pub(crate) async fn retried(&mut self, email: &str) -> bool {
+        let first = self.post(email).await;
+        let at_once = first.status != 409;
+        let reply = if at_once {
+            first
+        } else {
+            let busy = first.refused(409, "idempotency_in_progress");
+            assert_eq!(busy.header("retry-after"), Some("5"));
+            self.world.advance_s(LAPSED_S).await;
+            self.post(email).await
+        };
+        self.is_created(email, reply.expect(201)).await;
+        at_once
+    }
+
+    /// This is the answer, and remains it.
+    pub(crate) async fn is_created(&mut self, email: &str, reply: Reply) {
+        let replay = self.post(email).await.expect(201);
+        assert!(replay.is_replay());
+        assert_eq!(replay.text, reply.text);
+        assert_eq!(replay.header("idempotency-payload-mismatch"), None);
+        self.created.push((email.to_owned(), reply));
+    }
+
+    /// Each address has one client, and the application and the receiver know of each, once.
+    pub(crate) async fn is_whole(&self) {
+        self.world.settle().await;
+        self.world.advance_s(RECOVERED_S).await;
+        for kind in ["CLIENT#", "INTAKE#", "EMAIL#"] {
+            assert_eq!(self.world.items("clients", kind).await.len(), self.created.len(), "{kind}");
+        }
+        let ping = self.key.get("/v1/ping").await.expect(200);
+        assert_eq!(ping.body["active_clients"], self.created.len());
+        assert!(self.world.table("outbox").await.is_empty(), "what has been sent is deleted");
+        let facts = self.world.outgoing("client.created").await;
+        let told: BTreeSet<&str> = facts.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+        assert_eq!(told.len(), self.created.len(), "one fact each");
+        let application = Application::of(&self.world).await;
+        let mails = self.world.mail().await;
+        let hooks: BTreeSet<(String, String)> = self
+            .receiver
+            .hooks()
+            .iter()
+            .map(|hook| {
+                let client = hook.json()["data"]["client"]["id"].as_str().unwrap().to_owned();
+                (client, hook.header("webhook-id").to_owned())
+            })
+            .collect();
+        assert_eq!(hooks.len(), self.created.len());
+        for (email, reply) in &self.created {
+            assert_eq!(reply.str("email"), email);
+            assert!(hooks.iter().any(|(client, _)| client == reply.str("client_id")));
+            let invitations: Vec<Invitation> =
+                mails.iter().filter(|mail| mail["to"] == email.as_str()).map(Invitation::mailed).collect();
+            let sent = reply.body["welcome_email_sent"] == true;
+            assert!(invitations.len() <= 2, "{email} was mailed {} times", invitations.len());
+            assert!(!sent || !invitations.is_empty(), "{email} was mailed");
+            assert!(self.mode.send_welcome || invitations.is_empty());
+            assert_eq!(Invitation::in_answer(reply).is_some(), !sent);
+            for invitation in invitations.iter().cloned().chain(Invitation::in_answer(reply)) {
+                assert!(application.welcomes(email, &invitation), "{email} {invitation:?}");
+            }
+            self.intake_is(email, if sent { "sent" } else { "issued" }).await;
+        }
+    }
+
+    /// As [`Scene::is_whole`], and nothing was told twice either.
+    pub(crate) async fn is_whole_and_told_once(&self) {
+        self.is_whole().await;
+        assert_eq!(self.world.outgoing("client.created").await.len(), self.created.len());
+        assert_eq!(self.receiver.hooks().len(), self.created.len());
+    }
+
+    /// The client's intake is in this state, and the application was told so.
+    async fn intake_is(&self, email: &str, state: &str) {
+        let facts = self.world.outgoing("client.created").await;
+        let fact = facts.iter().find(|fact| fact["client"]["email"] == email).unwrap();
+        assert_eq!(fact["intake"]["state"], state, "{email}");
+        let client = fact["client"]["client_id"].as_str().unwrap();
+        let items = self.world.items("clients", &format!("INTAKE#{client}")).await;
+        assert_eq!(items.len(), 1);
+        assert_eq!(items[0]["state"]["S"], state, "{email}");
+    }
+}
+
+/// The same in scenes of their own, at the same time: they mostly wait.
+pub(crate) async fn in_all(modes: &[Mode], play: impl AsyncFn(Scene)) {
+    let plays = modes.iter().map(async |mode| play(Scene::of(*mode).await).await);
+    futures::future::join_all(plays).await;
+}
+
+/// A creation dies at one point after another until it comes through; each time the retry finishes it.
+async fn dies_at_each(mut scene: Scene, fault: &str) {
+    let mut points = 0;
+    for spared_calls in 0..MOST_CALLS {
+        let email = format!("{fault}-{spared_calls}@example.com");
+        scene.faults(spared_calls, fault, 1).await;
+        let reply = scene.post(&email).await;
+        scene.no_faults().await;
+        if reply.status == 201 {
+            scene.is_created(&email, reply).await;
+            break;
+        }
+        reply.expect(500);
+        scene.retried(&email).await;
+        points += 1;
+    }
+    assert!((FEWEST_CALLS..MOST_CALLS - 1).contains(&points), "{points} points in {:?}", scene.mode);
+    scene.is_whole_and_told_once().await;
+}
+
+#[tokio::test]
+async fn a_creation_that_dies_before_any_of_its_calls_is_finished_by_the_retry() {
+    in_all(&MODES, async |scene| dies_at_each(scene, "crash_before_call").await).await;
+}
+
+#[tokio::test]
+async fn a_creation_that_dies_after_any_of_its_commits_is_finished_by_the_retry() {
+    in_all(&MODES, async |scene| dies_at_each(scene, "crash_after_commit").await).await;
+}
+
+/// A fault of the store meets so many calls in a row, from each call of a creation on in turn. The caller hears nothing of it, or of a
+/// clean fault, and the retry finishes the creation; at once, if what ends the claim was spared.
+async fn meets_at_each(mut scene: Scene, fault: &str, times: usize, ends_claims: bool) {
+    for spared_calls in 0..MOST_CALLS {
+        let email = format!("{fault}-{times}-{spared_calls}@example.com");
+        scene.faults(spared_calls, fault, times).await;
+        let reply = scene.post(&email).await;
+        let is_over = scene.world.local_faults().await["spared_calls"] != 0;
+        scene.no_faults().await;
+        if reply.status == 201 {
+            scene.is_created(&email, reply).await;
+        } else {
+            let told = reply.refused(500, "internal");
+            assert!(told.error().contains("same Idempotency-Key"), "{}", told.text);
+            let at_once = scene.retried(&email).await;
+            assert!(at_once || !ends_claims, "{spared_calls} calls in {:?}: the retry had to wait", scene.mode);
+        }
+        if is_over {
+            assert!(spared_calls >= FEWEST_CALLS);
+            break;
+        }
+    }
+    scene.is_whole_and_told_once().await;
+}
+
+/// So many in a row, and the SDK gives a call up.
+const FOR_GOOD: usize = 3;
+/// So many in a row, and all calls that are made at once fail for good; or else one and then the one that ends its claim.
+const ALL_FOR_GOOD: usize = 9;
+/// So many in a row, and a write is given up.
+const CONFLICTS_FOR_GOOD: usize = 12;
+
+#[tokio::test]
+async fn refused_calls_are_absorbed_or_made_good_by_the_retry() {
+    let one = in_all(&[MAILED], async |scene| meets_at_each(scene, "store_failures", FOR_GOOD, true).await);
+    let all =
+        in_all(&[HANDED_DERIVED], async |scene| meets_at_each(scene, "store_failures", ALL_FOR_GOOD, false).await);
+    futures::future::join(one, all).await;
+}
+
+#[tokio::test]
+async fn calls_whose_answers_are_lost_are_absorbed_or_made_good_by_the_retry() {
+    let absorbed = in_all(&[MAILED, HANDED], async |scene| meets_at_each(scene, "store_lost_answers", 1, true).await);
+    // A claim that was made and whose answer was lost is nobody's until it lapses.
+    let one =
+        in_all(&[MAILED_DERIVED], async |scene| meets_at_each(scene, "store_lost_answers", FOR_GOOD, false).await);
+    let all =
+        in_all(&[HANDED_DERIVED], async |scene| meets_at_each(scene, "store_lost_answers", ALL_FOR_GOOD, false).await);
+    futures::future::join3(absorbed, one, all).await;
+}
+
+#[tokio::test]
+async fn conflicts_are_absorbed_or_made_good_by_the_retry() {
+    let absorbed =
+        in_all(&[MAILED_DERIVED, HANDED], async |scene| meets_at_each(scene, "store_conflicts", 1, true).await);
+    let for_good = in_all(&[MAILED, HANDED_DERIVED], async |scene| {
+        meets_at_each(scene, "store_conflicts", CONFLICTS_FOR_GOOD, true).await;
+    });
+    futures::future::join(absorbed, for_good).await;
+}
+
+/// A moment in a burst of creations at which the machine goes down.
+#[derive(Debug, Clone, Copy)]
+enum Moment {
+    Claims(usize),
+    Clients(usize),
+    Mails(usize),
+    Answers(usize),
+}
+
+impl Moment {
+    /// Waits for it.
+    async fn comes(self, world: &World, earlier: usize) {
+        loop {
+            let (seen, wanted) = match self {
+                Self::Claims(wanted) => (world.table("idempotency").await.len(), wanted),
+                Self::Clients(wanted) => (world.items("clients", "CLIENT#").await.len(), wanted),
+                Self::Mails(wanted) => (world.mail().await.len(), wanted),
+                Self::Answers(wanted) => {
+                    let claims = world.table("idempotency").await;
+                    (claims.iter().filter(|claim| !claim["status"].is_null()).count(), wanted)
+                }
+            };
+            if seen >= earlier + wanted {
+                return;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_goes_down_in_a_burst_of_creations_leaves_each_to_be_finished() {
+    const BURST: usize = 8;
+    in_all(&[MAILED, HANDED], async |mut scene| {
+        let moments = match scene.mode.send_welcome {
+            true => vec![Moment::Claims(1), Moment::Clients(3), Moment::Mails(1), Moment::Mails(4), Moment::Answers(2)],
+            false => {
+                vec![Moment::Claims(1), Moment::Claims(5), Moment::Clients(1), Moment::Clients(4), Moment::Answers(6)]
+            }
+        };
+        for (round, moment) in moments.into_iter().enumerate() {
+            let emails: Vec<String> = (0..BURST).map(|number| format!("r{round}c{number}@example.com")).collect();
+            let mut calls = JoinSet::new();
+            for email in &emails {
+                let (call, email) = (scene.post(email), email.clone());
+                // A call whose connection breaks panics, in its own task.
+                calls.spawn(async move { (email, call.await) });
+            }
+            let earlier = match moment {
+                Moment::Mails(_) => scene.world.mail().await.iter().filter(|mail| !is_of_round(mail, round)).count(),
+                _ => scene.created.len(),
+            };
+            moment.comes(&scene.world, earlier).await;
+            scene.world.kill_and_restart().await;
+            let mut answered = Vec::new();
+            while let Some(ended) = calls.join_next().await {
+                answered.extend(ended.ok());
+            }
+            scene.world.advance_s(LAPSED_S).await;
+            for email in &emails {
+                let reply = scene.post(email).await.expect(201);
+                if let Some((_, first)) = answered.iter().find(|(other, _)| other == email) {
+                    assert_eq!((first.status, &first.text), (201, &reply.text), "it was answered before");
+                    assert!(reply.is_replay());
+                }
+                scene.is_created(email, reply).await;
+            }
+        }
+        scene.is_whole().await;
+    })
+    .await;
+}
+
+fn is_of_round(mail: &Value, round: usize) -> bool {
+    mail["to"].as_str().unwrap().starts_with(&format!("r{round}c"))
+}
+
+#[tokio::test]
+async fn what_is_recorded_is_sealed_and_outlives_a_kill() {
+    for mode in [MAILED, HANDED_DERIVED] {
+        let mut scene = Scene::of(mode).await;
+        let (died, done) = ("died@example.com", "done@example.com");
+        scene.faults(0, "crash_after_commit", 1).await;
+        scene.post(died).await.expect(500);
+        scene.world.faults(json!({ "crash_after_commit": 0, "mail_failures": 2 })).await;
+        let answer = scene.post(done).await.expect(201);
+        let done_invitation = Invitation::handed(&answer);
+        let staged = scene.world.table("idempotency").await;
+        assert_eq!(staged.len(), 2);
+        scene.world.kill_and_restart().await;
+        scene.is_created(done, answer).await;
+        scene.retried(died).await;
+        let finished = scene.created[1].1.clone();
+        let died_invitation = match mode.send_welcome {
+            true => Invitation::mailed(&scene.world.mail().await[0]),
+            false => Invitation::handed(&finished),
+        };
+        for claim in staged.into_iter().chain(scene.world.table("idempotency").await) {
+            let bytes = bytes_of(&claim);
+            for Invitation { password, token } in [&done_invitation, &died_invitation] {
+                for secret in [password, token] {
+                    assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{claim}");
+                }
+            }
+        }
+        scene.is_whole().await;
+    }
+}

@@ -1,0 +1,328 @@
+//! Idempotency of `POST /v1/clients`: explicit keys, keys derived from the address, what is replayed and for how long.
+
+use std::collections::BTreeSet;
+use std::future::IntoFuture;
+
+use serde_json::{Value, json};
+
+use crate::world::{Call, Caller, Reply, World, list};
+
+const HOUR_S: u64 = 3600;
+
+fn body(email: &str) -> Value {
+    json!({ "email": email, "send_welcome": false })
+}
+
+fn post(key: &Caller, email: &str) -> Call {
+    key.post("/v1/clients", body(email))
+}
+
+/// Both are the same answer, the second as a replay.
+#[track_caller]
+fn is_replay_of(replay: &Reply, first: &Reply) {
+    assert!(!first.is_replay());
+    assert!(replay.is_replay(), "{}", replay.text);
+    assert_eq!((replay.status, &replay.text), (first.status, &first.text));
+}
+
+#[tokio::test]
+async fn an_answer_is_replayed_at_its_own_status() {
+    let world = World::start().await;
+    let key = world.coach("ada").client_cap(1).await.partner_key().await;
+    let created = post(&key, "a@example.com").once("create").await.expect(201);
+    let invalid = post(&key, "not-an-address").once("invalid").await.refused(400, "invalid_request");
+    let taken = post(&key, "a@example.com").once("taken").await.refused(409, "email_taken");
+    let full = post(&key, "b@example.com").once("full").await.refused(409, "plan_limit_reached");
+    for _ in 0..2 {
+        is_replay_of(&post(&key, "a@example.com").once("create").await, &created);
+        is_replay_of(&post(&key, "not-an-address").once("invalid").await, &invalid);
+        is_replay_of(&post(&key, "a@example.com").once("taken").await, &taken);
+        is_replay_of(&post(&key, "b@example.com").once("full").await, &full);
+    }
+    assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
+}
+
+#[tokio::test]
+async fn of_twenty_requests_at_once_with_one_key_one_creates() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for (header, email, send_welcome) in [
+        (Some("explicit"), "a@example.com", false),
+        (None, "b@example.com", false),
+        (Some("mailed"), "c@example.com", true),
+    ] {
+        let calls = (0..20).map(|_| {
+            let call = key.post("/v1/clients", json!({ "email": email, "send_welcome": send_welcome }));
+            header.map_or(call.clone(), |header| call.once(header)).into_future()
+        });
+        let replies = futures::future::join_all(calls).await;
+        let first: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 201 && !reply.is_replay()).collect();
+        assert_eq!(first.len(), 1);
+        for reply in replies.iter().filter(|reply| reply.status != 201) {
+            let reply = reply.clone().refused(409, "idempotency_in_progress");
+            assert_eq!(reply.header("retry-after"), Some("5"));
+        }
+        for reply in replies.iter().filter(|reply| reply.is_replay()) {
+            assert_eq!(reply.text, first[0].text);
+        }
+    }
+    assert_eq!(world.items("clients", "CLIENT#").await.len(), 3);
+    assert_eq!(world.mail().await.len(), 1);
+}
+
+#[tokio::test]
+async fn without_a_header_the_address_is_the_key_and_apart_from_explicit_ones() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let derived = post(&key, "a@example.com").await.expect(201);
+    is_replay_of(&post(&key, "a@example.com").await, &derived);
+    is_replay_of(&post(&key, "A@Example.com").await, &derived);
+    post(&key, "a@example.com").once("explicit").await.refused(409, "email_taken");
+    // A header that looks like an address is still a header.
+    let explicit = post(&key, "b@example.com").once("c@example.com").await.expect(201);
+    let other = post(&key, "c@example.com").await.expect(201);
+    assert!(!other.is_replay());
+    is_replay_of(&post(&key, "b@example.com").once("c@example.com").await, &explicit);
+}
+
+#[tokio::test]
+async fn a_refusal_under_a_derived_key_counts_for_a_minute() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let mut wrong = body("a@example.com");
+    wrong["height_in"] = json!("tall");
+    let refused = key.post("/v1/clients", wrong).await.refused_for("height_in");
+    world.advance_s(50).await;
+    let replay = post(&key, "a@example.com").await;
+    is_replay_of(&replay, &refused);
+    assert_eq!(replay.header("idempotency-payload-mismatch"), Some("true"));
+    world.advance_s(11).await;
+    let created = post(&key, "a@example.com").await.expect(201);
+    assert!(!created.is_replay());
+}
+
+#[tokio::test]
+async fn under_a_derived_key_a_password_counts_for_an_hour_and_other_answers_for_a_day() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let with_password = post(&key, "a@example.com").await.expect(201);
+    let mailed = json!({ "email": "b@example.com" });
+    let without = key.post("/v1/clients", mailed.clone()).await.expect(201);
+    world.advance_s(HOUR_S - 60).await;
+    is_replay_of(&post(&key, "a@example.com").await, &with_password);
+    world.advance_s(61).await;
+    post(&key, "a@example.com").await.refused(409, "email_taken");
+    is_replay_of(&key.post("/v1/clients", mailed.clone()).await, &without);
+    world.advance_s(23 * HOUR_S - 120).await;
+    is_replay_of(&key.post("/v1/clients", mailed.clone()).await, &without);
+    world.advance_s(121).await;
+    key.post("/v1/clients", mailed).await.refused(409, "email_taken");
+}
+
+#[tokio::test]
+async fn an_explicit_key_counts_for_24_hours() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let created = post(&key, "a@example.com").once("k").await.expect(201);
+    world.advance_s(24 * HOUR_S - 60).await;
+    is_replay_of(&post(&key, "a@example.com").once("k").await, &created);
+    world.advance_s(61).await;
+    let anew = post(&key, "a@example.com").once("k").await.refused(409, "email_taken");
+    assert!(!anew.is_replay());
+}
+
+#[tokio::test]
+async fn another_payload_under_a_key_gets_the_first_answer_and_is_told_so() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let send = |text: &str| {
+        key.call("POST", "/v1/clients").once("k").header("content-type", "application/json").body(text.to_owned())
+    };
+    let first = send(r#"{"email": "a@example.com", "send_welcome": false}"#).await.expect(201);
+    let same = send(r#"{"send_welcome":false,"email":"a@example.com"}"#).await;
+    is_replay_of(&same, &first);
+    assert_eq!(same.header("idempotency-payload-mismatch"), None, "the order of members does not matter");
+    for other in
+        [r#"{"email": "b@example.com", "send_welcome": false}"#, r#"{"email": "a@example.com"}"#, "{}", "nonsense", ""]
+    {
+        let reply = send(other).await;
+        is_replay_of(&reply, &first);
+        assert_eq!(reply.header("idempotency-payload-mismatch"), Some("true"), "{other}");
+    }
+    assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_header_that_is_empty_or_too_long_is_refused_and_not_recorded() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for bad in [String::new(), "k".repeat(256)] {
+        for _ in 0..2 {
+            let refused = post(&key, "a@example.com").once(&bad).await.refused_for("Idempotency-Key");
+            assert!(!refused.is_replay());
+        }
+    }
+    assert!(world.table("idempotency").await.is_empty());
+    let longest = "k".repeat(255);
+    let created = post(&key, "a@example.com").once(&longest).await.expect(201);
+    is_replay_of(&post(&key, "a@example.com").once(&longest).await, &created);
+}
+
+#[tokio::test]
+async fn keys_of_two_coaches_are_apart_and_those_of_two_api_keys_of_one_coach_are_not() {
+    let world = World::start().await;
+    let coach = world.coach("ada").await;
+    let (ada, again) = (coach.partner_key().await, coach.partner_key().await);
+    let bob = world.coach("bob").await.partner_key().await;
+    let first = post(&ada, "a@example.com").once("k").await.expect(201);
+    let other = post(&bob, "b@example.com").once("k").await.expect(201);
+    assert!(!other.is_replay());
+    is_replay_of(&post(&again, "a@example.com").once("k").await, &first);
+}
+
+#[tokio::test]
+async fn a_body_without_an_address_has_no_key_of_its_own() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for _ in 0..2 {
+        for bad in [json!({}), json!({ "email": 5 }), json!([])] {
+            assert!(!key.post("/v1/clients", bad).await.expect(400).is_replay());
+        }
+    }
+    let recorded = key.post("/v1/clients", json!({})).once("k").await.expect(400);
+    is_replay_of(&key.post("/v1/clients", json!({})).once("k").await, &recorded);
+}
+
+#[tokio::test]
+async fn a_fault_drops_the_claim_and_the_retry_runs() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let workspace = world.take_item("workspaces", "COACH#ada").await;
+    let fault = post(&key, "a@example.com").once("k").await.refused(500, "internal");
+    assert!(fault.error().contains("same Idempotency-Key"), "{}", fault.text);
+    world.put_item("workspaces", &workspace).await;
+    let created = post(&key, "a@example.com").once("k").await.expect(201);
+    assert!(!created.is_replay());
+    is_replay_of(&post(&key, "a@example.com").once("k").await, &created);
+}
+
+#[tokio::test]
+async fn a_creation_that_dies_before_its_mail_is_finished_by_the_retry() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let post = || key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k");
+    world.faults(json!({ "crash_after_commit": 1 })).await;
+    post().await.expect(500);
+    let busy = post().await.refused(409, "idempotency_in_progress");
+    assert_eq!(busy.header("retry-after"), Some("5"));
+    world.advance_s(61).await;
+    let created = post().await.expect(201);
+    assert_eq!(created.body["welcome_email_sent"], true);
+    is_replay_of(&post().await, &created);
+    world.settle().await;
+    for kind in ["CLIENT#", "INTAKE#", "EMAIL#"] {
+        assert_eq!(world.items("clients", kind).await.len(), 1, "{kind}");
+    }
+    assert!((1..=2).contains(&world.mail().await.len()));
+    let facts = world.outgoing("client.created").await;
+    assert_eq!(facts.len(), 1);
+    assert_eq!(facts[0]["intake"]["state"], "sent");
+}
+
+#[tokio::test]
+async fn a_takeover_mails_the_password_that_the_first_attempt_made() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let post = || key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k");
+    // The second transaction follows the mail: its commit is lost on the way, and the takeover finds it made.
+    // The sweep, which may be due meanwhile, commits too.
+    world.faults(json!({ "crash_after_commit": 2, "function": "clients" })).await;
+    post().await.expect(500);
+    assert_eq!(world.mail().await.len(), 0, "the first commit comes before the mail");
+    world.advance_s(61).await;
+    post().await.expect(500);
+    let replay = post().await.expect(201);
+    assert!(replay.is_replay());
+    assert_eq!(replay.body["welcome_email_sent"], true);
+    let mails = world.mail().await;
+    assert_eq!(mails.len(), 1);
+    world.settle().await;
+    let phc = world.outgoing("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
+    let password =
+        mails[0]["text"].as_str().unwrap().split("Password:").nth(1).unwrap().split_whitespace().next().unwrap();
+    crate::partner::clients::create::is_password_of(password, &phc);
+}
+
+#[tokio::test]
+async fn a_creation_without_mail_that_dies_after_its_commit_is_replayed_at_once() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.faults(json!({ "crash_after_commit": 1 })).await;
+    post(&key, "a@example.com").once("k").await.expect(500);
+    let replay = post(&key, "a@example.com").once("k").await.expect(201);
+    assert!(replay.is_replay());
+    world.settle().await;
+    let phc = world.outgoing("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
+    crate::partner::clients::create::is_password_of(replay.str("temp_password"), &phc);
+    assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_application_learns_of_a_client_whose_creation_died_and_was_not_retried() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.faults(json!({ "crash_after_commit": 1 })).await;
+    key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k").await.expect(500);
+    world.settle().await;
+    assert!(world.outgoing("client.created").await.is_empty(), "held back while the mail may still go");
+    world.advance_s(1800).await;
+    let facts = world.outgoing("client.created").await;
+    assert_eq!(facts.len(), 1);
+    assert_eq!(facts[0]["intake"]["state"], "issued");
+    let late = key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k").await.expect(201);
+    assert_eq!(late.body["welcome_email_sent"], true);
+    // What was told is no longer true, and told anew.
+    world.settle().await;
+    let facts = world.outgoing("client.created").await;
+    assert_eq!(facts.len(), 2);
+    assert_ne!(facts[0]["id"], facts[1]["id"]);
+    let states: BTreeSet<&str> = facts.iter().map(|fact| fact["intake"]["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["issued", "sent"].into());
+    assert_eq!(facts[0]["client"], facts[1]["client"]);
+}
+
+/// The relay dies between telling of a client whose creation died and taking that off its list.
+#[tokio::test]
+async fn no_two_facts_of_one_id_tell_of_another_intake() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let die = async |email: &str| {
+        world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
+        key.post("/v1/clients", json!({ "email": email })).once(email).await.expect(500);
+        world.settle().await;
+    };
+    die("told@example.com").await;
+    // How many calls the schedule makes until it takes something off the list. Its next run is a quarter of an hour later.
+    let mut spared_calls = None;
+    while spared_calls.is_none() {
+        world.advance_s(60).await;
+        let calls = list(world.calls("relay").await[0]["calls"].clone());
+        let is_scheduled = calls.first().is_some_and(|call| call["operation"] == "Scan");
+        spared_calls = calls.iter().position(|call| call["operation"] == "DeleteItem").filter(|_| is_scheduled);
+    }
+    die("a@example.com").await;
+    world.faults(json!({ "function": "relay", "spared_calls": spared_calls, "crash_before_call": 1 })).await;
+    while world.local_faults().await["crash_before_call"] != 0 {
+        world.advance_s(60).await;
+    }
+    world.faults(json!({ "function": "", "spared_calls": 0 })).await;
+    key.post("/v1/clients", json!({ "email": "a@example.com" })).once("a@example.com").await.expect(201);
+    world.advance_s(1_800).await;
+    let mut told: Vec<Value> = world.outgoing("client.created").await;
+    told.retain(|fact| fact["client"]["email"] == "a@example.com");
+    let ids: BTreeSet<&str> = told.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+    let contents: BTreeSet<String> = told.iter().map(Value::to_string).collect();
+    assert_eq!((told.len(), ids.len(), contents.len()), (3, 2, 2), "issued twice, and sent: {told:#?}");
+    let states = told.iter().map(|fact| (fact["occurred_at"].as_str(), fact["intake"]["state"].as_str()));
+    assert_eq!(states.max().unwrap().1, Some("sent"), "{told:#?}");
+}

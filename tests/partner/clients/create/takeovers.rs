@@ -1,0 +1,235 @@
+//! `POST /v1/clients` where a request takes over from one that died or stalls: the lease decides who goes on, what is recorded is what
+//! everybody is told, and who comes too late changes nothing.
+
+use std::future::IntoFuture;
+
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+use crate::partner::clients::create::crashes::{
+    FEWEST_CALLS, HANDED, HANDED_DERIVED, LAPSED_S, MAILED, MAILED_DERIVED, MODES, MOST_CALLS, Scene, in_all,
+};
+use crate::world::{Fact, Reply};
+
+#[tokio::test]
+async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
+    in_all(&[MAILED, HANDED_DERIVED], async |mut scene| {
+        for spared_calls in 0..MOST_CALLS {
+            let email = format!("takeover-{spared_calls}@example.com");
+            // There is a stage to go on from, or there is nothing but the claim.
+            match scene.mode.send_welcome {
+                true => scene.faults(0, "crash_after_commit", 1).await,
+                false => scene.faults(FEWEST_CALLS - 1, "crash_before_call", 1).await,
+            }
+            scene.post(&email).await.expect(500);
+            scene.no_faults().await;
+            scene.world.advance_s(LAPSED_S).await;
+            scene.faults(spared_calls, "store_lost_answers", 1).await;
+            let reply = scene.post(&email).await;
+            let is_over = scene.world.local_faults().await["spared_calls"] != 0;
+            scene.no_faults().await;
+            assert_eq!(reply.status, 201, "{spared_calls} calls in {:?}: {}", scene.mode, reply.text);
+            scene.is_created(&email, reply).await;
+            if is_over {
+                break;
+            }
+        }
+        scene.is_whole_and_told_once().await;
+    })
+    .await;
+}
+
+/// A request that stalls before its call after so many; its answer if it ends without.
+async fn stalling(scene: &Scene, spared_calls: usize, email: &str) -> Result<JoinHandle<Reply>, Reply> {
+    scene.faults(spared_calls, "stalled_calls", 1).await;
+    let mut stalled = tokio::spawn(scene.post(email).into_future());
+    tokio::select! {
+        ended = &mut stalled => Err(ended.unwrap()),
+        () = scene.world.until_stalled() => Ok(stalled),
+    }
+}
+
+/// What becomes of the mails of a request that stalled and of the one that took over.
+#[derive(Debug, Clone, Copy)]
+enum Mails {
+    Sent,
+    StalledFails,
+    TakeoverFails,
+}
+
+/// A request stalls before each of its calls in turn, for longer than its lease; another takes over and is answered; then the first goes
+/// on. What it tells its caller is what is recorded, or nothing at all.
+async fn is_overtaken_at_each(mut scene: Scene, mails: Mails) {
+    let mut points = 0;
+    for spared_calls in 0..MOST_CALLS {
+        let email = format!("stalled-{spared_calls}@example.com");
+        let stalled = match stalling(&scene, spared_calls, &email).await {
+            Ok(stalled) => stalled,
+            Err(ended) => {
+                scene.no_faults().await;
+                scene.is_created(&email, ended.expect(201)).await;
+                break;
+            }
+        };
+        scene.world.advance_s(LAPSED_S).await;
+        let mail_failures = |count: u32| scene.world.faults(json!({ "spared_calls": 0, "mail_failures": count }));
+        mail_failures(u32::from(matches!(mails, Mails::TakeoverFails))).await;
+        let takeover = scene.post(&email).await.expect(201);
+        mail_failures(u32::from(matches!(mails, Mails::StalledFails))).await;
+        scene.world.faults(json!({ "stalled_calls": 0 })).await;
+        let late = stalled.await.unwrap();
+        scene.no_faults().await;
+        if late.status == 409 {
+            late.refused(409, "idempotency_in_progress");
+        } else {
+            assert_eq!(late.expect(201).text, takeover.text, "{spared_calls} calls in {:?} {mails:?}", scene.mode);
+        }
+        scene.is_created(&email, takeover).await;
+        points += 1;
+    }
+    assert!((FEWEST_CALLS..MOST_CALLS - 1).contains(&points), "{points} points in {:?}", scene.mode);
+    scene.is_whole_and_told_once().await;
+}
+
+#[tokio::test]
+async fn a_request_that_was_overtaken_changes_nothing_and_tells_nothing_else() {
+    in_all(&MODES, async |scene| is_overtaken_at_each(scene, Mails::Sent).await).await;
+}
+
+#[tokio::test]
+async fn a_request_that_was_overtaken_and_cannot_mail_tells_what_the_other_told() {
+    in_all(&[MAILED, MAILED_DERIVED], async |scene| is_overtaken_at_each(scene, Mails::StalledFails).await).await;
+}
+
+#[tokio::test]
+async fn a_request_that_was_overtaken_and_mails_where_the_other_could_not_tells_what_the_other_told() {
+    in_all(&[MAILED, MAILED_DERIVED], async |scene| is_overtaken_at_each(scene, Mails::TakeoverFails).await).await;
+}
+
+#[tokio::test]
+async fn a_refusal_that_was_overtaken_is_not_told() {
+    let scene = Scene::of(HANDED).await;
+    let email = "taken@example.com";
+    let taken = Fact::client("ada", "c1").with("email", email).with("backfill", true);
+    scene.world.facts([taken.clone()]).await;
+    scene.post(email).await.refused(409, "email_taken");
+    let calls = scene.world.calls("clients").await[0]["calls"].as_array().unwrap().len();
+    let call = || scene.key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).once("again");
+    scene.faults(calls - 1, "stalled_calls", 1).await;
+    let refused = tokio::spawn(call().into_future());
+    scene.world.until_stalled().await;
+    scene.world.facts([taken.with("email", Value::Null)]).await;
+    scene.world.advance_s(LAPSED_S).await;
+    let created = call().await.expect(201);
+    scene.no_faults().await;
+    refused.await.unwrap().refused(409, "idempotency_in_progress");
+    assert_eq!(call().await.expect(201).text, created.text);
+}
+
+#[tokio::test]
+async fn a_takeover_goes_on_whatever_the_retry_says() {
+    let scene = Scene::of(MAILED).await;
+    for (number, other) in ["{}", "nonsense", r#"{"email": "other@example.com"}"#].into_iter().enumerate() {
+        let email = format!("c{number}@example.com");
+        scene.faults(0, "crash_after_commit", 1).await;
+        scene.post(&email).await.expect(500);
+        scene.no_faults().await;
+        scene.world.advance_s(LAPSED_S).await;
+        let reply = scene.post(&email).body(other).await.expect(201);
+        assert_eq!((reply.str("email"), &reply.body["welcome_email_sent"]), (email.as_str(), &json!(true)), "{other}");
+        assert_eq!(reply.header("idempotency-payload-mismatch"), Some("true"), "{other}");
+        let replay = scene.post(&email).await.expect(201);
+        assert_eq!(replay.text, reply.text);
+    }
+    assert_eq!(scene.world.items("clients", "CLIENT#").await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_claim_that_was_given_up_and_takes_effect_after_all_leaves_what_was_done_meanwhile() {
+    let scene = Scene::of(HANDED).await;
+    // After the key's count come the claim and what is read beside it. The SDK gives a stalled call up after some seconds, and makes it anew.
+    for spared in 1..4 {
+        let email = format!("c{spared}@example.com");
+        scene.faults(spared, "stalled_calls", 1).await;
+        let created = scene.post(&email).await.expect(201);
+        scene.no_faults().await;
+        scene.world.settle().await;
+        let replay = scene.post(&email).await.expect(201);
+        assert!(replay.is_replay() && replay.text == created.text, "call {spared}: {}", replay.text);
+    }
+    assert_eq!(scene.world.items("clients", "CLIENT#").await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_takeover_gives_nobody_the_password_of_another_coachs_client_and_mails_none_who_is_switched_off() {
+    let scene = Scene::of(MAILED).await;
+    scene.world.coach("bob").await;
+    for case in ["handed_over", "switched_off"] {
+        let email = format!("{case}@example.com");
+        scene.faults(0, "crash_after_commit", 1).await;
+        scene.post(&email).await.expect(500);
+        scene.no_faults().await;
+        let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
+        let id = found.body["clients"][0]["client_id"].as_str().unwrap().to_owned();
+        let said_at = scene.world.timestamp_in(1).await;
+        let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", said_at.as_str());
+        let is_handed_over = case == "handed_over";
+        let saved = if is_handed_over { saved.with("coach_id", "bob") } else { saved.with("is_active", false) };
+        scene.world.facts([saved]).await;
+        scene.world.advance_s(LAPSED_S).await;
+        let reply = scene.post(&email).await.expect(201);
+        assert_eq!(reply.body["welcome_email_sent"], false, "{case}");
+        for secret in ["temp_password", "intake_url"] {
+            assert_eq!(reply.body[secret].is_string(), !is_handed_over, "{case}: {}", reply.text);
+        }
+    }
+    assert!(scene.world.mail().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_is_told_of_a_creation_that_was_taken_over_is_the_client_as_it_is_by_then() {
+    let scene = Scene::of(MAILED).await;
+    scene.faults(0, "crash_after_commit", 1).await;
+    scene.post("old@example.com").await.expect(500);
+    scene.no_faults().await;
+    scene.world.advance_s(20 * 60).await;
+    assert_eq!(scene.world.outgoing("client.created").await.len(), 1, "the schedule has told it");
+    let found = scene.key.get("/v1/clients?email=old@example.com").await.expect(200);
+    let id = found.body["clients"][0]["client_id"].as_str().unwrap();
+    let saved = Fact::client("ada", id).with("email", "new@example.com").with("full_name", "Anew");
+    scene.world.facts([saved]).await;
+    let answer = scene.post("old@example.com").await.expect(201);
+    assert_eq!((answer.str("email"), answer.str("full_name")), ("new@example.com", "Anew"));
+    let mails = scene.world.mail().await;
+    assert!(mails[0]["text"].as_str().unwrap().contains("Anew"), "{}", mails[0]);
+    scene.world.settle().await;
+    let told = scene.world.outgoing("client.created").await;
+    let last = told.iter().max_by_key(|fact| fact["occurred_at"].to_string()).unwrap();
+    assert_eq!((told.len(), &last["intake"]["state"]), (2, &json!("sent")));
+    assert_eq!((&last["client"]["email"], &last["client"]["full_name"]), (&json!("new@example.com"), &json!("Anew")));
+}
+
+#[tokio::test]
+async fn a_takeover_mails_to_the_address_that_the_client_has_by_then() {
+    let scene = Scene::of(MAILED).await;
+    let corrected = [("corrected", json!("right@example.com")), ("removed", Value::Null)];
+    for (case, address) in corrected {
+        let email = format!("{case}@example.com");
+        scene.faults(0, "crash_after_commit", 1).await;
+        scene.post(&email).await.expect(500);
+        scene.no_faults().await;
+        let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
+        let id = found.body["clients"][0]["client_id"].as_str().unwrap();
+        let said_at = scene.world.timestamp_in(1).await;
+        let saved = Fact::client("ada", id).with("email", address.clone()).with("occurred_at", said_at);
+        scene.world.facts([saved]).await;
+        scene.world.advance_s(LAPSED_S).await;
+        let reply = scene.post(&email).await.expect(201);
+        assert_eq!((&reply.body["welcome_email_sent"], reply.str("client_id")), (&json!(!address.is_null()), id));
+        assert_eq!(reply.body["temp_password"].is_string(), address.is_null());
+    }
+    let mails = scene.world.mail().await;
+    assert_eq!(mails.len(), 1);
+    assert_eq!(mails[0]["to"], "right@example.com");
+    assert!(!mails[0].to_string().contains("corrected@example.com"), "{}", mails[0]);
+}

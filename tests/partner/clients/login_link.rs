@@ -1,0 +1,206 @@
+//! `POST /v1/clients/{clientId}/login-link`: who gets a link, how often, and what one costs. What a link does is in `partner::login_pages`.
+
+use std::future::IntoFuture;
+
+use futures::future::join_all;
+use serde_json::{Value, json};
+
+use crate::world::{Bill, Caller, Fact, Reply, World, costs};
+
+/// Largest body that is read.
+const MAX_BODY_BYTES: usize = 256 * 1024;
+
+/// Mints a link: the answer.
+pub(crate) async fn mint(key: &Caller, client: &str) -> Reply {
+    key.call("POST", &format!("/v1/clients/{client}/login-link")).await
+}
+
+/// A new client of the key's coach: its id.
+pub(crate) async fn client(world: &World, key: &Caller) -> String {
+    let body = json!({ "email": format!("c{}@example.com", world.number()), "send_welcome": false });
+    key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
+}
+
+async fn activate(key: &Caller, client: &str, is_active: bool) {
+    key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": is_active })).await.expect(200);
+}
+
+/// What `RateLimit` says is left: of all requests, of those for a login link.
+#[track_caller]
+fn left(reply: &Reply) -> (u32, u32) {
+    let told = reply.header("ratelimit").unwrap();
+    let parts: Vec<&str> = told.split([';', ',', '=']).map(str::trim).collect();
+    let ["\"default\"", "r", requests, "t", _, "\"login-link\"", "r", links, "t", _] = parts[..] else {
+        panic!("{told}")
+    };
+    (requests.parse().unwrap(), links.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_link_leads_through_the_coachs_host_and_says_how_long_it_works() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let made = mint(&key, &client).await.expect(200);
+    assert_eq!(made.members(), ["client_id", "expires_note", "login_url"]);
+    assert_eq!(made.str("client_id"), client);
+    let note = made.str("expires_note").to_lowercase();
+    assert!(note.contains("single use") && note.contains("15 minutes"), "{note}");
+    let token = made.str("login_url").strip_prefix("https://ada.example/login/").unwrap();
+    // 256 bits in base64url.
+    assert!(token.len() == 43 && token.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)), "{token}");
+    assert_ne!(mint(&key, &client).await.expect(200).str("login_url"), made.str("login_url"));
+}
+
+#[tokio::test]
+async fn any_body_or_none_will_do_but_not_a_huge_one() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let path = format!("/v1/clients/{client}/login-link");
+    for body in ["", "{}", "null", "no JSON", "{\"coach_id\": \"bob\"}"] {
+        for kind in ["application/json", "text/plain"] {
+            key.call("POST", &path).body(body).header("content-type", kind).await.expect(200);
+        }
+    }
+    key.call("POST", &path).body(vec![b' '; MAX_BODY_BYTES]).await.expect(200);
+    key.call("POST", &path).body(vec![b' '; MAX_BODY_BYTES + 1]).await.refused(413, "body_too_large");
+}
+
+#[tokio::test]
+async fn only_an_active_client_of_the_coach_with_an_address_gets_a_link() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let other = world.coach("bob").await.partner_key().await;
+    let client = client(&world, &key).await;
+    for nobody in ["client_none", "no%20id", "%ff"] {
+        mint(&key, nobody).await.refused(404, "not_found");
+    }
+    mint(&other, &client).await.refused(404, "not_found");
+
+    activate(&key, &client, false).await;
+    mint(&key, &client).await.refused(409, "client_inactive");
+    mint(&other, &client).await.refused(404, "not_found");
+    activate(&key, &client, true).await;
+    mint(&key, &client).await.expect(200);
+
+    let nameless = Fact::client("ada", "c-nameless").with("email", Value::Null);
+    world.facts([nameless.clone()]).await;
+    mint(&key, "c-nameless").await.refused(400, "no_login_email");
+    // Both hold: what the coach can change at once is told first.
+    world.facts([nameless.with("is_active", false)]).await;
+    mint(&key, "c-nameless").await.refused(409, "client_inactive");
+}
+
+#[tokio::test]
+async fn after_a_hand_over_only_the_new_coach_gets_links() {
+    let world = World::start().await;
+    let old = world.coach("ada").await.partner_key().await;
+    let new = world.coach("bob").await.partner_key().await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    mint(&old, "c1").await.expect(200);
+    world.facts([Fact::client("bob", "c1")]).await;
+    mint(&old, "c1").await.refused(404, "not_found");
+    let made = mint(&new, "c1").await.expect(200);
+    assert!(made.str("login_url").starts_with("https://bob.example/login/"));
+}
+
+#[tokio::test]
+async fn a_link_needs_the_same_key_as_everything_else() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.partner_key().await;
+    let client = client(&world, &key).await;
+    mint(&ada.crm_key().await, &client).await.refused(403, "wrong_scope");
+    mint(&world.anonymous(), &client).await.refused(401, "unauthorized");
+    world.coach("ada").not_entitled().await;
+    mint(&key, &client).await.refused(402, "partner_api_not_entitled");
+    for method in ["GET", "HEAD", "PUT", "DELETE", "PATCH"] {
+        let reply = key.call(method, &format!("/v1/clients/{client}/login-link")).await.expect(405);
+        assert_eq!(reply.header("allow"), Some("POST"));
+    }
+}
+
+#[tokio::test]
+async fn of_40_links_of_one_key_in_one_minute_exactly_20_are_minted() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let (key, other) = (ada.partner_key().await, ada.partner_key().await);
+    let client = client(&world, &key).await;
+    world.advance_to_next_minute().await;
+    let began = world.now().await;
+    let replies = join_all((0..40).map(|_| mint(&key, &client))).await;
+    assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
+    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 20);
+    for denied in replies.into_iter().filter(|reply| reply.status != 200) {
+        let denied = denied.refused(429, "rate_limited");
+        assert!((1..=60).contains(&denied.header("retry-after").unwrap().parse::<u64>().unwrap()));
+        assert_eq!(left(&denied).1, 0);
+    }
+    // Neither the key's other requests nor the coach's other keys are held up, and what was denied counted for nothing.
+    let ping = key.get("/v1/ping").await.expect(200);
+    assert!(ping.header("ratelimit").unwrap().starts_with("\"default\";r=279;t="), "20 links and a ping");
+    mint(&other, &client).await.expect(200);
+
+    let denied = mint(&key, &client).await.refused(429, "rate_limited");
+    assert!(denied.error().contains("20") && denied.error().contains("login link"), "{}", denied.text);
+    world.advance_s(denied.header("retry-after").unwrap().parse().unwrap()).await;
+    assert_eq!(left(&mint(&key, &client).await.expect(200)), (299, 19), "denied requests do not count");
+}
+
+#[tokio::test]
+async fn links_count_as_requests_too_and_both_limits_are_told() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    world.advance_to_next_minute().await;
+    let first = mint(&key, &client).await.expect(200);
+    assert_eq!(first.header("ratelimit-policy"), Some("\"default\";q=300;w=60, \"login-link\";q=20;w=60"));
+    assert_eq!(left(&first), (299, 19));
+    // What is asked for in vain counts as well.
+    assert_eq!(left(&mint(&key, "client_none").await.expect(404)), (298, 18));
+    let ping = key.get("/v1/ping").await.expect(200);
+    assert_eq!(ping.header("ratelimit-policy"), Some("\"default\";q=300;w=60"), "the limits of this route");
+
+    let pings = join_all((0..290).map(|_| key.get("/v1/ping").into_future())).await;
+    assert!(pings.iter().all(|ping| ping.status == 200));
+    let replies = join_all((0..17).map(|_| mint(&key, &client))).await;
+    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 7, "300 in all");
+    let denied = mint(&key, &client).await.refused(429, "rate_limited");
+    assert_eq!(left(&denied), (0, 11), "no link was counted without its request");
+    assert!(denied.error().contains("300"), "{}", denied.text);
+    key.get("/v1/ping").await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn counters_of_past_minutes_do_not_pile_up() {
+    /// Those of the minute and of the one before, and those that are not yet worth a write.
+    const MOST_COUNTERS: usize = 4 + 8;
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    for _ in 0..14 {
+        world.advance_s(180).await;
+        mint(&key, &client).await.expect(200);
+    }
+    let items = world.items("keys", "KEY#").await;
+    let names = items[0].as_object().unwrap().keys();
+    let counters = names.filter(|name| name[1..].parse::<u64>().is_ok()).collect::<Vec<_>>();
+    assert!(counters.iter().any(|name| name.starts_with('l')) && counters.len() <= MOST_COUNTERS, "{counters:?}");
+}
+
+#[tokio::test]
+async fn a_link_takes_four_calls_two_in_sequence() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let keys = [ada.partner_key().await, ada.partner_key().await];
+    let client = client(&world, &keys[0]).await;
+    // 20 a minute of each key are enough for all repeats.
+    let turn = std::cell::Cell::new(0);
+    let minting = async || {
+        turn.set(turn.get() + 1);
+        mint(&keys[turn.get() % keys.len()], &client).await.expect(200);
+    };
+    let affordable = |bill: &Bill| bill.calls == 4 && bill.write_units == 2.0 && bill.read_units == 2.0;
+    costs(&world, "login-links", minting, affordable, 2).await;
+}

@@ -1,0 +1,342 @@
+//! Check-ins and daily logs of a client: `GET /v1/clients/{clientId}/check-ins` and `/daily-logs`.
+
+mod costs;
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use crate::world::{Caller, Fact, World, fact, list, members, rendered};
+
+/// What a limit that is no positive integer looks like.
+const NO_LIMITS: [&str; 10] = ["0", "-1", "%2B5", "%205", "5.0", "1e3", "ten", "", "0x10", "%D9%A3"];
+/// More than any machine's word holds.
+const HUGE: &str = "340282366920938463463374607431768211456";
+
+fn day(offset: i64) -> String {
+    let epoch: DateTime<Utc> = "2026-03-01T08:30:00Z".parse().unwrap();
+    (epoch + TimeDelta::days(offset)).format("%Y-%m-%d").to_string()
+}
+
+fn instant(offset: i64) -> String {
+    let epoch: DateTime<Utc> = "2026-03-01T08:30:00.250Z".parse().unwrap();
+    rendered(epoch + TimeDelta::days(offset))
+}
+
+fn submitted(check_in: &str, submitted_at: &str) -> Fact {
+    let detail = json!({
+        "client_id": "c1", "check_in_id": check_in, "submitted_at": submitted_at, "scores": {"energy": 4}, "grades": {},
+    });
+    fact("check_in.submitted", detail)
+}
+
+fn reviewed(check_in: &str, reviewed_at: &str) -> Fact {
+    fact("check_in.reviewed", json!({ "client_id": "c1", "check_in_id": check_in, "reviewed_at": reviewed_at }))
+}
+
+fn check_in_deleted(check_in: &str) -> Fact {
+    fact("check_in.deleted", json!({ "client_id": "c1", "check_in_id": check_in }))
+}
+
+fn logged(date: &str) -> Fact {
+    fact("daily_log.saved", json!({ "client_id": "c1", "date": date }))
+}
+
+fn log_deleted(date: &str) -> Fact {
+    fact("daily_log.deleted", json!({ "client_id": "c1", "date": date }))
+}
+
+/// A world with a coach, her key and the client `c1`.
+async fn world() -> (World, Caller) {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.partner_key().await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    (world, key)
+}
+
+async fn check_ins(key: &Caller) -> Vec<Value> {
+    list(key.get("/v1/clients/c1/check-ins").await.expect(200).body["check_ins"].clone())
+}
+
+async fn ids(key: &Caller) -> Vec<String> {
+    check_ins(key).await.iter().map(|check_in| check_in["id"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn dates(key: &Caller, query: &str) -> Vec<String> {
+    let body = key.get(&format!("/v1/clients/c1/daily-logs{query}")).await.expect(200).body;
+    let dates = list(body["dates"].clone());
+    assert_eq!(body["count"], dates.len());
+    assert_eq!(body["last_logged_on"], dates.first().cloned().unwrap_or_default(), "the first of the dates");
+    dates.iter().map(|date| date.as_str().unwrap().to_owned()).collect()
+}
+
+async fn latest(key: &Caller) -> Value {
+    key.get("/v1/clients/c1").await.expect(200).body["latest_check_in_at"].clone()
+}
+
+#[tokio::test]
+async fn check_ins_are_listed_newest_first_with_their_review_and_nothing_else() {
+    let (world, key) = world().await;
+    let empty = key.get("/v1/clients/c1/check-ins").await.expect(200).body;
+    assert_eq!(empty, json!({ "client_id": "c1", "count": 0, "check_ins": [] }));
+    assert_eq!(latest(&key).await, Value::Null);
+    let facts = [("b", 2), ("a", 1), ("c", 3)].map(|(id, offset)| submitted(id, &instant(offset)));
+    world.facts(facts).await;
+    world.facts([reviewed("b", "2026-04-01T00:00:00Z")]).await;
+    let body = key.get("/v1/clients/c1/check-ins").await.expect(200).body;
+    let open =
+        |id: &str, offset| json!({ "id": id, "submitted_at": instant(offset), "reviewed": false, "reviewed_at": null });
+    let b =
+        json!({ "id": "b", "submitted_at": instant(2), "reviewed": true, "reviewed_at": "2026-04-01T00:00:00.000Z" });
+    assert_eq!(body, json!({ "client_id": "c1", "count": 3, "check_ins": [open("c", 3), b, open("a", 1)] }));
+    assert_eq!(latest(&key).await, instant(3));
+}
+
+#[tokio::test]
+async fn check_in_limits_default_to_50_are_capped_at_200_and_never_refused() {
+    let (world, key) = world().await;
+    world.facts((0..203).map(|n| submitted(&format!("k{n:03}"), &instant(n)))).await;
+    let count = async |query: &str| {
+        let body = key.get(&format!("/v1/clients/c1/check-ins{query}")).await.expect(200).body;
+        assert_eq!(body["check_ins"][0]["id"], "k202");
+        assert_eq!(list(body["check_ins"].clone()).len(), body["count"].as_u64().unwrap() as usize);
+        body["count"].as_u64().unwrap()
+    };
+    assert_eq!(count("").await, 50);
+    for (limit, expected) in [("1", 1), ("007", 7), ("200", 200), ("201", 200), (HUGE, 200)] {
+        assert_eq!(count(&format!("?limit={limit}")).await, expected, "{limit}");
+    }
+    for limit in NO_LIMITS {
+        assert_eq!(count(&format!("?limit={limit}")).await, 50, "{limit}");
+    }
+    assert_eq!(count("?limit=2&limit=9").await, 2, "the first counts");
+}
+
+#[tokio::test]
+async fn a_check_in_told_twice_or_in_another_order_comes_to_the_same() {
+    let (world, key) = world().await;
+    // A review, and a deletion, may be told before the check-in.
+    world.facts([reviewed("early", &instant(9)), check_in_deleted("gone")]).await;
+    assert!(ids(&key).await.is_empty());
+    world.facts([submitted("early", &instant(1)), submitted("gone", &instant(5))]).await;
+    world.facts([submitted("early", &instant(1))]).await;
+    assert_eq!(ids(&key).await, ["early"]);
+    assert_eq!(check_ins(&key).await[0]["reviewed_at"], instant(9));
+    assert_eq!(latest(&key).await, instant(1));
+    // Of two tellings the later one counts, whichever comes first.
+    let later = submitted("early", &instant(3)).with("occurred_at", world.timestamp_in(20).await);
+    let earlier = submitted("early", &instant(2)).with("occurred_at", world.timestamp_in(10).await);
+    world.facts([later, earlier]).await;
+    assert_eq!(check_ins(&key).await[0]["submitted_at"], instant(3));
+    assert_eq!(latest(&key).await, instant(3));
+    let unreviewed = reviewed("early", &instant(4)).with("occurred_at", "2026-01-01T00:00:00Z");
+    world.facts([unreviewed]).await;
+    assert_eq!(check_ins(&key).await[0]["reviewed_at"], instant(9));
+}
+
+#[tokio::test]
+async fn the_latest_check_in_goes_back_when_the_latest_one_is_deleted() {
+    let (world, key) = world().await;
+    world.facts([submitted("a", &instant(1)), submitted("b", &instant(2)), submitted("c", &instant(3))]).await;
+    for (deleted, left) in [("b", json!(instant(3))), ("c", json!(instant(1))), ("a", Value::Null)] {
+        world.facts([check_in_deleted(deleted), check_in_deleted(deleted)]).await;
+        assert_eq!(latest(&key).await, left, "{deleted}");
+    }
+    assert!(ids(&key).await.is_empty());
+    world.facts([submitted("c", &instant(3)).with("occurred_at", world.timestamp_in(60).await)]).await;
+    assert!(ids(&key).await.is_empty(), "deleted for good");
+    assert_eq!(latest(&key).await, Value::Null);
+}
+
+#[tokio::test]
+async fn the_applications_record_of_a_client_leaves_its_check_ins_alone() {
+    let (world, key) = world().await;
+    world.facts([submitted("a", &instant(1))]).await;
+    world.facts([Fact::client("ada", "c1").with("full_name", "Renamed")]).await;
+    assert_eq!(latest(&key).await, instant(1));
+    assert_eq!(key.get("/v1/clients/c1").await.body["full_name"], "Renamed");
+}
+
+#[tokio::test]
+async fn daily_logs_are_dates_alone_newest_first() {
+    let (world, key) = world().await;
+    let empty = key.get("/v1/clients/c1/daily-logs").await.expect(200).body;
+    assert_eq!(empty, json!({ "client_id": "c1", "dates": [], "count": 0, "last_logged_on": null }));
+    let days = ["2024-02-29", "2026-01-01", "2025-12-31", "2026-03-08"];
+    world.facts(days.map(|date| logged(date).with("weight_lbs", 180))).await;
+    world.facts([logged("2026-01-01")]).await;
+    let body = key.get("/v1/clients/c1/daily-logs").await.expect(200).body;
+    assert_eq!(members(&body), ["client_id", "count", "dates", "last_logged_on"]);
+    assert_eq!(body["dates"], json!(["2026-03-08", "2026-01-01", "2025-12-31", "2024-02-29"]));
+    assert_eq!(body["last_logged_on"], "2026-03-08");
+}
+
+#[tokio::test]
+async fn from_and_to_are_included_and_a_reversed_range_holds_nothing() {
+    let (world, key) = world().await;
+    world.facts((0..10).map(|n| logged(&day(n)))).await;
+    for (query, expected) in [
+        (format!("?from={}", day(8)), vec![day(9), day(8)]),
+        (format!("?to={}", day(1)), vec![day(1), day(0)]),
+        (format!("?from={}&to={}", day(4), day(5)), vec![day(5), day(4)]),
+        (format!("?from={}&to={}", day(4), day(4)), vec![day(4)]),
+        (format!("?from={}&to={}", day(5), day(4)), vec![]),
+        (format!("?from={}&to={}", day(50), day(60)), vec![]),
+        (format!("?from={}&from=nonsense&to={}", day(9), day(9)), vec![day(9)]),
+        ("?from=0000-01-01&to=9999-12-31&limit=1".to_owned(), vec![day(9)]),
+        ("?to=2024-02-29".to_owned(), vec![]),
+    ] {
+        assert_eq!(dates(&key, &query).await, expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_date_is_refused_and_named() {
+    let (world, key) = world().await;
+    world.facts([logged("2028-02-29")]).await;
+    assert_eq!(dates(&key, "?from=2028-02-29&to=2028-02-29").await, ["2028-02-29"]);
+    for wrong in [
+        "2027-02-29",
+        "1900-02-29",
+        "2026-02-30",
+        "2026-13-01",
+        "2026-00-01",
+        "2026-1-05",
+        "20260105",
+        "2026-01-05T00:00:00Z",
+        "today",
+        "",
+        "%202026-01-05",
+        "2026-01-05%20",
+        "2026%2F01%2F05",
+        "null",
+    ] {
+        for name in ["from", "to"] {
+            let reply = key.get(&format!("/v1/clients/c1/daily-logs?{name}={wrong}")).await.refused_for(name);
+            assert!(reply.str("error").contains("YYYY-MM-DD"), "{}", reply.text);
+        }
+    }
+    // The fields are checked before the client is looked for.
+    key.get("/v1/clients/nobody/daily-logs?from=x").await.refused_for("from");
+}
+
+#[tokio::test]
+async fn daily_log_limits_default_to_90_are_capped_at_365_and_never_refused() {
+    let (world, key) = world().await;
+    world.facts((0..400).map(|n| logged(&day(n)))).await;
+    for (query, expected) in [
+        (String::new(), 90),
+        ("?limit=1".to_owned(), 1),
+        ("?limit=365".to_owned(), 365),
+        ("?limit=366".to_owned(), 365),
+        (format!("?limit={HUGE}"), 365),
+        (format!("?limit=365&to={}", day(99)), 100),
+    ] {
+        assert_eq!(dates(&key, &query).await.len(), expected, "{query}");
+    }
+    for limit in NO_LIMITS {
+        assert_eq!(dates(&key, &format!("?limit={limit}")).await.len(), 90, "{limit}");
+    }
+    let newest: Vec<String> = (35..400).rev().map(day).collect();
+    assert_eq!(dates(&key, "?limit=365").await, newest);
+}
+
+#[tokio::test]
+async fn a_log_with_gaps_of_years_is_listed_whole() {
+    let (world, key) = world().await;
+    let sparse: Vec<String> = (2001..2026).rev().map(|year| format!("{year}-06-01")).collect();
+    world.facts(sparse.iter().map(|date| logged(date))).await;
+    assert_eq!(dates(&key, "").await, sparse);
+    assert_eq!(dates(&key, "?to=2010-12-31&limit=4").await, sparse[15..19]);
+}
+
+#[tokio::test]
+async fn what_was_said_last_of_a_date_counts_in_whatever_order_it_comes() {
+    let (world, key) = world().await;
+    let at = async |fact: Fact, seconds| fact.with("occurred_at", world.timestamp_in(seconds).await);
+    world.facts([at(log_deleted(&day(0)), 10).await]).await;
+    world.facts([at(logged(&day(0)), 5).await]).await;
+    assert!(dates(&key, "").await.is_empty(), "deleted later than saved");
+    world.facts([at(logged(&day(0)), 20).await]).await;
+    assert_eq!(dates(&key, "").await, [day(0)], "and saved again");
+    world.facts([at(log_deleted(&day(0)), 15).await]).await;
+    assert_eq!(dates(&key, "").await, [day(0)]);
+    world.facts([at(log_deleted(&day(0)), 30).await, at(log_deleted(&day(7)), 30).await]).await;
+    assert!(dates(&key, "").await.is_empty());
+}
+
+#[tokio::test]
+async fn records_stay_with_a_client_that_is_handed_over_and_the_old_key_is_told_nothing() {
+    let (world, ada) = world().await;
+    let bob = world.coach("bob").await.partner_key().await;
+    world.facts([submitted("a", &instant(1)), logged(&day(1))]).await;
+    let paths = ["compliance", "check-ins", "daily-logs"].map(|what| format!("/v1/clients/c1/{what}"));
+    for path in &paths {
+        ada.get(path).await.expect(200);
+        bob.get(path).await.refused(404, "not_found");
+    }
+    world.facts([Fact::client("bob", "c1")]).await;
+    for path in &paths {
+        ada.get(path).await.refused(404, "not_found");
+        bob.get(path).await.expect(200);
+    }
+    assert_eq!(ids(&bob).await, ["a"]);
+    assert_eq!(dates(&bob, "").await, [day(1)]);
+    assert_eq!(latest(&bob).await, instant(1));
+}
+
+#[tokio::test]
+async fn a_deactivated_clients_records_can_be_read_and_nobodys_cannot() {
+    let (world, key) = world().await;
+    world.facts([logged(&day(1))]).await;
+    key.patch("/v1/clients/c1", json!({ "is_active": false })).await.expect(200);
+    assert_eq!(dates(&key, "").await, [day(1)]);
+    for id in ["nobody", "c%2F1", "c1%00", "%FF", "c 1".replace(' ', "%20").as_str(), &"x".repeat(129)] {
+        for what in ["compliance", "check-ins", "daily-logs"] {
+            key.get(&format!("/v1/clients/{id}/{what}")).await.refused(404, "not_found");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_fact_about_a_client_that_has_not_been_seen_waits_for_it() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([submitted("a", &instant(1)), logged(&day(1)), reviewed("a", &instant(2))]).await;
+    world.advance_s(60).await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    world.advance_s(120).await;
+    assert_eq!(ids(&key).await, ["a"]);
+    assert_eq!(check_ins(&key).await[0]["reviewed"], true);
+    assert_eq!(dates(&key, "").await, [day(1)]);
+}
+
+#[tokio::test]
+async fn one_that_goes_while_another_comes_leaves_the_latest_right() {
+    let (world, key) = world().await;
+    let mut stalled_at = 0;
+    // The deletion of the latest stalls before each of its calls in turn.
+    for number in 0..12 {
+        let [before, between, latest_id] = ["a", "b", "x"].map(|name| format!("{name}{number}"));
+        let day = 3 * number;
+        world.facts([submitted(&before, &instant(day)), submitted(&latest_id, &instant(day + 2))]).await;
+        world.faults(json!({ "function": "ingest", "spared_calls": number, "stalled_calls": 1 })).await;
+        world.put([check_in_deleted(&latest_id)]).await;
+        let stalled = tokio::select! {
+            () = world.until_stalled() => true,
+            () = world.settle() => false,
+        };
+        world.put([submitted(&between, &instant(day + 1))]).await;
+        let is_stored = |item: &Value| item["check_in_id"]["S"] == between.as_str();
+        while !world.items("records", "CLIENT#c1").await.iter().any(is_stored) {}
+        world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+        world.settle().await;
+        assert_eq!(ids(&key).await[0], between, "after {number} calls");
+        assert_eq!(latest(&key).await, instant(day + 1), "after {number} calls");
+        if !stalled {
+            break;
+        }
+        stalled_at += 1;
+    }
+    assert!((4..12).contains(&stalled_at), "it stalled {stalled_at} times");
+}

@@ -1,0 +1,146 @@
+//! What requests cost: calls to the store, how many of them wait for another, and capacity units.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use serde_json::{Value, json};
+
+use crate::world::{Bill, Caller, Fact, World, costs, rendered};
+
+async fn create(world: &World, key: &Caller, send_welcome: bool, phone: Option<&str>) -> String {
+    let email = format!("c{}@example.com", world.number());
+    let body = json!({ "email": email, "send_welcome": send_welcome, "phone": phone });
+    key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
+}
+
+#[tokio::test]
+async fn a_read_by_id_takes_two_calls_at_once() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
+    let read = async || drop(key.get(&path).await.expect(200));
+    let affordable = |bill: &Bill| bill.calls == 2 && bill.write_units == 1.0 && bill.read_units == 1.0;
+    costs(&world, "clients", read, affordable, 1).await;
+}
+
+#[tokio::test]
+async fn switching_a_client_off_and_on_takes_two_calls_in_sequence() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
+    let set = async |is_active: bool| drop(key.patch(&path, json!({ "is_active": is_active })).await.expect(200));
+    let off = async || {
+        set(true).await;
+        set(false).await;
+    };
+    let on = async || {
+        set(false).await;
+        set(true).await;
+    };
+    let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units <= 20.0 && bill.read_units == 1.0;
+    costs(&world, "clients", off, affordable, 2).await;
+    costs(&world, "clients", on, affordable, 2).await;
+}
+
+#[tokio::test]
+async fn ping_and_lists_take_two_calls_in_sequence() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = create(&world, &key, false, None).await;
+    let email = key.get(&format!("/v1/clients/{client}")).await.str("email").to_owned();
+    let ping = async || drop(key.get("/v1/ping").await.expect(200));
+    costs(&world, "ping", ping, |bill| bill.calls == 2 && bill.write_units == 1.0, 2).await;
+    for query in [String::new(), "?active=true".to_owned(), format!("?email={email}")] {
+        let path = format!("/v1/clients{query}");
+        let list = async || assert_eq!(key.get(&path).await.expect(200).body["count"], 1);
+        costs(&world, "clients", list, |bill| bill.calls <= 3 && bill.write_units == 1.0, 2).await;
+    }
+}
+
+#[tokio::test]
+async fn a_creation_takes_at_most_five_calls_in_sequence() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    for send_welcome in [false, true] {
+        for phone in [None, Some("+1 415 555 2671")] {
+            let creation = async || {
+                if let Some(phone) = phone {
+                    // A lead of its own for each: a contact becomes one client only.
+                    let id = format!("00000000-0000-7000-8000-{:012}", world.number());
+                    world.facts([Fact::contact("ada", &id).with("phone", phone)]).await;
+                }
+                create(&world, &key, send_welcome, phone).await;
+            };
+            // The automations that wait for a new client are read beside the claim.
+            costs(&world, "clients", creation, |bill| bill.calls <= 8, 5).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_replay_takes_two_calls_in_sequence() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let post = async || drop(key.post("/v1/clients", json!({ "email": "a@example.com" })).await.expect(201));
+    post().await;
+    costs(&world, "clients", post, |bill| bill.calls == 5, 2).await;
+}
+
+/// Clients of a coach, and every how many of them one is active.
+const ROSTER: usize = 20_000;
+const ACTIVE_EVERY: usize = 200;
+
+/// The client's item under another id, with an address and a time of its own.
+fn another(item: &Value, number: usize, created_at: DateTime<Utc>) -> Value {
+    let id = format!("c{number:05}");
+    let created_at = rendered(created_at);
+    let mut item = item.clone();
+    for (name, value) in [
+        ("pk", format!("CLIENT#{id}")),
+        ("listed_at", format!("{created_at}#{id}")),
+        ("email", format!("{id}@clients.example")),
+        ("client_id", id),
+        ("created_at", created_at),
+    ] {
+        assert!(item[name]["S"].is_string(), "{name} in {item}");
+        item[name]["S"] = json!(value);
+    }
+    item
+}
+
+#[tokio::test]
+async fn the_active_among_20_000_clients_take_no_more_calls_than_among_a_few() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::client("ada", "on"), Fact::client("ada", "off").with("is_active", false)]).await;
+    let on = world.take_item("clients", "CLIENT#on").await;
+    let off = world.take_item("clients", "CLIENT#off").await;
+    let began = world.now().await - TimeDelta::days(ROSTER as i64);
+    let clients: Vec<Value> = (0..ROSTER)
+        .map(|number| {
+            let item = if number % ACTIVE_EVERY == 0 { &on } else { &off };
+            another(item, number, began + TimeDelta::days(number as i64))
+        })
+        .collect();
+    world.put_items("clients", &clients).await;
+
+    let active: Vec<String> = (0..ROSTER).step_by(ACTIVE_EVERY).rev().map(|number| format!("c{number:05}")).collect();
+    let mut walked = Vec::new();
+    let mut cursor = String::new();
+    for is_last in [false, true] {
+        let path = format!("/v1/clients?active=true&limit=50{cursor}");
+        let page = key.get(&path).await.expect(200);
+        assert_eq!(page.body["count"], 50);
+        for client in page.body["clients"].as_array().unwrap() {
+            assert_eq!(client["is_active"], true);
+            walked.push(client["client_id"].as_str().unwrap().to_owned());
+        }
+        // Half a read unit for 4 KB: as many as the page has, and not as the roster has.
+        let affordable = |bill: &Bill| bill.calls <= 3 && bill.write_units == 1.0 && bill.read_units <= 5.0;
+        costs(&world, "clients", async || drop(key.get(&path).await.expect(200)), affordable, 2).await;
+        assert_eq!(page.body["next_cursor"].is_null(), is_last, "{}", page.text);
+        cursor = format!("&cursor={}", page.body["next_cursor"].as_str().unwrap_or_default());
+    }
+    assert_eq!(walked, active, "newest first");
+
+    let all = key.get("/v1/clients?limit=200").await.expect(200);
+    assert_eq!((&all.body["count"], &all.body["clients"][0]["client_id"]), (&json!(200), &json!("c19999")));
+}

@@ -1,0 +1,367 @@
+//! What a login link does: it opens a page as often as one likes, signs its client in once, and dies in time.
+
+use std::future::IntoFuture;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use futures::future::join_all;
+use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::partner::clients::login_link::{client, mint};
+use crate::world::{Caller, Fact, Reply, World, bytes_of, list, members};
+
+const LIFE_S: u64 = 15 * 60;
+
+/// A new link to a client's account: its path.
+async fn link(key: &Caller, client: &str) -> String {
+    let made = mint(key, client).await.expect(200);
+    let url = made.str("login_url");
+    format!("/login/{}", url.rsplit_once('/').unwrap().1)
+}
+
+/// The assertion that a verified link is answered with, and where it is sent.
+#[track_caller]
+fn assertion(reply: &Reply) -> (String, String) {
+    assert_eq!(reply.status, 303, "{}", reply.text);
+    let (url, token) = reply.header("location").unwrap().split_once("#token=").unwrap();
+    (url.to_owned(), token.to_owned())
+}
+
+/// What an assertion says, for whoever is handed it without a check.
+fn claims(token: &str) -> Value {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap()).unwrap()
+}
+
+/// Asserts that a link is dead, however it is looked at.
+async fn expect_dead(world: &World, link: &str) {
+    let browser = world.anonymous();
+    for method in ["GET", "HEAD", "POST"] {
+        let reply = browser.call(method, link).await.expect(410);
+        assert!(!reply.text.contains("<form") && !reply.text.contains("<button"), "{}", reply.text);
+        expect_private(&reply);
+    }
+}
+
+/// The headers of every page.
+#[track_caller]
+fn expect_private(reply: &Reply) {
+    for (name, value) in [
+        ("cache-control", "no-store"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+        ("x-robots-tag", "noindex"),
+    ] {
+        assert_eq!(reply.header(name), Some(value));
+    }
+    let policy = reply.header("content-security-policy").unwrap();
+    for directive in ["default-src 'none'; ", "; base-uri 'none'", "; frame-ancestors 'none'"] {
+        assert!(policy.contains(directive), "{policy}");
+    }
+    assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
+    // One script, by its hash, where there is a form; none elsewhere.
+    let scripts: Vec<&str> = policy.split("; ").filter_map(|directive| directive.strip_prefix("script-src ")).collect();
+    if policy.contains("form-action 'self'") {
+        assert!(scripts.len() == 1 && scripts[0].starts_with("'sha256-") && !scripts[0].contains(' '), "{policy}");
+    } else {
+        assert!(!policy.contains("script") && !reply.text.contains("<script"), "{policy}");
+    }
+    assert!(reply.header("x-request-id").is_some_and(|id| !id.is_empty()));
+}
+
+#[tokio::test]
+async fn a_link_signs_its_client_in_and_the_published_keys_verify_who_it_was() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let link = link(&key, &client).await;
+    let reply = world.anonymous().call("POST", &link).await;
+    let (url, token) = assertion(&reply);
+    assert_eq!(url, "https://ada.example/session");
+    assert_eq!(reply.text, "");
+    expect_private(&reply);
+
+    let published = world.anonymous().get("/.well-known/jwks.json").await.expect(200);
+    assert_eq!(published.header("content-type"), Some("application/json"));
+    assert_eq!(published.header("cache-control"), Some("public, max-age=300"));
+    for jwk in list(published.body["keys"].clone()) {
+        assert_eq!(members(&jwk), ["alg", "crv", "kid", "kty", "use", "x"], "public members alone");
+    }
+    let keys: JwkSet = serde_json::from_value(published.body).unwrap();
+    let header = decode_header(&token).unwrap();
+    assert_eq!((header.alg, header.typ.as_deref()), (Algorithm::EdDSA, Some("JWT")));
+    let jwk = keys.find(&header.kid.unwrap()).unwrap();
+    let mut validation = Validation::new(Algorithm::EdDSA);
+    validation.set_audience(&["https://ada.example"]);
+    validation.set_issuer(&[world.base_url()]);
+    let decoded = decode::<Value>(&token, &DecodingKey::from_jwk(jwk).unwrap(), &validation).unwrap().claims;
+    assert_eq!(members(&decoded), ["aud", "coach_id", "exp", "iat", "iss", "jti", "sub"]);
+    assert_eq!((&decoded["sub"], &decoded["coach_id"]), (&json!(client), &json!("ada")));
+    assert_eq!(decoded["exp"].as_i64().unwrap() - decoded["iat"].as_i64().unwrap(), 60);
+    assert!((world.now().await.timestamp() - decoded["iat"].as_i64().unwrap()).abs() <= 30);
+}
+
+#[tokio::test]
+async fn each_assertion_has_an_id_of_its_own() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let mut ids = Vec::new();
+    for _ in 0..3 {
+        let reply = world.anonymous().call("POST", &link(&key, &client).await).await;
+        ids.push(claims(&assertion(&reply).1)["jti"].as_str().unwrap().to_owned());
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}
+
+#[tokio::test]
+async fn opening_a_link_changes_nothing_however_often() {
+    let world = World::start().await;
+    let key = world.coach("ada").with("name", "Ada <b>& Sons</b>").await.partner_key().await;
+    world.facts([Fact::client("ada", "c1").with("full_name", "Gwen Testperson")]).await;
+    let link = link(&key, "c1").await;
+    let before = world.table("login-links").await;
+    let browser = world.anonymous();
+    for _ in 0..3 {
+        let page = browser.get(&link).await.expect(200);
+        let head = browser.call("HEAD", &link).await.expect(200);
+        assert_eq!(head.text, "");
+        for reply in [&page, &head] {
+            expect_private(reply);
+            assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
+            let policy = reply.header("content-security-policy").unwrap();
+            assert!(policy.contains("form-action 'self' https://ada.example;"), "{policy}");
+        }
+        assert!(page.text.contains("Ada &lt;b&gt;&amp; Sons&lt;/b&gt;"), "{}", page.text);
+        assert!(page.text.contains("<form method=\"post\">") && page.text.matches("<button").count() == 1);
+        let script = page.text.split("<script>").nth(1).unwrap().split("</script>").next().unwrap();
+        let hash = STANDARD.encode(Sha256::digest(script));
+        assert_eq!(page.text.matches("<script").count(), 1);
+        assert!(page.header("content-security-policy").unwrap().contains(&format!("'sha256-{hash}'")));
+        for personal in ["Gwen", "Testperson", "c1@clients.example"] {
+            assert!(!page.text.contains(personal), "{}", page.text);
+        }
+    }
+    assert_eq!(world.table("login-links").await, before);
+    assertion(&browser.call("POST", &link).await);
+    expect_dead(&world, &link).await;
+}
+
+#[tokio::test]
+async fn of_any_number_of_posts_at_once_exactly_one_signs_in() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let browser = world.anonymous();
+    for _ in 0..5 {
+        let link = link(&key, &client).await;
+        let posts = join_all((0..20).map(|_| browser.call("POST", &link).into_future())).await;
+        let mut statuses: Vec<u16> = posts.iter().map(|post| post.status).collect();
+        statuses.sort_unstable();
+        assert_eq!((statuses[0], &statuses[1..]), (303, &[410; 19][..]));
+        expect_dead(&world, &link).await;
+    }
+}
+
+#[tokio::test]
+async fn a_link_nobody_was_given_is_as_dead_as_a_used_one() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    let unknown = format!("/login/{}", URL_SAFE_NO_PAD.encode([7; 32]));
+    for link in [&unknown, "/login/x", "/login/%2e%2e", "/login/%ff", "/login/..%2f..", &format!("{unknown}=")] {
+        expect_dead(&world, link).await;
+    }
+    for path in ["/login", "/login/", "/login/a/b"] {
+        world.anonymous().get(path).await.refused(404, "unknown_path");
+    }
+    for method in ["PUT", "DELETE", "PATCH"] {
+        let reply = world.anonymous().call(method, &unknown).await.refused(405, "method_not_allowed");
+        assert_eq!(reply.header("allow"), Some("GET, HEAD, POST"));
+    }
+}
+
+#[tokio::test]
+async fn a_link_dies_after_15_minutes_whether_or_not_its_item_is_gone() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let (used, unused) = (link(&key, &client).await, link(&key, &client).await);
+    world.advance_s(LIFE_S - 30).await;
+    assertion(&world.anonymous().call("POST", &used).await);
+    world.anonymous().get(&unused).await.expect(200);
+    let items = world.table("login-links").await;
+    assert_eq!(items.len(), 2);
+    world.advance_s(30).await;
+    for item in &items {
+        world.put_item("login-links", item).await;
+    }
+    expect_dead(&world, &unused).await;
+    expect_dead(&world, &used).await;
+    world.advance_s(3600).await;
+    assert_eq!(world.table("login-links").await, Vec::<Value>::new(), "expired links are not kept");
+}
+
+#[tokio::test]
+async fn deactivation_kills_links_and_reactivation_revives_none() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    let by_api = link(&key, "c1").await;
+    for is_active in [false, true] {
+        key.patch("/v1/clients/c1", json!({ "is_active": is_active })).await.expect(200);
+        expect_dead(&world, &by_api).await;
+    }
+    let by_application = link(&key, "c1").await;
+    for is_active in [false, true] {
+        world.facts([Fact::client("ada", "c1").with("is_active", is_active)]).await;
+        expect_dead(&world, &by_application).await;
+        expect_dead(&world, &by_api).await;
+    }
+    assertion(&world.anonymous().call("POST", &link(&key, "c1").await).await);
+}
+
+#[tokio::test]
+async fn a_hand_over_kills_links_even_when_the_client_comes_back() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await.partner_key().await;
+    let bob = world.coach("bob").await.partner_key().await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    let of_ada = link(&ada, "c1").await;
+    world.facts([Fact::client("bob", "c1")]).await;
+    expect_dead(&world, &of_ada).await;
+    let of_bob = link(&bob, "c1").await;
+    let reply = world.anonymous().call("POST", &of_bob).await;
+    let (url, token) = assertion(&reply);
+    assert_eq!((url.as_str(), &claims(&token)["coach_id"]), ("https://bob.example/session", &json!("bob")));
+    let of_bob = link(&bob, "c1").await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    expect_dead(&world, &of_ada).await;
+    expect_dead(&world, &of_bob).await;
+}
+
+#[tokio::test]
+async fn a_changed_address_kills_links_and_another_change_does_not() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    world.facts([Fact::client("ada", "c1")]).await;
+    let link_of = async || link(&key, "c1").await;
+    let kept = link_of().await;
+    let changed = Fact::client("ada", "c1").with("full_name", "Another Name").with("phone", "+1 212 555 0100");
+    world.facts([changed.clone()]).await;
+    assertion(&world.anonymous().call("POST", &kept).await);
+    let killed = link_of().await;
+    world.facts([changed.with("email", "other@clients.example")]).await;
+    expect_dead(&world, &killed).await;
+    let killed = link_of().await;
+    world.facts([fact_of_erasure()]).await;
+    expect_dead(&world, &killed).await;
+    mint(&key, "c1").await.refused(404, "not_found");
+}
+
+fn fact_of_erasure() -> Fact {
+    crate::world::fact("client.erased", json!({ "client_id": "c1" }))
+}
+
+#[tokio::test]
+async fn a_deactivation_between_a_posts_reads_and_its_write_wins() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let link = link(&key, &client).await;
+    // The link, its client and its workspace are read; the transaction waits.
+    world.faults(json!({ "function": "login-links", "spared_calls": 3, "stalled_calls": 1 })).await;
+    let post = tokio::spawn(world.anonymous().call("POST", &link).into_future());
+    world.until_stalled().await;
+    for is_active in [false, true] {
+        key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": is_active })).await.expect(200);
+    }
+    world.faults(json!({ "stalled_calls": 0 })).await;
+    post.await.unwrap().expect(410);
+    expect_dead(&world, &link).await;
+}
+
+#[tokio::test]
+async fn a_client_is_sent_to_the_host_that_the_coach_has_by_then() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let link = link(&key, &client).await;
+    world.coach("ada").with("canonical_host", "https://new.example:8443").await;
+    let page = world.anonymous().get(&link).await.expect(200);
+    assert!(page.header("content-security-policy").unwrap().contains("'self' https://new.example:8443;"));
+    let (url, token) = assertion(&world.anonymous().call("POST", &link).await);
+    assert_eq!(
+        (url.as_str(), &claims(&token)["aud"]),
+        ("https://new.example:8443/session", &json!("https://new.example:8443"))
+    );
+}
+
+#[tokio::test]
+async fn a_fault_is_a_page_with_an_event_id_and_uses_no_link_up() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let link = link(&key, &client).await;
+    let token = link.rsplit_once('/').unwrap().1;
+    for method in ["GET", "POST"] {
+        // Those of all of the SDK's own tries.
+        world.faults(json!({ "function": "login-links", "store_failures": 3 })).await;
+        let reply = world.anonymous().call(method, &link).await.expect(500);
+        assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
+        expect_private(&reply);
+        let event_id = reply.text.split("<code>").nth(1).unwrap().split("</code>").next().unwrap();
+        assert!(event_id.starts_with("err_") && world.log().contains(event_id), "{event_id}");
+        assert!(!reply.text.contains(token) && !world.log().contains(token));
+    }
+    // An answer that gets lost is not a link that gets lost: the transaction's repeat finds it done.
+    world.faults(json!({ "spared_calls": 3, "store_failures": 0, "store_lost_answers": 1 })).await;
+    assertion(&world.anonymous().call("POST", &link).await);
+    world.faults(json!({ "spared_calls": 0, "store_lost_answers": 0 })).await;
+    expect_dead(&world, &link).await;
+}
+
+#[tokio::test]
+async fn a_huge_body_is_refused_and_uses_no_link_up() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let link = link(&key, &client).await;
+    let refused = world.anonymous().call("POST", &link).body(vec![b'a'; 256 * 1024 + 1]).await.expect(413);
+    assert_eq!(refused.header("content-type"), Some("text/html; charset=utf-8"));
+    expect_private(&refused);
+    let form = world.anonymous().call("POST", &link).header("content-type", "application/x-www-form-urlencoded");
+    assertion(&form.body("a=b").await);
+}
+
+#[tokio::test]
+async fn tokens_and_assertions_are_stored_logged_and_told_to_nobody_else() {
+    let world = World::start().await;
+    let key = world.coach("ada").await.partner_key().await;
+    let client = client(&world, &key).await;
+    let links = [link(&key, &client).await, link(&key, &client).await];
+    world.anonymous().get(&links[0]).await.expect(200);
+    let (_, token) = assertion(&world.anonymous().call("POST", &links[0]).await);
+    world.anonymous().call("POST", &links[0]).await.expect(410);
+    world.anonymous().call("PUT", &links[1]).await.expect(405);
+    world.faults(json!({ "function": "login-links", "store_failures": 3 })).await;
+    world.anonymous().call("POST", &links[1]).await.expect(500);
+    world.settle().await;
+
+    let log = world.log();
+    let events = world.anonymous().get("/_local/events?limit=1000").await.expect(200).text;
+    assert!(log.contains("unhandled fault") && events.contains("client.created"));
+    let signature = token.rsplit_once('.').unwrap().1;
+    let secrets = [links[0].rsplit_once('/').unwrap().1, links[1].rsplit_once('/').unwrap().1, &token, signature];
+    for secret in secrets {
+        assert!(!log.contains(secret) && !events.contains(secret), "{secret}");
+        for (table, item) in world.tables().await {
+            let bytes = bytes_of(&item);
+            assert!(!bytes.windows(secret.len()).any(|window| window == secret.as_bytes()), "{table}: {item}");
+        }
+    }
+    assert_eq!(world.table("login-links").await.len(), 2);
+}

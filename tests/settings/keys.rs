@@ -1,0 +1,300 @@
+//! `/settings/keys`: making, rotating and revoking keys.
+
+mod lists;
+mod rings;
+
+use std::future::IntoFuture;
+
+use chrono::TimeDelta;
+use serde_json::{Value, json};
+
+use crate::world::{Coach, World, list, members, time};
+
+const VIEW: [&str; 9] =
+    ["created_at", "display", "expires_at", "id", "last_used_at", "name", "permissions", "revoked_at", "scope"];
+
+#[tokio::test]
+async fn a_key_is_shown_once() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let made = ada.new_key(json!({ "name": "EMR", "scope": "partner" })).await;
+    let mut with_key = VIEW.to_vec();
+    with_key.push("key");
+    with_key.sort_unstable();
+    assert_eq!(made.members(), with_key);
+    let key = made.str("key");
+    assert_eq!(made.str("display"), format!("svc_live_…{}", &key[key.len() - 4..]));
+    let listed = ada.settings().await.get("/settings/keys").await.expect(200);
+    assert_eq!(listed.members(), ["keys", "next_cursor"]);
+    assert!(!listed.text.contains(key));
+    let mut expected = made.body.clone();
+    expected.as_object_mut().unwrap().remove("key");
+    assert_eq!(listed.body["keys"], json!([expected]));
+    assert_eq!(members(&listed.body["keys"][0]), VIEW);
+    for (table, item) in world.tables().await {
+        assert!(!item.to_string().contains(key), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn keys_are_listed_newest_first_and_the_revoked_ones_after_the_live_ones() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let mut ids = Vec::new();
+    for number in 0..3 {
+        ids.push(
+            ada.new_key(json!({ "name": format!("Key {number}"), "scope": "partner" })).await.str("id").to_owned(),
+        );
+        world.advance_s(1).await;
+    }
+    let settings = ada.settings().await;
+    let path = format!("/settings/keys/{}", ids[1]);
+    let revoked = settings.delete(&path).await.expect(200);
+    assert_eq!(revoked.members(), VIEW);
+    world.advance_s(60).await;
+    let again = settings.delete(&path).await.expect(200);
+    assert_eq!(again.body["revoked_at"], revoked.body["revoked_at"], "a second revocation changes nothing");
+    let listed = list(settings.get("/settings/keys").await.expect(200).body["keys"].clone());
+    let shown: Vec<(&str, bool)> =
+        listed.iter().map(|key| (key["id"].as_str().unwrap(), key["revoked_at"].is_null())).collect();
+    assert_eq!(shown, [(ids[2].as_str(), true), (ids[0].as_str(), true), (ids[1].as_str(), false)]);
+}
+
+#[tokio::test]
+async fn a_key_that_expires_while_it_is_revoked_frees_its_place_once() {
+    /// The next one is the transaction.
+    const CALLS_BEFORE: usize = 2;
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let body = |number: usize| json!({ "name": format!("Key {number}"), "scope": "partner" });
+    for number in 1..50 {
+        ada.new_key(body(number)).await;
+    }
+    let ends = world.now().await + TimeDelta::seconds(3);
+    let mut short = body(0);
+    short["expires_at"] = json!(ends);
+    let short = ada.new_key(short).await.str("id").to_owned();
+    let full = settings.post("/settings/keys", body(100)).await;
+    full.refused(409, "key_limit_reached");
+    world.faults(json!({ "function": "settings", "spared_calls": CALLS_BEFORE, "stalled_calls": 1 })).await;
+    let revoking = tokio::spawn(settings.delete(&format!("/settings/keys/{short}")).into_future());
+    world.until_stalled().await;
+    while world.now().await <= ends {}
+    settings.post("/settings/keys", body(101)).await.expect(201);
+    world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
+    revoking.await.unwrap().expect(200);
+    settings.post("/settings/keys", body(102)).await.refused(409, "key_limit_reached");
+}
+
+#[tokio::test]
+async fn a_crm_key_has_the_permissions_that_were_selected() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let permissions = json!(["bookings.read", "contacts.write"]);
+    let made = ada.new_key(json!({ "name": "CRM", "scope": "crm", "permissions": permissions })).await;
+    assert!(made.str("key").starts_with("crm_live_"));
+    let mut shown: Vec<Value> = list(made.body["permissions"].clone());
+    shown.sort_by_key(Value::to_string);
+    assert_eq!(json!(shown), permissions);
+    let partner = ada.new_key(json!({ "name": "P", "scope": "partner", "permissions": [] })).await;
+    assert_eq!(partner.body["permissions"], json!([]));
+}
+
+#[tokio::test]
+async fn what_makes_no_key_is_refused_by_name() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let past = world.timestamp_in(-1).await;
+    for (field, body) in [
+        ("name", json!({ "scope": "partner" })),
+        ("name", json!({ "name": "", "scope": "partner" })),
+        ("name", json!({ "name": "x".repeat(101), "scope": "partner" })),
+        ("name", json!({ "name": 5, "scope": "partner" })),
+        ("scope", json!({ "name": "x" })),
+        ("scope", json!({ "name": "x", "scope": "admin" })),
+        ("permissions", json!({ "name": "x", "scope": "crm", "permissions": ["contacts.delete"] })),
+        ("permissions", json!({ "name": "x", "scope": "crm", "permissions": "contacts.read" })),
+        ("permissions", json!({ "name": "x", "scope": "partner", "permissions": ["contacts.read"] })),
+        ("expires_at", json!({ "name": "x", "scope": "partner", "expires_at": past })),
+        ("expires_at", json!({ "name": "x", "scope": "partner", "expires_at": "tomorrow" })),
+        ("coach_id", json!({ "name": "x", "scope": "partner", "coach_id": "bob" })),
+    ] {
+        settings.post("/settings/keys", body).await.refused_for(field);
+    }
+    settings.post("/settings/keys", json!([])).await.refused(400, "invalid_json");
+    settings.call("POST", "/settings/keys").body("{").await.refused(400, "invalid_json");
+    let post = settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
+    post.clone().header("content-type", "text/plain").await.refused(415, "unsupported_media_type");
+    post.body(vec![b' '; 256 * 1024 + 1]).await.refused(413, "body_too_large");
+    assert_eq!(settings.get("/settings/keys").await.body["keys"], json!([]));
+}
+
+#[tokio::test]
+async fn a_workspace_has_at_most_50_live_keys() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let make = || settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
+    let expires_at = world.timestamp_in(3600).await;
+    settings
+        .post("/settings/keys", json!({ "name": "short", "scope": "partner", "expires_at": expires_at }))
+        .await
+        .expect(201);
+    let first = make().await.expect(201);
+    for _ in 0..47 {
+        make().await.expect(201);
+    }
+    let replies = futures::future::join_all((0..4).map(|_| std::future::IntoFuture::into_future(make()))).await;
+    assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1, "at 49, of four at once one is made");
+    make().await.refused(409, "key_limit_reached");
+    settings.delete(&format!("/settings/keys/{}", first.str("id"))).await.expect(200);
+    make().await.expect(201);
+    make().await.refused(409, "key_limit_reached");
+    world.advance_s(3601).await;
+    make().await.expect(201);
+    world.coach("bob").await.new_key(json!({ "name": "x", "scope": "partner" })).await;
+}
+
+#[tokio::test]
+async fn of_sixty_keys_made_at_once_fifty_are_made_and_the_rest_refused() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let make = || settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
+    let replies = futures::future::join_all((0..60).map(|_| std::future::IntoFuture::into_future(make()))).await;
+    let (made, refused): (Vec<_>, Vec<_>) = replies.into_iter().partition(|reply| reply.status == 201);
+    assert_eq!((made.len(), refused.len()), (50, 10));
+    for reply in refused {
+        reply.refused(409, "key_limit_reached");
+    }
+}
+
+#[tokio::test]
+async fn a_revoked_key_that_had_expired_frees_no_second_place() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let make = || settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" }));
+    let expires_at = world.timestamp_in(3600).await;
+    let short = json!({ "name": "short", "scope": "partner", "expires_at": expires_at });
+    let short = settings.post("/settings/keys", short).await.expect(201);
+    for _ in 0..49 {
+        make().await.expect(201);
+    }
+    world.advance_s(3601).await;
+    make().await.expect(201);
+    settings.delete(&format!("/settings/keys/{}", short.str("id"))).await.expect(200);
+    make().await.refused(409, "key_limit_reached");
+}
+
+#[tokio::test]
+async fn a_rotation_makes_a_key_like_the_old_one() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let old = ada.new_key(json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read"] })).await;
+    let settings = ada.settings().await;
+    let path = format!("/settings/keys/{}/rotate", old.str("id"));
+    let new = settings.post(&path, json!({})).await.expect(201);
+    assert_ne!((new.str("id"), new.str("key")), (old.str("id"), old.str("key")));
+    for same in ["name", "scope", "permissions"] {
+        assert_eq!(new.body[same], old.body[same]);
+    }
+    let listed = list(settings.get("/settings/keys").await.body["keys"].clone());
+    let old_now = listed.iter().find(|key| key["id"] == old.body["id"]).unwrap();
+    let lives_on = time(&old_now["expires_at"]) - time(&new.body["created_at"]);
+    assert_eq!(lives_on, chrono::TimeDelta::hours(24));
+    settings.delete(&format!("/settings/keys/{}", new.str("id"))).await.expect(200);
+    let of_revoked = format!("/settings/keys/{}/rotate", new.str("id"));
+    settings.post(&of_revoked, json!({})).await.refused(409, "key_not_live");
+    settings.post("/settings/keys/key_0/rotate", json!({})).await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_rotation_never_lengthens_a_keys_life() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let expires_at = world.timestamp_in(3600).await;
+    let old = ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": expires_at })).await;
+    let settings = ada.settings().await;
+    settings.post(&format!("/settings/keys/{}/rotate", old.str("id")), json!({})).await.expect(201);
+    let key = world.anonymous().bearing(old.str("key"));
+    key.get("/v1/ping").await.expect(200);
+    world.advance_s(3601).await;
+    key.get("/v1/ping").await.refused(401, "unauthorized");
+}
+
+#[tokio::test]
+async fn a_key_that_is_rotated_twice_has_two_successors_with_the_life_that_the_coach_chose() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let expires_at = world.timestamp_in(10 * 24 * 3600).await;
+    for chosen in [Value::Null, json!(expires_at)] {
+        let old = ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": chosen })).await;
+        let rotate = format!("/settings/keys/{}/rotate", old.str("id"));
+        let first = settings.post(&rotate, json!({})).await.expect(201);
+        world.advance_s(3600).await;
+        let again = settings.post(&rotate, json!({})).await.expect(201);
+        assert_eq!(
+            (&first.body["expires_at"], &again.body["expires_at"]),
+            (&old.body["expires_at"], &old.body["expires_at"])
+        );
+        // The old one ends when the first rotation said.
+        world.advance_s(23 * 3600 + 1).await;
+        world.anonymous().bearing(old.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
+        for successor in [&first, &again] {
+            world.anonymous().bearing(successor.str("key")).get("/v1/ping").await.expect(200);
+        }
+    }
+}
+
+#[tokio::test]
+async fn keys_of_another_coach_do_not_exist() {
+    let world = World::start().await;
+    let (ada, bob) = (world.coach("ada").await, world.coach("bob").await);
+    let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    let settings = bob.settings().await;
+    assert_eq!(settings.get("/settings/keys").await.expect(200).body["keys"], json!([]));
+    settings.delete(&format!("/settings/keys/{}", made.str("id"))).await.refused(404, "not_found");
+    settings.post(&format!("/settings/keys/{}/rotate", made.str("id")), json!({})).await.refused(404, "not_found");
+    world.anonymous().bearing(made.str("key")).get("/v1/ping").await.expect(200);
+    assert_eq!(audit(&world, &bob).await, [] as [(String, String); 0]);
+}
+
+#[tokio::test]
+async fn every_change_leaves_an_audit_record() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    world.advance_s(1).await;
+    let rotated = settings.post(&format!("/settings/keys/{}/rotate", made.str("id")), json!({})).await.expect(201);
+    world.advance_s(1).await;
+    settings.delete(&format!("/settings/keys/{}", rotated.str("id"))).await.expect(200);
+    world.advance_s(1).await;
+    let body = json!({ "url": "https://hooks.example.com/a", "events": ["new_client"], "payload_mode": "identifiers" });
+    let endpoint = settings.post("/settings/webhooks", body).await.expect(201);
+    world.advance_s(1).await;
+    let path = format!("/settings/webhooks/{}", endpoint.str("id"));
+    settings.patch(&path, json!({ "enabled": false })).await.expect(200);
+    world.advance_s(1).await;
+    settings.delete(&path).await.expect(200);
+    let trail = audit(&world, &ada).await;
+    let actions: Vec<&str> = trail.iter().map(|(action, _)| action.as_str()).collect();
+    let expected =
+        ["key.created", "key.rotated", "key.revoked", "endpoint.created", "endpoint.changed", "endpoint.deleted"];
+    assert_eq!(actions, expected);
+    for (index, id) in [(0, &made), (2, &rotated), (3, &endpoint), (5, &endpoint)] {
+        assert_eq!(trail[index].1, id.str("id"));
+    }
+}
+
+/// The coach's audit trail, oldest first: what was done, and to what.
+async fn audit(world: &World, coach: &Coach<'_>) -> Vec<(String, String)> {
+    let mut trail = world.items("workspaces", &format!("COACH#{}", coach.id)).await;
+    trail.retain(|item| item["sk"]["S"].as_str().unwrap().starts_with("AUDIT#"));
+    trail.sort_by_key(|item| time(&item["at"]["S"]));
+    let text = |item: &Value, name: &str| item[name]["S"].as_str().unwrap().to_owned();
+    trail.iter().map(|item| (text(item, "action"), text(item, "subject"))).collect()
+}

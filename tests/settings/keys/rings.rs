@@ -1,0 +1,199 @@
+//! Key rings: a coach's live keys are found whatever number of keys there ever was.
+
+use std::future::IntoFuture;
+
+use serde_json::{Value, json};
+
+use crate::world::{Bill, Caller, Coach, Reply, World};
+
+/// Keys of a coach that have expired.
+const EXPIRED: usize = 1_009;
+/// Calls of `workspace.saved` but for one for each live key.
+const MOST_CALLS: usize = 9;
+const DAY_S: u64 = 86_400;
+
+/// Stores keys of a coach that expired, as `made` was stored, oldest first.
+async fn expired(world: &World, coach: &Coach<'_>, made: &Reply) -> Vec<String> {
+    let id = made.str("id");
+    let record = world.items("keys", &format!("KEY#{id}")).await.remove(0);
+    let ids: Vec<String> = (0..EXPIRED).map(|number| format!("key_{number:032x}")).collect();
+    let items = ids.iter().enumerate().flat_map(|(number, own)| {
+        let mut copy: Value = serde_json::from_str(&record.to_string().replace(id, own)).unwrap();
+        copy["expires_at"] = json!({ "N": "1767225600000" });
+        let sk = format!("KEY#{:015}#{own}", 1_767_200_000_000_u64 + number as u64);
+        [copy, json!({ "pk": { "S": format!("COACH#{}", coach.id) }, "sk": { "S": sk } })]
+    });
+    world.put_items("keys", &items.collect::<Vec<_>>()).await;
+    ids
+}
+
+async fn ring(world: &World) -> Value {
+    let mut items = world.items("keys", "COACH#ada").await;
+    items.retain(|item| item["sk"]["S"] == "KEYS");
+    items.remove(0)
+}
+
+/// The ids on a ring, sorted.
+fn on(ring: &Value) -> Vec<&str> {
+    let mut ids: Vec<&str> =
+        ring["live_keys"]["SS"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Changes the workspace; what that cost.
+async fn entitle(world: &World, is_entitled: bool) -> Bill {
+    let coach = world.coach("ada");
+    if is_entitled {
+        coach.await
+    } else {
+        coach.not_entitled().await
+    };
+    Bill::of(&world.calls("ingest").await[0])
+}
+
+fn bearer(world: &World, made: &Reply) -> Caller {
+    world.anonymous().bearing(made.str("key"))
+}
+
+#[tokio::test]
+async fn a_workspace_reaches_its_live_keys_alone() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let body = |expires_at: Value| json!({ "name": "x", "scope": "partner", "expires_at": expires_at });
+    let first = ada.new_key(body(Value::Null)).await;
+    expired(&world, &ada, &first).await;
+    let later = ada.new_key(body(json!(world.timestamp_in(7 * 86_400).await))).await;
+    let rotated = settings.post(&format!("/settings/keys/{}/rotate", first.str("id")), json!({})).await.expect(201);
+    let revoked = ada.new_key(body(Value::Null)).await;
+    settings.delete(&format!("/settings/keys/{}", revoked.str("id"))).await.expect(200);
+    let live = [&first, &later, &rotated];
+    for is_entitled in [false, true] {
+        let bill = entitle(&world, is_entitled).await;
+        assert!(bill.calls <= MOST_CALLS + live.len(), "{bill:?}");
+        for key in live {
+            bearer(&world, key).get("/v1/ping").await.expect(if is_entitled { 200 } else { 402 });
+        }
+    }
+    // The rotated key ends, which nobody tells the ring.
+    world.advance_s(DAY_S + 1).await;
+    let version = async |key: &Reply| {
+        let record = world.items("keys", &format!("KEY#{}", key.str("id"))).await.remove(0);
+        record["workspace_version"].clone()
+    };
+    let before = version(&first).await;
+    let bill = entitle(&world, false).await;
+    assert!(bill.calls <= MOST_CALLS + 2, "{bill:?}");
+    assert_eq!(version(&first).await, before);
+    for key in [&later, &rotated] {
+        bearer(&world, key).get("/v1/ping").await.expect(402);
+    }
+}
+
+#[tokio::test]
+async fn a_ring_that_holds_expired_keys_alone_costs_no_more() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let make = async |seconds: i64| {
+        let expires_at = world.timestamp_in(seconds).await;
+        settings.post("/settings/keys", json!({ "name": "x", "scope": "partner", "expires_at": expires_at })).await
+    };
+    // Twice a ring full of keys that expire.
+    for _ in 0..2 {
+        for _ in 0..50 {
+            make(60).await.expect(201);
+        }
+        make(60).await.refused(409, "key_limit_reached");
+        world.advance_s(61).await;
+    }
+    assert_eq!(on(&ring(&world).await).len(), 50);
+    let bill = entitle(&world, false).await;
+    assert!(bill.calls <= MOST_CALLS, "{bill:?}");
+    let key = make(60).await.expect(201);
+    assert_eq!(on(&ring(&world).await), [key.str("id")]);
+    bearer(&world, &key).get("/v1/ping").await.expect(402);
+}
+
+#[tokio::test]
+async fn a_ring_of_an_earlier_release_is_made_anew_by_whoever_needs_it_first() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    let body = json!({ "name": "x", "scope": "partner" });
+    let first = ada.new_key(body.clone()).await;
+    expired(&world, &ada, &first).await;
+    let mut live = vec![first];
+    for need in ["workspace", "create", "rotate", "revoke"] {
+        // It counted keys that had expired, too, and named none.
+        let mut counted = ring(&world).await;
+        counted["live_count"] = json!({ "N": "50" });
+        counted.as_object_mut().unwrap().remove("live_keys");
+        world.put_item("keys", &counted).await;
+        match need {
+            "workspace" => {}
+            "create" => live.push(ada.new_key(body.clone()).await),
+            "rotate" => {
+                let path = format!("/settings/keys/{}/rotate", live[0].str("id"));
+                live.push(settings.post(&path, json!({})).await.expect(201));
+            }
+            _ => {
+                let revoked = live.remove(0);
+                settings.delete(&format!("/settings/keys/{}", revoked.str("id"))).await.expect(200);
+                bearer(&world, &revoked).get("/v1/ping").await.expect(401);
+            }
+        }
+        for is_entitled in [false, true] {
+            entitle(&world, is_entitled).await;
+            for key in &live {
+                let status = if is_entitled { 200 } else { 402 };
+                bearer(&world, key).get("/v1/ping").await.expect(status);
+            }
+        }
+        let made_anew = ring(&world).await;
+        assert!(made_anew.get("live_count").is_none(), "{need}");
+        let mut ids: Vec<&str> = live.iter().map(|key| key.str("id")).collect();
+        ids.sort_unstable();
+        assert_eq!(on(&made_anew), ids, "{need}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_an_earlier_release_makes_beside_this_one_is_reached() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    // It counts on a ring that counted nothing, and adds the key to none.
+    let mut counted = ring(&world).await;
+    counted["live_count"] = json!({ "N": "1" });
+    counted["live_keys"] = json!({ "SS": [format!("key_{:032x}", 1)] });
+    world.put_item("keys", &counted).await;
+    entitle(&world, false).await;
+    bearer(&world, &key).get("/v1/ping").await.expect(402);
+    assert_eq!(on(&ring(&world).await), [key.str("id")]);
+    // A coach whose keys have all ended has an empty ring.
+    ada.settings().await.delete(&format!("/settings/keys/{}", key.str("id"))).await.expect(200);
+    let mut counted = ring(&world).await;
+    counted["live_count"] = json!({ "N": "1" });
+    world.put_item("keys", &counted).await;
+    entitle(&world, true).await;
+    assert_eq!(on(&ring(&world).await), [] as [&str; 0]);
+    ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+}
+
+#[tokio::test]
+async fn no_key_that_is_made_while_its_workspace_changes_misses_the_change() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    let settings = ada.settings().await;
+    // The workspace has been read, and the transaction is next.
+    world.faults(json!({ "function": "settings", "spared_calls": 1, "stalled_calls": 1 })).await;
+    let body = json!({ "name": "x", "scope": "partner" });
+    let making = tokio::spawn(settings.post("/settings/keys", body).into_future());
+    world.until_stalled().await;
+    entitle(&world, false).await;
+    world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
+    let made = making.await.unwrap().expect(201);
+    bearer(&world, &made).get("/v1/ping").await.expect(402);
+}

@@ -1,0 +1,198 @@
+//! Who may use the settings API, and from which page.
+
+use std::future::IntoFuture;
+
+use futures::StreamExt;
+use serde_json::json;
+
+use crate::world::{Bill, Caller, Reply, World, costs, members};
+
+#[tokio::test]
+async fn a_session_opens_the_settings_and_nothing_else_does() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await;
+    ada.settings().await.get("/settings/keys").await.expect(200);
+    let key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
+    let token = world.anonymous().post("/_local/session", json!({ "coach_id": "ada" })).await.str("token").to_owned();
+    let (head, signature) = token.rsplit_once('.').unwrap();
+    let flipped = if signature.starts_with('A') { "B" } else { "A" };
+    let elsewhere = World::start().await;
+    let foreign =
+        elsewhere.anonymous().post("/_local/session", json!({ "coach_id": "ada" })).await.str("token").to_owned();
+    for bad in
+        [key.str("key"), &format!("{head}.{flipped}{}", &signature[1..]), &format!("{head}."), head, &foreign, "x"]
+    {
+        world.anonymous().bearing(bad).get("/settings/keys").await.expect(401);
+        world.anonymous().bearing(bad).post("/settings/webhooks", json!({})).await.expect(401);
+    }
+    world.anonymous().get("/settings/keys").await.expect(401);
+    world.anonymous().with("x-api-key", key.str("key")).get("/settings/keys").await.expect(401);
+    // The gateway refuses by itself, with its own body.
+    let refused = world.anonymous().get("/settings/keys").await;
+    assert_eq!(members(&refused.body), ["message"]);
+}
+
+#[tokio::test]
+async fn a_session_does_not_open_the_api() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    for path in ["/v1/ping", "/v1/clients"] {
+        settings.get(path).await.refused(401, "unauthorized");
+    }
+}
+
+#[tokio::test]
+async fn there_are_no_settings_before_the_workspace() {
+    let world = World::start().await;
+    let settings = world.settings_of("ada").await;
+    for call in [
+        settings.get("/settings/keys"),
+        settings.post("/settings/keys", json!({ "name": "x", "scope": "partner" })),
+        settings.post("/settings/keys/key_0/rotate", json!({})),
+        settings.delete("/settings/keys/key_0"),
+        settings.get("/settings/webhooks"),
+        settings.post("/settings/webhooks", json!({})),
+        settings.get("/settings/webhooks/we_0"),
+        settings.patch("/settings/webhooks/we_0", json!({ "enabled": true })),
+        settings.delete("/settings/webhooks/we_0"),
+        settings.get("/settings/webhooks/we_0/deliveries"),
+    ] {
+        call.await.refused(409, "workspace_unknown");
+    }
+    world.coach("ada").await;
+    settings.get("/settings/keys").await.expect(200);
+}
+
+#[tokio::test]
+async fn the_settings_page_alone_may_call_from_a_browser() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let page = world.base_url();
+    let preflight = |origin: &str, path: &str| {
+        let call = world.anonymous().call("OPTIONS", path).header("origin", origin);
+        call.header("access-control-request-method", "POST")
+            .header("access-control-request-headers", "authorization,content-type")
+    };
+    let allowed = preflight(&page, "/settings/keys").await.expect(204);
+    assert_eq!(allowed.header("access-control-allow-origin"), Some(page.as_str()));
+    let listed = |name: &str| allowed.header(name).unwrap().to_ascii_lowercase();
+    for method in ["get", "post", "patch", "delete"] {
+        assert!(listed("access-control-allow-methods").contains(method));
+    }
+    for header in ["authorization", "content-type"] {
+        assert!(listed("access-control-allow-headers").contains(header));
+    }
+    let other = preflight("https://elsewhere.example", "/settings/keys").await;
+    assert_eq!(other.header("access-control-allow-origin"), None);
+    let answer = settings.get("/settings/keys").header("origin", &page).await.expect(200);
+    assert_eq!(answer.header("access-control-allow-origin"), Some(page.as_str()));
+    let answer = settings.get("/settings/keys").header("origin", "https://elsewhere.example").await;
+    assert_eq!(answer.header("access-control-allow-origin"), None);
+}
+
+async fn lists(settings: &Caller, count: usize) -> Vec<Reply> {
+    let path = |number: usize| if number.is_multiple_of(2) { "/settings/keys" } else { "/settings/webhooks" };
+    let calls = (0..count).map(|number| settings.get(path(number)).into_future());
+    futures::stream::iter(calls).buffer_unordered(40).collect().await
+}
+
+#[tokio::test]
+async fn of_400_requests_of_a_coach_in_one_minute_exactly_300_pass() {
+    let world = World::start().await;
+    let (ada, bob) = (world.coach("ada").await.settings().await, world.coach("bob").await.settings().await);
+    world.advance_to_next_minute().await;
+    let began = world.now().await;
+    let left_s = 60 - began.timestamp().rem_euclid(60).unsigned_abs();
+    let replies = lists(&ada, 400).await;
+    assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
+    assert_eq!(replies.iter().filter(|reply| reply.status == 200).count(), 300);
+    for denied in replies.into_iter().filter(|reply| reply.status != 200) {
+        let denied = denied.refused(429, "rate_limited");
+        let retry_after: u64 = denied.header("retry-after").unwrap().parse().unwrap();
+        assert!((1..=left_s).contains(&retry_after), "{retry_after} s, and the minute had {left_s} left");
+        assert_eq!(denied.header("ratelimit"), Some(format!("\"settings\";r=0;t={retry_after}").as_str()));
+    }
+    bob.get("/settings/keys").await.expect(200);
+    let denied = ada.post("/settings/keys", json!({})).await.refused(429, "rate_limited");
+    world.advance_s(denied.header("retry-after").unwrap().parse().unwrap()).await;
+    let next = ada.get("/settings/keys").await.expect(200);
+    assert!(next.header("ratelimit").unwrap().starts_with("\"settings\";r=299;t="), "denied requests do not count");
+}
+
+#[tokio::test]
+async fn every_settings_route_counts_and_says_what_is_left() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let nobody = world.settings_of("nobody").await;
+    world.advance_to_next_minute().await;
+    let began = world.now().await;
+    let at = "/settings/webhooks/we_0";
+    for (used, call) in [
+        settings.get("/settings/keys"),
+        settings.post("/settings/keys", json!({})),
+        settings.post("/settings/keys/key_0/rotate", json!({})),
+        settings.delete("/settings/keys/key_0"),
+        settings.get("/settings/webhooks"),
+        settings.post("/settings/webhooks", json!({})),
+        settings.get(at),
+        settings.patch(at, json!({ "enabled": true })),
+        settings.delete(at),
+        settings.post(&format!("{at}/rotate-secret"), json!({})),
+        settings.post(&format!("{at}/test"), json!({})),
+        settings.post(&format!("{at}/recover"), json!({ "since": "2026-01-01T00:00:00Z" })),
+        settings.get(&format!("{at}/deliveries")),
+        settings.post(&format!("{at}/deliveries/dlv_0/retry"), json!({})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let reply = call.await;
+        assert_eq!(reply.header("ratelimit-policy"), Some("\"settings\";q=300;w=60"));
+        let told = reply.header("ratelimit").unwrap();
+        assert!(told.starts_with(&format!("\"settings\";r={};t=", 299 - used)), "{told} after {used}");
+    }
+    // The limit comes before the workspace.
+    let unknown = lists(&nobody, 301).await;
+    assert_eq!(unknown.iter().filter(|reply| reply.status == 429).count(), 1);
+    unknown
+        .into_iter()
+        .filter(|reply| reply.status != 429)
+        .for_each(|reply| drop(reply.refused(409, "workspace_unknown")));
+    assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
+}
+
+#[tokio::test]
+async fn a_settings_request_counts_once_though_the_answer_of_the_store_is_lost() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    world.advance_to_next_minute().await;
+    for left in [299, 298] {
+        world.faults(json!({ "function": "settings", "store_lost_answers": 3 })).await;
+        let reply = settings.get("/settings/webhooks").await.expect(200);
+        assert_eq!(world.local_faults().await["store_lost_answers"], 0);
+        let told = reply.header("ratelimit").unwrap();
+        assert!(told.starts_with(&format!("\"settings\";r={left};t=")), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn the_limit_costs_a_settings_request_one_write_unit_and_no_wait() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let list = async || drop(settings.get("/settings/webhooks").await.expect(200));
+    let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units == 1.0;
+    costs(&world, "settings", list, affordable, 2).await;
+}
+
+#[tokio::test]
+async fn counters_of_a_coach_s_minutes_do_not_pile_up() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    for _ in 0..25 {
+        settings.get("/settings/webhooks").await.expect(200);
+        world.advance_s(180).await;
+    }
+    let items = world.items("workspaces", "COACH#ada").await;
+    let counters = items.iter().find(|item| item["sk"]["S"] == "SETTINGS").unwrap();
+    assert!(members(counters).len() < 15, "{counters}");
+}

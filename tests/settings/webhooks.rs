@@ -1,0 +1,212 @@
+//! `/settings/webhooks`: registering receivers.
+
+mod limits;
+mod retry;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use crate::world::{World, list, members};
+
+const VIEW: [&str; 9] =
+    ["created_at", "description", "disabled_at", "disabled_reason", "events", "id", "payload_mode", "status", "url"];
+
+fn endpoint(url: &str) -> Value {
+    json!({ "url": url, "events": ["new_client"], "payload_mode": "identifiers" })
+}
+
+#[tokio::test]
+async fn an_endpoints_secret_is_shown_once() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let body = json!({
+        "url": "https://hooks.example.com/a?b=c", "events": ["message_received", "new_client", "new_client"],
+        "payload_mode": "contact_details", "description": "The EMR",
+    });
+    let made = settings.post("/settings/webhooks", body).await.expect(201);
+    let mut with_secret = VIEW.to_vec();
+    with_secret.push("secret");
+    with_secret.sort_unstable();
+    assert_eq!(made.members(), with_secret);
+    let secret = made.str("secret").strip_prefix("whsec_").unwrap();
+    assert_eq!(STANDARD.decode(secret).unwrap().len(), 32);
+    let mut view = made.body.clone();
+    view.as_object_mut().unwrap().remove("secret");
+    assert_eq!((&view["url"], &view["description"]), (&json!("https://hooks.example.com/a?b=c"), &json!("The EMR")));
+    assert_eq!((&view["status"], &view["payload_mode"]), (&json!("enabled"), &json!("contact_details")));
+    assert_eq!(view["events"], json!(["new_client", "message_received"]), "each once");
+    assert_eq!(settings.get(&format!("/settings/webhooks/{}", made.str("id"))).await.expect(200).body, view);
+    assert_eq!(settings.get("/settings/webhooks").await.expect(200).body, json!({ "endpoints": [view] }));
+}
+
+#[tokio::test]
+async fn receivers_inside_and_odd_urls_are_refused() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    for url in [
+        "http://hooks.example.com/",
+        "http://8.8.8.8/",
+        "ftp://hooks.example.com/",
+        "hooks.example.com",
+        "https://",
+        "https://user@hooks.example.com/",
+        "https://user:password@hooks.example.com/",
+        "https://hooks.example.com/#fragment",
+        "https://10.0.0.1/",
+        "https://172.16.0.1/",
+        "https://192.168.1.1/",
+        "https://169.254.169.254/latest/meta-data",
+        "https://100.64.0.1/",
+        "https://0.0.0.0/",
+        "https://224.0.0.1/",
+        "https://255.255.255.255/",
+        "https://167772161/",
+        "https://0x0a000001/",
+        "https://012.0.0.1/",
+        "https://[fc00::1]/",
+        "https://[fe80::1]/",
+        "https://[::ffff:10.0.0.1]/",
+        "https://[64:ff9b::a00:1]/",
+        "https://[2002:a00:1::]/",
+        "https://metadata.google.internal/",
+        "https://db.internal/",
+        "https://printer.local/",
+    ] {
+        let refused = settings.post("/settings/webhooks", endpoint(url)).await;
+        assert_eq!(refused.status, 400, "{url}: {}", refused.text);
+        refused.refused_for("url");
+    }
+    settings
+        .post("/settings/webhooks", endpoint(&format!("https://hooks.example.com/{}", "x".repeat(2048))))
+        .await
+        .refused_for("url");
+    assert_eq!(settings.get("/settings/webhooks").await.body["endpoints"], json!([]));
+    for url in [
+        "https://hooks.example.com:8443/a",
+        "https://does-not-resolve.example.com/",
+        "https://8.8.8.8/",
+        "http://127.0.0.1:1/",
+        "http://localhost:1/",
+    ] {
+        settings.post("/settings/webhooks", endpoint(url)).await.expect(201);
+    }
+}
+
+#[tokio::test]
+async fn what_makes_no_endpoint_is_refused_by_name() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    for (field, value) in [
+        ("url", Value::Null),
+        ("url", json!(5)),
+        ("events", Value::Null),
+        ("events", json!("new_client")),
+        ("events", json!(["new_client", "client_created"])),
+        ("events", json!(["compliance_drop"])),
+        ("payload_mode", Value::Null),
+        ("payload_mode", json!("everything")),
+        ("description", json!("x".repeat(201))),
+        ("description", json!("")),
+        ("secret", json!("whsec_x")),
+        ("enabled", json!(false)),
+    ] {
+        let mut body = endpoint("https://hooks.example.com/");
+        body[field] = value;
+        settings.post("/settings/webhooks", body).await.refused_for(field);
+    }
+}
+
+#[tokio::test]
+async fn a_change_sets_what_it_names_and_leaves_the_rest() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let made = settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
+    let path = format!("/settings/webhooks/{}", made.str("id"));
+    let mut expected = settings.get(&path).await.expect(200).body;
+    for (field, value) in [
+        ("url", json!("https://hooks.example.com/b")),
+        ("events", json!(["phase_advanced"])),
+        // What automations send comes all the same.
+        ("events", json!([])),
+        ("description", json!("New")),
+        ("description", Value::Null),
+    ] {
+        let changed = settings.patch(&path, json!({ field: value })).await.expect(200);
+        expected[field] = value;
+        assert_eq!(changed.body, expected);
+        assert_eq!(settings.get(&path).await.body, expected);
+    }
+    let off = settings.patch(&path, json!({ "enabled": false })).await.expect(200);
+    assert_eq!((&off.body["status"], off.body["disabled_at"].is_string()), (&json!("disabled"), true));
+    assert!(off.body["disabled_reason"].is_string());
+    world.advance_s(60).await;
+    assert_eq!(settings.patch(&path, json!({ "enabled": false })).await.body, off.body, "off is off");
+    assert_eq!(settings.patch(&path, json!({ "enabled": true })).await.expect(200).body, expected);
+    for (field, body) in [
+        ("payload_mode", json!({ "payload_mode": "contact_details" })),
+        ("url", json!({ "url": "http://10.0.0.1/" })),
+        ("events", json!({ "events": null })),
+        ("enabled", json!({ "enabled": "yes" })),
+        ("status", json!({ "status": "enabled" })),
+    ] {
+        settings.patch(&path, body).await.refused_for(field);
+    }
+    settings.patch(&path, json!({})).await.refused(400, "invalid_request");
+    assert_eq!(settings.get(&path).await.body, expected);
+}
+
+#[tokio::test]
+async fn a_deleted_endpoint_is_gone() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let made = settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
+    let path = format!("/settings/webhooks/{}", made.str("id"));
+    let deleted = settings.delete(&path).await.expect(200);
+    assert_eq!(members(&deleted.body), VIEW);
+    for call in [
+        settings.get(&path),
+        settings.delete(&path),
+        settings.patch(&path, json!({ "enabled": true })),
+        settings.get(&format!("{path}/deliveries")),
+    ] {
+        call.await.refused(404, "not_found");
+    }
+    assert_eq!(settings.get("/settings/webhooks").await.body["endpoints"], json!([]));
+}
+
+#[tokio::test]
+async fn endpoints_of_another_coach_do_not_exist() {
+    let world = World::start().await;
+    let ada = world.coach("ada").await.settings().await;
+    let bob = world.coach("bob").await.settings().await;
+    let made = ada.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
+    let path = format!("/settings/webhooks/{}", made.str("id"));
+    for call in [
+        bob.get(&path),
+        bob.delete(&path),
+        bob.patch(&path, json!({ "url": "https://evil.example.com/" })),
+        bob.get(&format!("{path}/deliveries")),
+    ] {
+        call.await.refused(404, "not_found");
+    }
+    assert_eq!(bob.get("/settings/webhooks").await.body["endpoints"], json!([]));
+    assert_eq!(ada.get(&path).await.str("url"), "https://hooks.example.com/a");
+}
+
+#[tokio::test]
+async fn a_workspace_has_at_most_20_endpoints() {
+    let world = World::start().await;
+    let settings = world.coach("ada").await.settings().await;
+    let make = || settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a"));
+    for _ in 0..19 {
+        make().await.expect(201);
+    }
+    let replies = futures::future::join_all((0..4).map(|_| std::future::IntoFuture::into_future(make()))).await;
+    assert_eq!(replies.iter().filter(|reply| reply.status == 201).count(), 1, "at 19, of four at once one is made");
+    make().await.refused(409, "endpoint_limit_reached");
+    let listed = list(settings.get("/settings/webhooks").await.body["endpoints"].clone());
+    assert_eq!(listed.len(), 20);
+    settings.delete(&format!("/settings/webhooks/{}", listed[0]["id"].as_str().unwrap())).await.expect(200);
+    make().await.expect(201);
+}

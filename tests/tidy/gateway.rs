@@ -1,0 +1,125 @@
+//! The gateway of template.yaml: what it throttles, what it logs, where it is reached.
+
+use std::collections::BTreeSet;
+
+use edge::routes::ROUTES;
+use serde_json::{Value, json};
+
+use crate::tidy::template::{functions, is_anonymous, of_type, reservation, route_keys, template};
+
+/// Places that the bursts of the anonymous routes leave to the keyed routes of their function.
+const LEFT_TO_KEYS: u64 = 20;
+/// Variables of the access log: nothing that a caller sent.
+const LOGGED: [&str; 9] = [
+    "error.responseType",
+    "identity.sourceIp",
+    "integrationLatency",
+    "integrationStatus",
+    "requestId",
+    "responseLatency",
+    "responseLength",
+    "routeKey",
+    "status",
+];
+
+#[test]
+fn every_anonymous_route_is_throttled_far_below_the_api_and_no_other() {
+    let template = template();
+    let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
+    let throttled: BTreeSet<&str> = settings.keys().map(String::as_str).collect();
+    let keys: BTreeSet<String> =
+        ROUTES.iter().map(|(method, path)| format!("{method} {path}")).chain(["$default".to_owned()]).collect();
+    let anonymous: BTreeSet<&str> = keys.iter().map(String::as_str).filter(|key| is_anonymous(key)).collect();
+    assert_eq!(throttled, anonymous);
+    let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();
+    for (key, limits) in settings {
+        for (limit, of_api) in [("ThrottlingRateLimit", "ApiRateLimit"), ("ThrottlingBurstLimit", "ApiBurstLimit")] {
+            let own = default(limits[limit]["Ref"].as_str().unwrap_or_else(|| panic!("{key} has no {limit}")));
+            assert!(own * 100 <= default(of_api), "{key}: {own}");
+        }
+    }
+}
+
+#[test]
+fn a_burst_of_anonymous_callers_leaves_places_to_callers_with_a_key() {
+    let template = template();
+    let settings = &template["Resources"]["Api"]["Properties"]["RouteSettings"];
+    let mut mixed = Vec::new();
+    for (id, function) in functions(&template) {
+        let (anonymous, keyed): (Vec<String>, Vec<String>) =
+            route_keys(&function).into_iter().partition(|key| is_anonymous(key));
+        if anonymous.is_empty() || keyed.is_empty() {
+            continue;
+        }
+        let burst = |key: &String| {
+            let parameter = settings[key]["ThrottlingBurstLimit"]["Ref"].as_str().unwrap();
+            template["Parameters"][parameter]["Default"].as_u64().unwrap()
+        };
+        let at_once: u64 = anonymous.iter().map(burst).sum();
+        assert!(at_once + LEFT_TO_KEYS <= reservation(&id, &function), "{id}: {at_once} at once");
+        mixed.push(id);
+    }
+    assert_eq!(mixed, ["LoginLinksFunction"], "every other function serves callers of one kind");
+}
+
+#[test]
+fn the_api_is_throttled_and_logs_nothing_that_a_caller_sent() {
+    let template = template();
+    let api = &template["Resources"]["Api"]["Properties"];
+    let limits =
+        json!({"ThrottlingRateLimit": {"Ref": "ApiRateLimit"}, "ThrottlingBurstLimit": {"Ref": "ApiBurstLimit"}});
+    assert_eq!(api["DefaultRouteSettings"], limits);
+    let format = &api["AccessLogSettings"]["Format"]["Fn::Sub"];
+    let caller = json!({ "Fn::If": ["LogsCallerAddress", "$context.identity.sourceIp", ""] });
+    assert_eq!(format[1], json!({ "Caller": caller }));
+    assert_eq!(template["Parameters"]["LogCallerAddress"]["Default"], "true");
+    let without = format[0].as_str().unwrap().replace("${Caller}", "");
+    assert!(!without.contains("sourceIp") && serde_json::from_str::<Value>(&filled(&without)).is_ok(), "{without}");
+    let format = format[0].as_str().unwrap().replace("${Caller}", caller["Fn::If"][1].as_str().unwrap());
+    let variable = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '.').collect::<String>();
+    let logged: BTreeSet<String> = format.split("$context.").skip(1).map(variable).collect();
+    assert_eq!(logged, LOGGED.map(str::to_owned).into());
+    let line = filled(&format);
+    assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
+}
+
+/// A line of the access log with a number in the place of each variable.
+fn filled(format: &str) -> String {
+    LOGGED.iter().fold(format.to_owned(), |line, name| line.replace(&format!("$context.{name}"), "0"))
+}
+
+#[test]
+fn what_the_gateway_throttles_is_counted_from_the_fields_of_its_log() {
+    let template = template();
+    let filter = &template["Resources"]["GatewayThrottledFilter"]["Properties"];
+    assert_eq!(filter["LogGroupName"], json!({ "Ref": "ApiLog" }));
+    let log = template["Resources"]["Api"]["Properties"]["AccessLogSettings"]["Format"]["Fn::Sub"][0].as_str().unwrap();
+    let pattern = filter["FilterPattern"].as_str().unwrap();
+    assert_eq!(pattern, r#"{ $.status = 429 && $.integration_status = "-" }"#);
+    for field in pattern.split("$.").skip(1).map(|rest| rest.split(' ').next().unwrap()) {
+        assert!(log.contains(&format!("\"{field}\":")), "{field} is not in the log");
+    }
+}
+
+#[test]
+fn a_domain_of_its_own_is_made_only_where_one_is_given() {
+    let template = template();
+    let condition = json!({ "Fn::And": [{ "Condition": "HasDomain" }, { "Fn::Equals": [{ "Ref": "DisableDefaultEndpoint" }, "true"] }] });
+    assert_eq!(template["Conditions"]["DisablesDefaultEndpoint"], condition);
+    assert_eq!(template["Parameters"]["DisableDefaultEndpoint"]["Default"], "true");
+    let disabled = json!({ "Fn::If": ["DisablesDefaultEndpoint", true, false] });
+    assert_eq!(template["Resources"]["Api"]["Properties"]["DisableExecuteApiEndpoint"], disabled);
+    for name in ["DomainName", "CertificateArn", "HostedZoneId", "AlarmTopicArn"] {
+        assert_eq!(template["Parameters"][name]["Default"], "", "{name}");
+    }
+    let wanted = [
+        ("AWS::ApiGatewayV2::DomainName", "HasDomain"),
+        ("AWS::ApiGatewayV2::ApiMapping", "HasDomain"),
+        ("AWS::Route53::RecordSet", "HasDomainRecord"),
+    ];
+    for (kind, condition) in wanted {
+        for (id, resource) in of_type(&template, kind) {
+            assert_eq!(resource["Condition"], condition, "{id}");
+        }
+    }
+}

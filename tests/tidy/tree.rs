@@ -1,0 +1,265 @@
+//! The tree keeps its own rules: routes and template agree, dependencies point one way, files stay small, time has one source.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use edge::routes::{PUBLIC, ROUTES};
+
+use crate::world::World;
+
+const TEMPLATE: &str = include_str!("../../template.yaml");
+/// Most lines of a file before its tests.
+const MAX_LINES: usize = 400;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All Rust files below these folders, with their paths from the root.
+fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
+    let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
+    let mut files = Vec::new();
+    while let Some(path) = waiting.pop() {
+        if path.is_dir() {
+            waiting.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+            files.push((name, read(&path)));
+        }
+    }
+    assert!(!files.is_empty());
+    files
+}
+
+/// The file's lines before its unit tests.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
+}
+
+/// Method and path of each route of the template.
+fn routes_of_template() -> BTreeSet<(String, String)> {
+    let lines = TEMPLATE.lines().filter(|line| line.contains("Method: ") && line.contains("Path: "));
+    let method = |line: &str| line.split("Method: ").nth(1).unwrap().split(',').next().unwrap().to_owned();
+    lines.map(|line| (method(line), path_in(line))).filter(|(_, path)| path != "$default").collect()
+}
+
+/// The path in a route's line, quoted or not.
+fn path_in(line: &str) -> String {
+    let rest = line.split("Path: ").nth(1).unwrap();
+    match rest.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next().unwrap().to_owned(),
+        None => rest.split([',', ' ']).next().unwrap().to_owned(),
+    }
+}
+
+/// The crates that a manifest's `[dependencies]` name.
+fn dependencies(manifest: &Path) -> Vec<String> {
+    let text = read(manifest);
+    let section = text.split("\n[dependencies]\n").nth(1).unwrap_or_default();
+    let lines = section.lines().take_while(|line| !line.starts_with('['));
+    let names = lines
+        .filter_map(|line| line.split(['.', ' ', '=']).next())
+        .filter(|name| !name.is_empty() && !name.starts_with('#'));
+    names.map(str::to_owned).collect()
+}
+
+/// The folders in a folder.
+fn crates_in(folder: &str) -> BTreeSet<String> {
+    let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+    entries
+        .filter(|path| path.join("Cargo.toml").exists())
+        .map(|path| path.file_name().unwrap().to_string_lossy().into_owned())
+        .collect()
+}
+
+#[test]
+fn the_template_and_the_route_table_name_the_same_routes() {
+    let table: BTreeSet<(String, String)> =
+        ROUTES.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned())).collect();
+    assert_eq!(table.len(), ROUTES.len(), "no route stands twice");
+    assert_eq!(routes_of_template(), table);
+}
+
+#[test]
+fn every_route_is_described_with_who_may_call_it_and_the_reverse() {
+    let document = docs::document::document();
+    let mut described = BTreeSet::new();
+    let mut open = BTreeSet::new();
+    for (path, methods) in document["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let route = (method.to_uppercase(), path.clone());
+            if operation["security"].as_array().unwrap().is_empty() {
+                open.insert(route.clone());
+            }
+            described.insert(route);
+        }
+    }
+    assert_eq!(described, routes_of_template());
+    let public = PUBLIC.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned()));
+    assert_eq!(open, public.collect());
+}
+
+#[tokio::test]
+async fn every_route_but_the_public_ones_is_refused_without_a_key_or_session() {
+    let world = World::start().await;
+    world.coach("ada").await;
+    assert!(PUBLIC.iter().all(|route| ROUTES.contains(route)));
+    for (method, template) in ROUTES.iter().filter(|route| !PUBLIC.contains(route)) {
+        let path = template.replace("{clientId}", "c1").replace("{id}", "x1");
+        for caller in
+            [world.anonymous(), world.anonymous().bearing("nonsense"), world.anonymous().with("x-api-key", "nonsense")]
+        {
+            let reply = caller.call(method, &path).await;
+            assert_eq!(reply.status, 401, "{method} {path}: {}", reply.text);
+        }
+    }
+}
+
+#[test]
+fn every_function_of_the_template_is_a_folder_and_the_reverse() {
+    let binaries: BTreeSet<String> = TEMPLATE
+        .lines()
+        .filter_map(|line| line.split("Binary: ").nth(1))
+        .map(|rest| rest.trim_end_matches([' ', '}']).to_owned())
+        .collect();
+    assert_eq!(binaries, crates_in("functions"));
+}
+
+#[test]
+fn the_readme_names_every_fact() {
+    let readme = read(&root().join("README.md"));
+    for file in ["lib/domain/src/fact/known.rs", "lib/domain/src/change.rs"] {
+        let text = read(&root().join(file));
+        let literals = code(&text).flat_map(|line| line.split('"').skip(1).step_by(2));
+        let names: BTreeSet<&str> = literals.filter(|literal| is_name_of_fact(literal)).collect();
+        assert!(names.len() > 5, "{file}: {names:?}");
+        for name in names {
+            assert!(readme.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}
+
+/// `noun.happened`.
+fn is_name_of_fact(text: &str) -> bool {
+    let word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    text.split_once('.').is_some_and(|(noun, happened)| word(noun) && word(happened))
+}
+
+#[test]
+fn documents_of_the_tree_link_to_files_that_exist() {
+    let mut links = 0;
+    for document in ["README.md", "ARCHITECTURE.md"] {
+        let text = read(&root().join(document));
+        for link in text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap()) {
+            let path = link.split('#').next().unwrap();
+            assert!(!path.starts_with("/docs/"), "{document}: {link} depends on a stack that serves it");
+            if !path.is_empty() && !path.starts_with("https://") {
+                assert!(root().join(path).exists(), "{document}: {link}");
+                links += 1;
+            }
+        }
+    }
+    assert!(links > 5, "{links}");
+}
+
+#[test]
+fn production_never_sends_webhooks_to_itself() {
+    assert!(!TEMPLATE.contains("ALLOW_LOOPBACK_RECEIVERS"));
+}
+
+#[test]
+fn dependencies_point_one_way() {
+    let functions = crates_in("functions");
+    let ours: BTreeSet<String> = crates_in("lib").into_iter().chain(functions.clone()).collect();
+    let may_use = |name: &str| -> &[&str] {
+        match name {
+            "domain" | "runtime" => &[],
+            "store" => &["domain", "runtime"],
+            "outbound" => &["domain", "runtime"],
+            "edge" => &["domain", "runtime", "store"],
+            "webhook" => &["domain", "runtime"],
+            function if functions.contains(function) => &["domain", "runtime", "store", "outbound", "webhook", "edge"],
+            other => panic!("{other} has no place among the layers yet"),
+        }
+    };
+    for (folder, names) in [("lib", crates_in("lib")), ("functions", functions.clone())] {
+        for name in names {
+            let used = dependencies(&root().join(folder).join(&name).join("Cargo.toml"));
+            assert!(!used.is_empty(), "{name}");
+            for other in used.iter().filter(|other| ours.contains(*other)) {
+                assert!(may_use(&name).contains(&other.as_str()), "{name} depends on {other}");
+            }
+            assert!(used.iter().all(|other| !other.starts_with("local")), "{name} knows of the local stack");
+        }
+    }
+}
+
+#[test]
+fn unit_tests_are_run_where_there_are_some() {
+    for folder in ["lib", "functions", "infra", "infra/local"] {
+        for name in crates_in(folder) {
+            let path = format!("{folder}/{name}");
+            let manifest = read(&root().join(&path).join("Cargo.toml"));
+            let library = manifest.split("\n[lib]\n").nth(1).unwrap_or_default().split("\n[").next().unwrap();
+            let has_tests =
+                rust_files(&[&format!("{path}/src")]).iter().any(|(_, text)| text.contains("\n#[cfg(test)]\n"));
+            assert_eq!(has_tests, !library.lines().any(|line| line == "test = false"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn the_domain_is_pure() {
+    let used = dependencies(&root().join("lib/domain/Cargo.toml"));
+    for outside in ["aws", "tokio", "http", "hyper", "axum", "lambda", "tower", "getrandom", "rand"] {
+        assert!(used.iter().all(|name| !name.starts_with(outside)), "{outside} in {used:?}");
+    }
+}
+
+#[test]
+fn files_are_small_and_say_what_they_are() {
+    for (name, text) in rust_files(&["lib", "functions", "infra", "tests"]) {
+        let lines = code(&text).count();
+        assert!(lines <= MAX_LINES, "{name} has {lines} lines before its tests");
+        assert!(text.starts_with("//! "), "{name} has no header");
+    }
+}
+
+#[test]
+fn time_and_environment_are_read_in_one_place_each() {
+    // Cargo speaks to build scripts by the environment.
+    let places = ["lib/runtime/src/clock.rs", "lib/runtime/src/config.rs", "functions/docs/build.rs"];
+    for (name, text) in rust_files(&["lib", "functions"]) {
+        for read in ["Utc::now(", "SystemTime::now(", "env::var(", "env::vars(", "env::var_os("] {
+            let found = code(&text).any(|line| line.contains(read) && !line.trim_start().starts_with("//"));
+            assert!(!found || places.contains(&name.as_str()), "{name} calls {read})");
+        }
+    }
+}
+
+#[test]
+fn nothing_is_unfinished_and_no_test_sleeps() {
+    let unfinished = [
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("#[", "ignore"),
+    ];
+    for (name, text) in rust_files(&["lib", "functions", "infra", "tests"]) {
+        for mark in unfinished {
+            assert!(!text.contains(mark), "{name} holds {mark}");
+        }
+        let sleep = concat!("sle", "ep(");
+        let in_tests =
+            text.lines().skip_while(|line| !line.starts_with("#[cfg(test)]")).any(|line| line.contains(sleep));
+        // One whose clock is paused takes no time.
+        assert!(!in_tests || text.contains("(start_paused = true)"), "{name}");
+        assert!(!name.starts_with("tests/") || !text.contains(sleep), "{name}");
+    }
+}

@@ -1,0 +1,60 @@
+//! What invocations cost: calls to the store, how many of them wait for another, and capacity units.
+
+use serde_json::Value;
+
+use super::{World, list};
+
+/// What one invocation called in the store. Mails are not counted: they come on top where there is one.
+#[derive(Debug)]
+pub(crate) struct Bill {
+    pub(crate) calls: usize,
+    /// Most calls of which each began after the one before had ended.
+    pub(crate) in_sequence: usize,
+    pub(crate) read_units: f64,
+    pub(crate) write_units: f64,
+}
+
+impl Bill {
+    pub(crate) fn of(invocation: &Value) -> Self {
+        let mut calls = list(invocation["calls"].clone());
+        calls.retain(|call| !call["tables"].as_array().unwrap().is_empty());
+        let us = |call: &Value, name: &str| call[name].as_u64().unwrap();
+        let mut intervals: Vec<(u64, u64)> =
+            calls.iter().map(|call| (us(call, "ended_us"), us(call, "started_us"))).collect();
+        intervals.sort_unstable();
+        let (mut in_sequence, mut free_from) = (0, 0);
+        for (ended, started) in intervals {
+            if started >= free_from {
+                in_sequence += 1;
+                free_from = ended;
+            }
+        }
+        let units = |name: &str| calls.iter().map(|call| call[name].as_f64().unwrap()).sum();
+        Self { calls: calls.len(), in_sequence, read_units: units("read_units"), write_units: units("write_units") }
+    }
+}
+
+/// A busy machine may serve one after the other what was sent at once: how many calls wait for another shows in the best of up to so
+/// many repeats. How many there are, and what they consume, does not depend on the machine.
+const MOST_REPEATS: usize = 40;
+
+/// Repeats a request until one of its bills has no more than so many calls in sequence. Every one of them has to be affordable.
+pub(crate) async fn costs(
+    world: &World,
+    function: &str,
+    request: impl AsyncFn(),
+    affordable: impl Fn(&Bill) -> bool,
+    in_sequence: usize,
+) {
+    let mut bills = Vec::new();
+    for _ in 0..MOST_REPEATS {
+        request().await;
+        let bill = Bill::of(&world.calls(function).await[0]);
+        assert!(affordable(&bill), "{bill:?}");
+        if bill.in_sequence <= in_sequence {
+            return;
+        }
+        bills.push(bill);
+    }
+    panic!("none of these has {in_sequence} in sequence: {bills:?}");
+}
