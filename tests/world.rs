@@ -18,6 +18,7 @@ pub(crate) mod sweep;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -34,6 +35,25 @@ pub(crate) use rough::{Manner, OK, Rough};
 use caller::Addresses;
 use confidential::Confidential;
 use stack::Stack;
+
+/// Longest wait for a condition. A busy machine is slow.
+const POLL_DEADLINE: Duration = Duration::from_secs(60);
+const POLL_EVERY: Duration = Duration::from_millis(5);
+
+/// Polls until the condition holds. Fails after [`POLL_DEADLINE`].
+pub(crate) async fn until(what: &str, holds: impl AsyncFn() -> bool) {
+    until_within(POLL_DEADLINE, what, holds).await;
+}
+
+/// Polls until the condition holds. Fails after `limit`.
+pub(crate) async fn until_within(limit: Duration, what: &str, holds: impl AsyncFn() -> bool) {
+    let (began, mut polls) = (Instant::now(), tokio::time::interval(POLL_EVERY));
+    polls.tick().await;
+    while !holds().await {
+        assert!(began.elapsed() < limit, "{what}: not within {limit:?}");
+        polls.tick().await;
+    }
+}
 
 /// A stack and all that is around it. Gone when dropped, and then its log is searched for what may be in no log.
 pub(crate) struct World {
@@ -110,7 +130,7 @@ impl World {
 
     /// Waits until the calls that were to stall have come.
     pub(crate) async fn until_stalled(&self) {
-        while self.local_faults().await["stalled_calls"] != 0 {}
+        until("calls stall", async || self.local_faults().await["stalled_calls"] == 0).await;
     }
 
     /// All mails sent, oldest first.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::crm::bookings::slot;
 use crate::operations::key_rotation::SECRETS;
 use crate::world::sweep::{Told, automation, check_in};
-use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered};
+use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered, until};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -184,7 +184,7 @@ async fn an_entry_that_is_restored_though_it_was_carried_is_not_delivered_again(
     let world = &scene.world;
     world.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
     world.put([Fact::client("ada", "c1")]).await;
-    while world.table("outbox").await.is_empty() {}
+    until("an outbox entry", async || !world.table("outbox").await.is_empty()).await;
     let before = Backup::of(world).await;
     world.faults(json!({ "function": "", "store_failures": 0 })).await;
     world.advance_s(HOUR_S).await;

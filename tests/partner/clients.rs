@@ -9,7 +9,7 @@ use std::future::IntoFuture;
 
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Fact, World, list, members, time};
+use crate::world::{Caller, Fact, World, list, members, time, until};
 
 const LIST_ITEM: [&str; 6] = ["client_id", "created_at", "current_phase", "email", "full_name", "is_active"];
 const PROFILE: [&str; 10] = [
@@ -179,7 +179,7 @@ async fn a_switch_that_others_overtake_is_told_in_the_order_in_which_it_was_made
         let stalled = tokio::spawn(switch(false));
         tokio::select! {
             () = world.until_stalled() => {}
-            () = async { while !stalled.is_finished() { tokio::task::yield_now().await } } => {}
+            () = until("the request ends", async || stalled.is_finished()) => {}
         }
         switch(false).await.expect(200);
         switch(true).await.expect(200);

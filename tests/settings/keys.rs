@@ -8,7 +8,7 @@ use std::future::IntoFuture;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::world::{Coach, World, list, members, time};
+use crate::world::{Coach, World, list, members, time, until};
 
 const VIEW: [&str; 9] =
     ["created_at", "display", "expires_at", "id", "last_used_at", "name", "permissions", "revoked_at", "scope"];
@@ -80,7 +80,7 @@ async fn a_key_that_expires_while_it_is_revoked_frees_its_place_once() {
     world.faults(json!({ "function": "settings", "spared_calls": CALLS_BEFORE, "stalled_calls": 1 })).await;
     let revoking = tokio::spawn(settings.delete(&format!("/settings/keys/{short}")).into_future());
     world.until_stalled().await;
-    while world.now().await <= ends {}
+    until("the key ends", async || world.now().await > ends).await;
     settings.post("/settings/keys", body(101)).await.expect(201);
     world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
     revoking.await.unwrap().expect(200);

@@ -1,7 +1,7 @@
 //! Random histories through the whole stack: what the receiver is told is what a model tells that looks at every client
 //! at every sweep.
 //!
-//! A run is told by its seed. `cargo test -p behaviour --features long-simulation sweep_histories` makes more of them.
+//! A run is told by its seed. `cargo test -p behaviour --features long-simulation histories` makes more of them.
 
 use std::collections::BTreeMap;
 

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::sweep::crashes::Quiet;
 use crate::world::sweep::{Watched, check_in, daily_log, dose};
-use crate::world::{Bill, Fact, World, fact, list, rendered};
+use crate::world::{Bill, Fact, World, fact, list, rendered, until};
 
 /// Page of a pass.
 const PAGE: usize = 200;
@@ -177,9 +177,7 @@ async fn who_is_judged_while_an_automation_is_being_stored_is_judged_by_it_too()
     for shard in 0..4 {
         world.send("sweep-shards", &json!({ "shard": shard }).to_string()).await;
     }
-    while version().await == judged {
-        world.now().await;
-    }
+    until("the evaluation", async || version().await != judged).await;
     world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
     world.settle().await;
     place.until(world.now().await + TimeDelta::days(4)).await;
@@ -212,9 +210,8 @@ async fn of_two_time_zones_the_one_that_was_said_last_counts_whichever_is_stored
         }
         stalled_at += 1;
         world.put([said(3, "Europe/Berlin").await]).await;
-        while stored("workspaces", "WORKSPACE", "time_zone").await != Some(json!("Europe/Berlin")) {
-            world.now().await;
-        }
+        let berlin = Some(json!("Europe/Berlin"));
+        until("the zone", async || stored("workspaces", "WORKSPACE", "time_zone").await == berlin).await;
         world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
         world.settle().await;
         let zone = stored("records", "WATCH", "zone").await;

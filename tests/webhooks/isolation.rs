@@ -10,7 +10,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 
-use crate::world::{Answer, Endpoint, Fact, Receiver, World, time};
+use crate::world::{Answer, Endpoint, Fact, Receiver, World, time, until_within};
 
 /// Takes every connection, reads all that comes and never answers.
 struct Hanging {
@@ -45,15 +45,6 @@ impl Hanging {
     }
 }
 
-/// Asks again until it is so, a call to the stack apart: it leaves the processor to those who are waited for. Fails when it takes too long.
-async fn until(world: &World, what: &str, limit: Duration, is_so: impl AsyncFn() -> bool) {
-    let began = Instant::now();
-    while !is_so().await {
-        assert!(began.elapsed() < limit, "{what} took longer than {limit:?}");
-        world.now().await;
-    }
-}
-
 #[tokio::test]
 async fn with_500_events_queued_for_a_receiver_that_hangs_another_gets_its_event_within_2_seconds() {
     const EVENTS: usize = 500;
@@ -69,11 +60,11 @@ async fn with_500_events_queued_for_a_receiver_that_hangs_another_gets_its_event
     bob.endpoint(&healthy.url(), "identifiers").await;
     world.put((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
     let all_stored = async || key.get("/v1/ping").await.body["active_clients"] == EVENTS;
-    until(&world, "storing the facts", Duration::from_secs(60), all_stored).await;
-    until(&world, "hanging", Duration::from_secs(20), async || hanging.open.load(Ordering::SeqCst) > 0).await;
+    until_within(Duration::from_secs(60), "storing the facts", all_stored).await;
+    until_within(Duration::from_secs(20), "hanging", async || hanging.open.load(Ordering::SeqCst) > 0).await;
     for n in 0..5 {
         world.put([Fact::client("bob", &format!("b{n}"))]).await;
-        until(&world, "the other's event", Duration::from_secs(2), async || healthy.hooks().len() == n + 1).await;
+        until_within(Duration::from_secs(2), "the other's event", async || healthy.hooks().len() == n + 1).await;
     }
     let most = hanging.most.load(Ordering::SeqCst);
     assert!((1..=MOST).contains(&most), "{most} deliveries in flight at once");
@@ -93,10 +84,10 @@ async fn others_are_told_in_time_beside(endpoints: usize, events: usize) {
     for n in 0..events {
         world.put([Fact::client("ada", &format!("c{n:03}"))]).await;
     }
-    until(&world, "hanging", Duration::from_secs(20), async || hanging.open.load(Ordering::SeqCst) >= endpoints).await;
+    until_within(Duration::from_secs(20), "hanging", async || hanging.open.load(Ordering::SeqCst) >= endpoints).await;
     for n in 0..5 {
         world.put([Fact::client("bob", &format!("b{n}"))]).await;
-        until(&world, "the other's event", Duration::from_secs(2), async || healthy.hooks().len() == n + 1).await;
+        until_within(Duration::from_secs(2), "the other's event", async || healthy.hooks().len() == n + 1).await;
     }
 }
 
@@ -174,7 +165,7 @@ async fn a_receiver_that_takes_its_time_is_not_told_one_event_after_the_other() 
         world.put([Fact::client("ada", &format!("c{n}"))]).await;
     }
     let all_told = async || receiver.hooks().len() >= EVENTS;
-    until(&world, "telling a slow receiver", LIMIT, all_told).await;
+    until_within(LIMIT, "telling a slow receiver", all_told).await;
     world.settle().await;
     let delivered = ada.deliveries(&endpoint).await;
     assert!(delivered.iter().all(|delivery| delivery["attempts"].as_array().unwrap().len() == 1), "once each");

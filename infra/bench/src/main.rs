@@ -25,6 +25,7 @@ use std::process::{Command, ExitCode};
 
 use clap::Parser;
 use local_stack::linked;
+use local_stack::progress::Progress;
 use tempfile::TempDir;
 
 use crate::error::{BenchError, because};
@@ -52,6 +53,10 @@ struct Options {
     #[arg(long)]
     counts: Option<PathBuf>,
 
+    /// Writes the tables to infra/bench/README.md. Everything is measured then.
+    #[arg(long, conflicts_with_all = ["only", "route", "rosters"])]
+    readme: bool,
+
     /// Only routes, and starts of functions, whose name has this in it.
     #[arg(long, default_value = "")]
     route: String,
@@ -65,6 +70,9 @@ enum Part {
     Delivery,
     Sweep,
 }
+
+/// Starts that are measured, and the same in other languages.
+const STARTS: u64 = 7;
 
 /// The folders of a run.
 struct Dirs {
@@ -109,8 +117,13 @@ async fn run(options: &Options) -> Result<(), BenchError> {
         on_a_stand(options, &dirs, &report).await?;
     }
     if wanted(Part::Sweep) {
-        let figures = sweep::measure(&options.rosters, &dirs.scratch.path().join("sweep"), &dirs.binaries).await?;
+        let mut progress = Progress::new("sweeps", options.rosters.len() as u64);
+        let figures =
+            sweep::measure(&mut progress, &options.rosters, &dirs.scratch.path().join("sweep"), &dirs.binaries).await?;
         report.sweeps(&figures);
+    }
+    if options.readme {
+        report.write(&dirs.root)?;
     }
     Ok(())
 }
@@ -135,8 +148,10 @@ fn build(root: &Path) -> Result<PathBuf, BenchError> {
 }
 
 fn sizes(dirs: &Dirs, report: &Report) -> Result<(), BenchError> {
-    let mut sizes = Vec::new();
-    for name in linked::all().names() {
+    let names = linked::all().names();
+    let (mut sizes, mut progress) = (Vec::new(), Progress::new("sizes", names.len() as u64));
+    for name in names {
+        progress.show(sizes.len() as u64, name);
         sizes.push((name, size::measure(&dirs.binaries.join(name), dirs.scratch.path())?));
     }
     report.sizes(&sizes);
@@ -166,6 +181,7 @@ async fn measure(
     if wanted(Part::Startup) {
         let tls = tls::serve(stand.aws_port(), dir).await?;
         let mut starts = Vec::new();
+        let mut progress = Progress::new("starts", STARTS);
         for (function, path, key) in [
             ("ping", "/v1/ping".to_owned(), by.partner(0)),
             ("crm-workflows", "/v1/crm/workflows".to_owned(), by.crm(0)),
@@ -177,10 +193,12 @@ async fn measure(
             if !function.contains(&options.route) && !options.route.is_empty() {
                 continue;
             }
+            progress.show(starts.len() as u64, function);
             let call = |_| Call::get(&path).by(key);
             starts.push((function, startup::measure(function, call, stand, fleet, &tls, counts).await?));
         }
         report.starts(&starts);
+        progress.show(starts.len() as u64, "Node and Python");
         let sources = dirs.root.join("infra/bench/baseline");
         let baselines = baseline::measure(stand, &dirs.root.join("target/bench"), &sources, &tls).await?;
         let ping = routes::ROUTES.iter().find(|route| route.function == "ping");
@@ -190,16 +208,19 @@ async fn measure(
         }
     }
     if wanted(Part::Routes) {
-        let mut figures = Vec::new();
-        for route in routes::ROUTES.iter().filter(|route| route.name.contains(&options.route)) {
+        let wanted: Vec<_> = routes::ROUTES.iter().filter(|route| route.name.contains(&options.route)).collect();
+        let (mut figures, mut progress) = (Vec::new(), Progress::new("routes", wanted.len() as u64));
+        for route in wanted {
+            progress.show(figures.len() as u64, route.name);
             figures.push((route, routes::measure(route, stand, fleet, &by, counts).await?));
         }
         report.routes(&figures);
         report.memory(fleet).await;
     }
     if wanted(Part::Delivery) {
-        let mut figures = Vec::new();
+        let (mut figures, mut progress) = (Vec::new(), Progress::new("deliveries", 2));
         for endpoints in [1, 10] {
+            progress.show(figures.len() as u64, &format!("{endpoints} endpoints an event"));
             let instructions = match counts {
                 Some(counts) => Some(delivery::count(endpoints, &dirs.binaries, dir, counts).await?),
                 None => None,

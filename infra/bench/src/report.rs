@@ -1,11 +1,14 @@
-//! The figures as tables in Markdown, each beside what it is to be at most.
+//! The figures as tables in Markdown, each with its limit.
 
+use std::cell::RefCell;
+use std::fmt::Display;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use local_stack::linked;
 
+use crate::error::{BenchError, because};
 use crate::fleet::Fleet;
 use crate::size::Size;
 use crate::{baseline, delivery, prices, routes, startup, sweep};
@@ -19,16 +22,43 @@ const DELIVERY_CPU_S: [f64; 2] = [0.40, 0.40];
 /// Write units of the function that sends, for a delivery.
 const DELIVERY_WRITE_UNITS: f64 = 3.5;
 
-/// Prints the tables.
+/// Where the tables are kept in the repository.
+const README: &str = "infra/bench/README.md";
+const INTRODUCTION: &str = "# Benchmark
+
+The bench runs the release builds of the functions, each in a process of its own, against the local AWS. Counts do not
+depend on the machine; times do. A figure in bold type is above its limit, which stands in the column's head.
+
+```sh
+cargo run --package bench                                        # all of it
+cargo run --package bench -- --only startup,routes --route ping  # a part of it
+cargo run --package bench -- --readme                            # all of it, and these tables anew
+```
+
+";
+
+/// Prints the tables and keeps their text.
 pub(crate) struct Report {
     commit: String,
+    text: RefCell<String>,
 }
 
 impl Report {
     pub(crate) fn new(root: &Path) -> Self {
         let output = Command::new("git").current_dir(root).args(["rev-parse", "--short", "HEAD"]).output();
         let commit = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
-        Self { commit: commit.unwrap_or_default() }
+        Self { commit: commit.unwrap_or_default(), text: RefCell::default() }
+    }
+
+    fn print(&self, line: impl Display) {
+        println!("{line}");
+        self.text.borrow_mut().push_str(&format!("{line}\n"));
+    }
+
+    /// Writes all tables to [`README`].
+    pub(crate) fn write(&self, root: &Path) -> Result<(), BenchError> {
+        let text = format!("{INTRODUCTION}{}", self.text.borrow().trim_end());
+        std::fs::write(root.join(README), text + "\n").map_err(because(README))
     }
 
     #[expect(clippy::disallowed_methods, reason = "the table says when it was made")]
@@ -39,32 +69,32 @@ impl Report {
         let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let kb = memory.lines().find_map(|line| line.strip_prefix("MemTotal:")).unwrap_or_default();
         let kb: f64 = kb.trim().trim_end_matches(" kB").parse().unwrap_or_default();
-        println!(
+        self.print(format!(
             "{}, commit {}: {} ({cores} cores, {:.0} GiB, {})\n",
             chrono::Utc::now().format("%Y-%m-%d"),
             self.commit,
             model.trim_start_matches(['\t', ' ', ':']),
             kb / 1_048_576.0,
             std::env::consts::ARCH,
-        );
+        ));
     }
 
     pub(crate) fn sizes(&self, sizes: &[(&str, Size)]) {
-        println!("| Function | Binary, MB | Zip, MB |\n|---|---|---|");
+        self.print("| Function | Binary, MB | Zip, MB |\n|---|---|---|");
         for (name, Size { binary, zip }) in sizes {
-            println!("| {name} | {} | {} |", mb(*binary), mb(*zip));
+            self.print(format!("| {name} | {} | {} |", mb(*binary), mb(*zip)));
         }
-        println!();
+        self.print("");
     }
 
     pub(crate) fn starts(&self, starts: &[(&str, startup::Start)]) {
-        println!(
+        self.print(format!(
             "| Start and first request over TLS | Init, ms | Init, CPU ms | First, ms | First, CPU ms | CPU ms (≤ 4) | \
              Instructions, M (≤ 8) | Memory, MB |\n|---|---|---|---|---|---|---|---|"
-        );
+        ));
         for (name, start) in starts {
             let both = start.init.cpu + start.first.cpu;
-            println!(
+            self.print(format!(
                 "| {name} | {} | {} | {} | {} | {} | {} | {} |",
                 ms(start.init.wall),
                 ms(start.init.cpu),
@@ -73,21 +103,27 @@ impl Report {
                 within(both, START_CPU, ms),
                 start.instructions.map_or("-".to_owned(), |count| within(count, START_INSTRUCTIONS, millions)),
                 mb(start.peak_memory_bytes),
-            );
+            ));
         }
-        println!();
+        self.print("");
     }
 
     pub(crate) fn baselines(&self, start: &startup::Start, cpu: Duration, others: &[baseline::Figures]) {
-        println!(
+        self.print(format!(
             "| `GET /v1/ping` | Start and first request, CPU ms | Start and first request, ms | Request, CPU ms | Memory, MB |\n\
              |---|---|---|---|---|"
-        );
+        ));
         let (start_cpu, wall) = (start.init.cpu + start.first.cpu, start.init.wall + start.first.wall);
-        println!("| this | {} | {} | {} | {} |", ms(start_cpu), ms(wall), ms(cpu), mb(start.peak_memory_bytes));
+        self.print(format!(
+            "| this | {} | {} | {} | {} |",
+            ms(start_cpu),
+            ms(wall),
+            ms(cpu),
+            mb(start.peak_memory_bytes)
+        ));
         for other in others {
             let (their_cpu, their_wall) = (other.init.cpu + other.first.cpu, other.init.wall + other.first.wall);
-            println!(
+            self.print(format!(
                 "| {} | {} ({}) | {} ({}) | {} ({}) | {} ({}) |",
                 other.name,
                 ms(their_cpu),
@@ -98,22 +134,22 @@ impl Report {
                 times(other.cpu.as_secs_f64() / cpu.as_secs_f64()),
                 mb(other.peak_memory_bytes),
                 times(other.peak_memory_bytes as f64 / start.peak_memory_bytes as f64),
-            );
+            ));
         }
-        println!();
+        self.print("");
     }
 
     pub(crate) fn routes(&self, figures: &[(&routes::Route, routes::Figures)]) {
-        println!(
+        self.print(format!(
             "| Route | Calls | Read units | Write units | CPU, ms | Instructions, M (reads ≤ 1.8) | Of ping | Dollars a million |\n\
              |---|---|---|---|---|---|---|---|"
-        );
+        ));
         let ping = figures.first().and_then(|(_, figures)| figures.instructions);
         for (route, routes::Figures { cost, cpu, instructions }) in figures {
             let is_read = route.name.starts_with("GET /v1");
             let most = if is_read { READ_INSTRUCTIONS } else { u64::MAX };
             let memory_mb = if route.function == "clients" { 1024.0 } else { 256.0 };
-            println!(
+            self.print(format!(
                 "| `{}` | {:.1} | {:.1} | {:.1} | {} | {} | {} | {:.2} |",
                 route.name,
                 cost.calls,
@@ -123,32 +159,32 @@ impl Report {
                 instructions.map_or("-".to_owned(), |count| within(count, most, millions)),
                 ping.zip(*instructions).map_or("-".to_owned(), |(ping, count)| times(count as f64 / ping as f64)),
                 prices::million_requests(*cost, *cpu, memory_mb),
-            );
+            ));
         }
-        println!();
+        self.print("");
     }
 
     pub(crate) async fn memory(&self, fleet: &Fleet) {
-        println!("| Function | Peak memory, MB |\n|---|---|");
+        self.print("| Function | Peak memory, MB |\n|---|---|");
         for name in linked::all().names() {
             let used = fleet.used(name).await;
             if used.starts > 0 {
-                println!("| {name} | {} |", mb(used.peak_memory_bytes));
+                self.print(format!("| {name} | {} |", mb(used.peak_memory_bytes)));
             }
         }
-        println!();
+        self.print("");
     }
 
     pub(crate) fn deliveries(&self, figures: &[(delivery::Figures, Option<u64>)]) {
-        println!(
+        self.print(format!(
             "| Endpoints an event | Deliveries/s | A batch | deliver: CPU s per 1,000 (≤ 0.40) | Instructions each, M | \
              relay: CPU s per 1,000 | Read units of deliver | Write units of deliver (≤ 3.5) | Units of relay | Memory, MB | Dollars a million |\n\
              |---|---|---|---|---|---|---|---|---|---|---|"
-        );
+        ));
         for ((figures, instructions), most) in figures.iter().zip(DELIVERY_CPU_S) {
             let per_1000 = |cpu: Duration| cpu.as_secs_f64() * 1000.0 / figures.deliveries as f64;
             let units = |cost: crate::stand::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
-            println!(
+            self.print(format!(
                 "| {} | {:.0} | {:.1} | {} | {} | {:.3} | {:.2} | {} | {} | {} | {:.2} |",
                 figures.endpoints,
                 figures.deliveries as f64 / figures.wall.as_secs_f64(),
@@ -161,18 +197,18 @@ impl Report {
                 units(figures.relay_cost),
                 mb(figures.peak_memory_bytes),
                 prices::million_deliveries(figures),
-            );
+            ));
         }
-        println!();
+        self.print("");
     }
 
     pub(crate) fn sweeps(&self, figures: &[sweep::Figures]) {
-        println!(
+        self.print(format!(
             "| Clients | Due | CPU, ms | CPU ms each | Read units | Write units | Nobody due: CPU, ms | Read units | Memory, MB |\n\
              |---|---|---|---|---|---|---|---|---|"
-        );
+        ));
         for figures in figures {
-            println!(
+            self.print(format!(
                 "| {} | {} | {} | {} | {:.1} | {:.1} | {} | {:.1} | {} |",
                 figures.roster,
                 figures.due,
@@ -183,9 +219,9 @@ impl Report {
                 ms(figures.idle_cpu),
                 figures.idle_cost.read_units,
                 mb(figures.peak_memory_bytes),
-            );
+            ));
         }
-        println!();
+        self.print("");
     }
 }
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use http::Method;
 use local_stack::linked;
+use local_stack::progress::Progress;
 use serde_json::{Value, json};
 
 use crate::error::{BenchError, because};
@@ -41,12 +42,18 @@ pub(crate) struct Figures {
 }
 
 /// Measures a sweep over each of some rosters, which are in ascending order.
-pub(crate) async fn measure(rosters: &[usize], dir: &Path, binaries: &Path) -> Result<Vec<Figures>, BenchError> {
+pub(crate) async fn measure(
+    progress: &mut Progress,
+    rosters: &[usize],
+    dir: &Path,
+    binaries: &Path,
+) -> Result<Vec<Figures>, BenchError> {
+    progress.show(0, "clients of the past");
     let items = in_the_past(dir).await?;
     std::fs::write(dir.join(CLOCK_FILE), "0").map_err(because("set the clock"))?;
     let fleet = Fleet::new(binaries);
     let stand = Stand::start(dir, &fleet.functions()).await?;
-    let result = sweeps(rosters, &stand, &fleet, &items).await;
+    let result = sweeps(progress, rosters, &stand, &fleet, &items).await;
     stand.end().await;
     fleet.close().await;
     result
@@ -89,12 +96,19 @@ async fn in_the_past(dir: &Path) -> Result<Items, BenchError> {
     Ok(Items { client, doses })
 }
 
-async fn sweeps(rosters: &[usize], stand: &Stand, fleet: &Fleet, items: &Items) -> Result<Vec<Figures>, BenchError> {
+async fn sweeps(
+    progress: &mut Progress,
+    rosters: &[usize],
+    stand: &Stand,
+    fleet: &Fleet,
+    items: &Items,
+) -> Result<Vec<Figures>, BenchError> {
     // Whatever the days between have brought.
     stand.settle().await?;
     stand.advance(PERIOD * 2).await?;
     let (mut figures, mut stored) = (Vec::new(), 0);
     for &roster in rosters {
+        progress.show(figures.len() as u64, &format!("{roster} clients"));
         calm(stand, items, stored..roster).await?;
         stored = roster;
         let (idle_cpu, idle_cost) = sweep(stand, fleet).await?;

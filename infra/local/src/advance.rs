@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::clock::{ClockError, StackClock};
 use crate::environments::Pool;
+use crate::progress::Progress;
 use crate::schedule::Schedules;
 use crate::settle::{Reader, SettleError, settle};
 use crate::work::Work;
@@ -63,11 +64,13 @@ impl Timeline {
     /// Moves the clock forward and answers the new time once nothing due is left to do.
     pub async fn advance(&self, by: TimeDelta) -> Result<DateTime<Utc>, AdvanceError> {
         let _journey = self.journey.lock().await;
-        let target_ms = self.clock.offset_ms().saturating_add(by.num_milliseconds());
+        let start_ms = self.clock.offset_ms();
+        let target_ms = start_ms.saturating_add(by.num_milliseconds());
         // Before the first step, not once the journey has got there.
         StackClock::can_be_ahead(target_ms)?;
         self.settle().await?;
         let mut swept_at = self.clock.now();
+        let mut progress = Progress::new("clock, hours", by.num_hours().unsigned_abs());
         loop {
             let message = self.aws.sqs().next_due().await?;
             let schedule = self.schedules.next_due();
@@ -78,6 +81,8 @@ impl Timeline {
             }
             self.clock.set_offset_ms(offset_ms)?;
             let now = self.clock.now();
+            let moved = TimeDelta::milliseconds(offset_ms - start_ms);
+            progress.show(moved.num_hours().unsigned_abs(), &now.format("%F %T").to_string());
             self.schedules.fire_due(now, &self.work);
             if message.is_some_and(|message| message <= now) {
                 self.aws.poke();

@@ -19,6 +19,7 @@ pub mod linked;
 pub mod mappings;
 pub mod options;
 pub mod process;
+pub mod progress;
 pub mod receiver;
 mod request_id;
 pub mod schedule;

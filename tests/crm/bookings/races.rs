@@ -14,7 +14,8 @@ use crate::world::{Call, Caller, Fact, Reply, World, uuid};
 
 /// Coaches whose rounds go on side by side, rounds of each, callers in a round.
 const OWNERS: usize = 4;
-const ROUNDS: usize = 50;
+/// `cargo test -p behaviour --features long-simulation races` plays more of them.
+const ROUNDS: usize = if cfg!(feature = "long-simulation") { 100 } else { 20 };
 const CALLERS: usize = 16;
 /// Keys of a coach: no key makes more than 300 calls a minute.
 const KEYS: usize = 8;

@@ -8,12 +8,13 @@ use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::feed::erasure::{ENDED_S, MARK, Place, erased, life, of_the_application};
-use crate::world::{Answer, Fact, Receiver, World, list};
+use crate::world::{Answer, Fact, Receiver, World, list, until};
 
 /// Waits until nothing of the client's record is left.
 async fn until_erased(place: &Place, client: &str) {
     let name = |item: &Value| !item["full_name"].is_null();
-    while place.world.items("clients", &format!("CLIENT#{client}")).await.iter().any(name) {}
+    let items = async || place.world.items("clients", &format!("CLIENT#{client}")).await;
+    until("the erasure", async || !items().await.iter().any(name)).await;
 }
 
 #[tokio::test]
@@ -27,7 +28,7 @@ async fn a_creation_that_stalls_while_its_client_is_erased_brings_nothing_back()
         let stalled = tokio::spawn(place.key.post("/v1/clients", body).once(&email).into_future());
         tokio::select! {
             () = world.until_stalled() => {}
-            () = async { while !stalled.is_finished() { tokio::task::yield_now().await } } => {}
+            () = until("the request ends", async || stalled.is_finished()) => {}
         }
         let clients = world.items("clients", "INTAKE#").await;
         let Some(client) = clients.first().map(|item| item["pk"]["S"].as_str().unwrap().replace("INTAKE#", "")) else {
@@ -56,7 +57,7 @@ async fn a_search_that_stalls_while_its_client_is_erased_finds_who_is_left() {
         let search = tokio::spawn(place.key.get(&format!("/v1/clients?email={email}")).into_future());
         tokio::select! {
             () = world.until_stalled() => {}
-            () = async { while !search.is_finished() { tokio::task::yield_now().await } } => {}
+            () = until("the request ends", async || search.is_finished()) => {}
         }
         world.put([erased(&client)]).await;
         until_erased(&place, &client).await;
@@ -173,7 +174,7 @@ async fn logs_what_was_sent(spared_calls: usize) -> bool {
     let due = world.now().await + TimeDelta::seconds(DUE_S);
     world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 3 })).await;
     world.put([erased("c1")]).await;
-    while receiver.hooks().len() < 2 && world.now().await < due {}
+    until("a second attempt", async || receiver.hooks().len() == 2 || world.now().await >= due).await;
     world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
     world.settle().await;
     world.advance_s(ENDED_S).await;

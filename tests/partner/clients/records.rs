@@ -5,7 +5,7 @@ mod costs;
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Caller, Fact, World, fact, list, members, rendered};
+use crate::world::{Caller, Fact, World, fact, list, members, rendered, until};
 
 /// What a limit that is no positive integer looks like.
 const NO_LIMITS: [&str; 10] = ["0", "-1", "%2B5", "%205", "5.0", "1e3", "ten", "", "0x10", "%D9%A3"];
@@ -328,7 +328,7 @@ async fn one_that_goes_while_another_comes_leaves_the_latest_right() {
         };
         world.put([submitted(&between, &instant(day + 1))]).await;
         let is_stored = |item: &Value| item["check_in_id"]["S"] == between.as_str();
-        while !world.items("records", "CLIENT#c1").await.iter().any(is_stored) {}
+        until("it is stored", async || world.items("records", "CLIENT#c1").await.iter().any(is_stored)).await;
         world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
         world.settle().await;
         assert_eq!(ids(&key).await[0], between, "after {number} calls");

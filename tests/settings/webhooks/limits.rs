@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::settings::webhooks::retry::{path, retry};
 use crate::webhooks::endpoint_states::Place;
-use crate::world::{Answer, Caller, Endpoint, Fact, Reply};
+use crate::world::{Answer, Caller, Endpoint, Fact, Reply, until};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
@@ -79,13 +79,9 @@ async fn a_recovery_runs_until_what_it_ordered_last_was_attempted() {
     assert!(ends_in_s(recover(&settings, &endpoint).await) > 1);
     recover(&settings, &other).await.expect(202);
     // The delivery waits for its second attempt by then.
-    while place.receiver.hooks().len() == sent {
-        place.world.now().await;
-    }
+    until("an attempt", async || place.receiver.hooks().len() > sent).await;
     let attempted = async || ada.deliveries(&endpoint).await[0]["attempts"].as_array().unwrap().len() > 1;
-    while !attempted().await {
-        tokio::time::timeout(Duration::from_millis(50), std::future::pending::<()>()).await.unwrap_err();
-    }
+    until("the attempt is recorded", attempted).await;
     assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);
     // Nothing was ordered: nothing is waited for.
     assert_eq!(recover(&settings, &endpoint).await.expect(202).body["deliveries"], 0);

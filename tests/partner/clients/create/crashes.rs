@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::task::JoinSet;
 
-use crate::world::{Application, Call, Caller, Invitation, Receiver, Reply, World, bytes_of};
+use crate::world::{Application, Call, Caller, Invitation, Receiver, Reply, World, bytes_of, until};
 
 /// Longer than a claim's lease.
 pub(crate) const LAPSED_S: u64 = 61;
@@ -263,7 +263,7 @@ enum Moment {
 impl Moment {
     /// Waits for it.
     async fn comes(self, world: &World, earlier: usize) {
-        loop {
+        let has_come = async || {
             let (seen, wanted) = match self {
                 Self::Claims(wanted) => (world.table("idempotency").await.len(), wanted),
                 Self::Clients(wanted) => (world.items("clients", "CLIENT#").await.len(), wanted),
@@ -273,10 +273,9 @@ impl Moment {
                     (claims.iter().filter(|claim| !claim["status"].is_null()).count(), wanted)
                 }
             };
-            if seen >= earlier + wanted {
-                return;
-            }
-        }
+            seen >= earlier + wanted
+        };
+        until("the moment", has_come).await;
     }
 }
 
