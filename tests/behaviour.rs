@@ -1,4 +1,4 @@
-//! The service's behaviour, rule by rule, through its public surface: a stack of its own for each test.
+//! Behaviour tests of the service through its public surface. Each test has a stack of its own.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 

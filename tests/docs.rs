@@ -1,4 +1,4 @@
-//! The documentation: the description, the page that shows it, and the guides. All of it comes from the service itself.
+//! The documentation: the OpenAPI document, its page, and the guides. The service serves all of their resources itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,23 +6,23 @@ use crate::world::{Caller, Reply, World};
 
 const DOCUMENT: &str = "/openapi.json";
 const REFERENCE: &str = "/docs";
-/// Most bytes of an answer to somebody without a key.
+/// Largest answer to a caller without a key.
 const MOST_BYTES: usize = 700_000;
-/// The guides for operators, which lie beside the served ones.
+/// Guides for operators, which lie beside the served ones.
 const OPERATION: [&str; 7] = ["aws-limits", "capacity", "feed", "restoring", "runbook", "secret-rotation", "upgrading"];
 
-/// What the attributes of this name hold.
+/// Values of all attributes with this name.
 fn attributes<'t>(html: &'t str, name: &str) -> Vec<&'t str> {
     let start = format!(" {name}=\"");
     html.split(start.as_str()).skip(1).map(|rest| rest.split('"').next().unwrap()).collect()
 }
 
-/// What a style sheet loads.
+/// URLs that a style sheet loads.
 fn loads(css: &str) -> Vec<&str> {
     css.split("url(").skip(1).map(|rest| rest.trim_start_matches(['"', '\'']).split(')').next().unwrap()).collect()
 }
 
-/// All that can be reached from the reference page by links, scripts and styles, by path.
+/// Everything reachable from the reference page by links, scripts and styles, by path.
 async fn crawl(caller: &Caller) -> BTreeMap<String, Reply> {
     let mut found: BTreeMap<String, Reply> = BTreeMap::new();
     let mut waiting = vec![REFERENCE.to_owned()];
@@ -57,7 +57,7 @@ async fn the_description_is_openapi_3_1_and_open_to_everyone() {
 }
 
 #[tokio::test]
-async fn everything_that_the_pages_need_comes_from_the_service_itself() {
+async fn the_service_serves_all_resources_of_its_pages() {
     let world = World::start().await;
     let found = crawl(&world.anonymous()).await;
     let paths: BTreeSet<&str> = found.keys().map(String::as_str).collect();
@@ -111,7 +111,7 @@ async fn a_page_is_whole_and_a_guide_is_rendered() {
 }
 
 #[tokio::test]
-async fn a_copy_is_good_until_its_etag_changes() {
+async fn a_cached_copy_is_valid_until_its_etag_changes() {
     let world = World::start().await;
     let caller = world.anonymous();
     for path in [DOCUMENT, REFERENCE, "/docs/style.css", "/docs/guides/limits"] {
@@ -125,7 +125,7 @@ async fn a_copy_is_good_until_its_etag_changes() {
 }
 
 #[tokio::test]
-async fn pages_and_files_come_packed_to_those_who_take_that() {
+async fn pages_and_files_are_compressed_for_clients_that_accept_it() {
     let world = World::start().await;
     let caller = world.anonymous();
     for path in [DOCUMENT, REFERENCE, "/docs/swagger-ui.css", "/docs/style.css", "/docs/guides/limits"] {
@@ -199,7 +199,7 @@ async fn guides_for_operators_are_not_served_and_no_page_links_to_one() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_told_as_everywhere() {
+async fn a_missing_page_is_answered_with_the_usual_404() {
     let world = World::start().await;
     let caller = world.anonymous();
     for path in ["/docs/swagger-ui.css.map", "/docs/index.html", "/docs/guides/limits.md", "/docs/guides/%2e%2e"] {

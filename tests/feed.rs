@@ -1,4 +1,4 @@
-//! The application's facts, and the changes that go back to it.
+//! The application's facts, and the changes that the service emits.
 
 mod batches;
 mod changes;

@@ -1,4 +1,4 @@
-//! Rules of the tree and of template.yaml.
+//! Rules for the source tree and template.yaml.
 
 mod gateway;
 mod observability;

@@ -1,20 +1,20 @@
-//! A world to test in: a stack of its own in a process of its own, with coaches, keys, receivers and a clock that can be moved.
+//! Test world: a stack in a process of its own, with coaches, keys, receivers and a movable clock.
 //!
-//! Everything goes through the surfaces that the product has: HTTP, the bus, and the AWS endpoint for looking at what is stored.
+//! Tests use the product's own surfaces: HTTP, the bus, and the AWS endpoint to inspect stored data.
 
 mod application;
+mod at_rest;
 mod aws;
 mod caller;
 mod coach;
 mod confidential;
 mod costs;
 mod crm;
-mod odd;
-mod raw;
+mod odd_headers;
 mod receiver;
-mod rough;
 mod stack;
 pub(crate) mod sweep;
+mod tcp_receiver;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,16 +27,16 @@ pub(crate) use application::{Application, Invitation};
 pub(crate) use aws::{Fact, bytes_of, fact};
 pub(crate) use caller::{Call, Caller, Reply};
 pub(crate) use coach::{CRM_PERMISSIONS, Coach, Endpoint};
-pub(crate) use costs::{Bill, costs};
+pub(crate) use costs::{Bill, assert_cost};
 pub(crate) use crm::{PIPELINE, ids, uuid};
 pub(crate) use receiver::{Answer, Receiver};
-pub(crate) use rough::{Manner, OK, Rough};
+pub(crate) use tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 
 use caller::Addresses;
 use confidential::Confidential;
 use stack::Stack;
 
-/// Longest wait for a condition. A busy machine is slow.
+/// Longest wait for a condition, generous because the machine may be busy.
 const POLL_DEADLINE: Duration = Duration::from_secs(60);
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
@@ -55,7 +55,7 @@ pub(crate) async fn until_within(limit: Duration, what: &str, holds: impl AsyncF
     }
 }
 
-/// A stack and all that is around it. Gone when dropped, and then its log is searched for what may be in no log.
+/// A stack and its surroundings. On drop, the stack's log is searched for confidential texts.
 pub(crate) struct World {
     stack: Mutex<Stack>,
     addresses: Addresses,
@@ -74,7 +74,7 @@ impl World {
         Self { stack: Mutex::new(stack), addresses, confidential, local, numbers: AtomicU64::new(0) }
     }
 
-    /// Kills the stack as `kill -9` does and starts it again on what it had stored.
+    /// Kills the stack as `kill -9` does and restarts it on its stored data.
     pub(crate) async fn kill_and_restart(&self) {
         let dir = self.stack.lock().unwrap().kill();
         let stack = Stack::start_in(dir, &self.addresses).await;
@@ -86,22 +86,22 @@ impl World {
         Caller::anonymous(&self.addresses, &self.confidential)
     }
 
-    /// Where the API is, which is also the origin of the settings page.
+    /// Base URL of the API, which is also the origin of the settings page.
     pub(crate) fn base_url(&self) -> String {
         self.addresses.base()
     }
 
-    /// Returns when nothing is left to do now.
+    /// Returns once no work is due.
     pub(crate) async fn settle(&self) {
         self.local.post("/_local/settle", json!({})).await.expect(200);
     }
 
-    /// Moves the stack's clock forward; what becomes due meanwhile happens.
+    /// Moves the stack's clock forward and runs the work that becomes due.
     pub(crate) async fn advance_s(&self, seconds: u64) {
         self.local.post("/_local/clock", json!({ "advance_s": seconds })).await.expect(200);
     }
 
-    /// Moves on to the first second of a calendar minute, so that what follows has a minute of its own.
+    /// Advances to the start of the next calendar minute, so that the test has that minute's rate limit to itself.
     pub(crate) async fn advance_to_next_minute(&self) {
         let into_minute = self.now().await.timestamp().rem_euclid(60);
         self.advance_s(60 - into_minute.unsigned_abs()).await;
@@ -113,7 +113,7 @@ impl World {
         time(&health.body["now"])
     }
 
-    /// The stack's time, and so many seconds more, as the API writes it.
+    /// The stack's time plus `seconds`, as the API writes it.
     pub(crate) async fn timestamp_in(&self, seconds: i64) -> String {
         rendered(self.now().await + TimeDelta::seconds(seconds))
     }
@@ -123,14 +123,14 @@ impl World {
         self.local.post("/_local/faults", plan).await.expect(200);
     }
 
-    /// What faults are still to come.
-    pub(crate) async fn local_faults(&self) -> Value {
+    /// Faults that have not been used up yet.
+    pub(crate) async fn remaining_faults(&self) -> Value {
         self.local.get("/_local/faults").await.expect(200).body
     }
 
-    /// Waits until the calls that were to stall have come.
+    /// Waits until every call that is set to stall has stalled.
     pub(crate) async fn until_stalled(&self) {
-        until("calls stall", async || self.local_faults().await["stalled_calls"] == 0).await;
+        until("calls stall", async || self.remaining_faults().await["stalled_calls"] == 0).await;
     }
 
     /// All mails sent, oldest first.
@@ -138,8 +138,8 @@ impl World {
         list(self.local.get("/_local/mail").await.expect(200).body)
     }
 
-    /// What the service has put on the bus, oldest first: `detail-type` and `detail`.
-    pub(crate) async fn outgoing(&self, detail_type: &str) -> Vec<Value> {
+    /// Details of the changes that the service published on the bus under this `detail-type`, oldest first.
+    pub(crate) async fn changes(&self, detail_type: &str) -> Vec<Value> {
         let events = self.local.get("/_local/events?source=partner-api&limit=1000").await.expect(200).body;
         let mut details: Vec<Value> = list(events)
             .into_iter()
@@ -150,22 +150,22 @@ impl World {
         details
     }
 
-    /// The latest invocations of a function with the calls that each made, newest first.
+    /// The latest invocations of a function, each with its calls, newest first.
     pub(crate) async fn calls(&self, function: &str) -> Vec<Value> {
         list(self.local.get(&format!("/_local/calls?function={function}&limit=500")).await.expect(200).body)
     }
 
-    /// The most memory that the stack has had so far.
+    /// Peak memory of the stack's process so far.
     pub(crate) fn peak_memory_bytes(&self) -> u64 {
         self.stack.lock().unwrap().peak_memory_bytes()
     }
 
-    /// Everything that the stack has written so far.
+    /// The stack's whole log so far.
     pub(crate) fn log(&self) -> String {
         self.stack.lock().unwrap().log()
     }
 
-    /// A number that this world has not used yet.
+    /// A number that is unique in this world.
     pub(crate) fn number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
@@ -173,10 +173,10 @@ impl World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // A test that fails says why; it is not to say something else.
+        // A failing test already reports its own reason.
         if !std::thread::panicking() {
-            let log = self.stack.get_mut().unwrap().end();
-            self.confidential.is_not_in(&log);
+            let log = self.stack.get_mut().unwrap().stop();
+            self.confidential.assert_absent_from(&log);
         }
     }
 }
@@ -190,13 +190,13 @@ pub(crate) fn list(value: Value) -> Vec<Value> {
     }
 }
 
-/// A time as the API writes it.
+/// Parses a time as the API writes it.
 #[track_caller]
 pub(crate) fn time(value: &Value) -> DateTime<Utc> {
     value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("no time: {value}"))
 }
 
-/// A time as the API writes it.
+/// Renders a time as the API writes it.
 pub(crate) fn rendered(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }

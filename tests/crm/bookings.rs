@@ -1,4 +1,5 @@
-//! `/v1/crm/bookings`: made, moved and cancelled once, by the rules of the calendar, for a contact of the workspace.
+//! `/v1/crm/bookings`: bookings are created, moved and cancelled once, by the calendar's rules, for a contact of the
+//! workspace.
 
 mod availability;
 mod changes;
@@ -13,29 +14,29 @@ use serde_json::{Value, json};
 
 use crate::world::{Caller, Fact, Reply, World, fact, ids, rendered, uuid};
 
-/// The contact of these tests, the calendar that has it, and one more of each.
+/// The tests' contact and calendar, and a second one of each.
 pub(crate) const LEAD: u64 = 1;
 pub(crate) const OTHER_LEAD: u64 = 2;
 pub(crate) const CALENDAR: u64 = 10;
 pub(crate) const OTHER_CALENDAR: u64 = 11;
 
 impl World {
-    /// A coach with two contacts and a calendar that is open around the clock in UTC; the bearer of a CRM key.
+    /// A coach with two contacts and a calendar that is open around the clock in UTC. Returns a caller with a CRM key.
     pub(crate) async fn booking_coach(&self, id: &str) -> Caller {
         let coach = self.coach(id).await;
         let contacts = [LEAD, OTHER_LEAD].map(|lead| Fact::contact(id, &uuid(lead)));
-        self.facts(contacts.into_iter().chain([Fact::calendar(id, &uuid(CALENDAR))])).await;
+        self.apply(contacts.into_iter().chain([Fact::calendar(id, &uuid(CALENDAR))])).await;
         coach.crm_key().await
     }
 
-    /// The midnight (UTC) that begins the day after so many.
+    /// Midnight in UTC, `days` days from now.
     pub(crate) async fn midnight_in(&self, days: i64) -> DateTime<Utc> {
         let today = self.now().await.date_naive();
         (today + TimeDelta::days(days)).and_hms_opt(0, 0, 0).unwrap().and_utc()
     }
 }
 
-/// An event on a coach's calendar, confirmed and with nobody.
+/// A confirmed event on a coach's calendar, without a contact.
 pub(crate) fn event(coach: &str, id: &str, calendar: Option<u64>, starts: DateTime<Utc>, minutes: i64) -> Fact {
     let detail = json!({
         "event_id": id, "coach_id": coach, "calendar_id": calendar.map(uuid), "lead_id": null, "starts_at": rendered(starts),
@@ -44,12 +45,12 @@ pub(crate) fn event(coach: &str, id: &str, calendar: Option<u64>, starts: DateTi
     fact("calendar_event.saved", detail)
 }
 
-/// A draft of a booking of the contact on the calendar.
+/// Body of a request that books `LEAD` on `CALENDAR`.
 pub(crate) fn slot(date: NaiveDate, time: &str) -> Value {
     json!({ "leadId": uuid(LEAD), "calendarId": uuid(CALENDAR), "date": date, "time": time })
 }
 
-/// Where a booking of the contact is to go.
+/// Body of a request that moves a booking of `LEAD`.
 pub(crate) fn to(date: NaiveDate, time: &str) -> Value {
     json!({ "leadId": uuid(LEAD), "date": date, "time": time })
 }
@@ -58,33 +59,33 @@ pub(crate) fn path(booking: &str) -> String {
     format!("/v1/crm/bookings/{booking}")
 }
 
-/// Calls of a key with idempotency keys of their own.
+/// A caller who sends each request under an idempotency key of its own.
 pub(crate) struct Desk<'w> {
     pub(crate) world: &'w World,
     pub(crate) key: Caller,
 }
 
 impl Desk<'_> {
-    fn once(&self) -> String {
+    fn new_key(&self) -> String {
         format!("desk-{}", self.world.number())
     }
 
     pub(crate) async fn book(&self, draft: Value) -> Reply {
-        self.key.post("/v1/crm/bookings", draft).once(&self.once()).await
+        self.key.post("/v1/crm/bookings", draft).idempotent(&self.new_key()).await
     }
 
-    /// Books, which has to do; the booking's id.
+    /// Books, expects success and returns the booking's id.
     pub(crate) async fn booked(&self, draft: Value) -> String {
         let made = self.book(draft).await.expect(201);
         made.body["booking"]["id"].as_str().unwrap().to_owned()
     }
 
     pub(crate) async fn reschedule(&self, booking: &str, to: Value) -> Reply {
-        self.key.patch(&path(booking), to).once(&self.once()).await
+        self.key.patch(&path(booking), to).idempotent(&self.new_key()).await
     }
 
     pub(crate) async fn cancel(&self, booking: &str, lead: u64) -> Reply {
-        self.key.delete(&path(booking)).json(&json!({ "leadId": uuid(lead) })).once(&self.once()).await
+        self.key.delete(&path(booking)).json(&json!({ "leadId": uuid(lead) })).idempotent(&self.new_key()).await
     }
 
     pub(crate) async fn list(&self) -> Vec<Value> {
@@ -93,10 +94,10 @@ impl Desk<'_> {
         page.body["data"].as_array().unwrap().clone()
     }
 
-    /// What the application was told of that kind.
-    pub(crate) async fn told(&self, detail_type: &str) -> Vec<Value> {
+    /// Changes of that type on the bus.
+    pub(crate) async fn emitted(&self, detail_type: &str) -> Vec<Value> {
         self.world.settle().await;
-        self.world.outgoing(detail_type).await
+        self.world.changes(detail_type).await
     }
 }
 
@@ -105,12 +106,12 @@ async fn desk(world: &World) -> Desk<'_> {
 }
 
 #[tokio::test]
-async fn a_booking_is_made_once_shown_and_told() {
+async fn a_booking_is_created_once_listed_and_emitted() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     let draft = slot(midnight.date_naive(), "09:00");
-    let made = desk.key.post("/v1/crm/bookings", draft.clone()).once("k").await.expect(201);
+    let made = desk.key.post("/v1/crm/bookings", draft.clone()).idempotent("k").await.expect(201);
     let booking = &made.body["booking"];
     let starts_at = midnight + TimeDelta::hours(9);
     let expected = json!({
@@ -121,22 +122,22 @@ async fn a_booking_is_made_once_shown_and_told() {
     assert_eq!(made.body, json!({ "ok": true, "booking": expected }));
     assert_eq!(desk.list().await, std::slice::from_ref(booking));
 
-    let again = desk.key.post("/v1/crm/bookings", draft).once("k").await.expect(201);
+    let again = desk.key.post("/v1/crm/bookings", draft).idempotent("k").await.expect(201);
     assert!(again.is_replay());
     assert_eq!(again.body, made.body);
-    let told = desk.told("booking.created").await;
-    assert_eq!(told.len(), 1);
-    assert_eq!((&told[0]["booking"], &told[0]["coach_id"]), (booking, &json!("ada")));
+    let emitted = desk.emitted("booking.created").await;
+    assert_eq!(emitted.len(), 1);
+    assert_eq!((&emitted[0]["booking"], &emitted[0]["coach_id"]), (booking, &json!("ada")));
 }
 
 #[tokio::test]
-async fn what_stands_in_a_bookings_way_is_told_in_order() {
+async fn refusals_of_a_booking_come_in_a_fixed_order() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let paid = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("price_cents", 5_000);
     let off = Fact::calendar("ada", &uuid(12)).with("active", false).with("price_cents", 1);
     let merged = json!({ "coach_id": "ada", "contact_id": uuid(OTHER_LEAD), "merged_into": uuid(LEAD) });
-    world.facts([paid, off, fact("contact.merged", merged)]).await;
+    world.apply([paid, off, fact("contact.merged", merged)]).await;
     let date = world.midnight_in(2).await.date_naive();
     let with = |lead: u64, calendar: u64, time: &str| json!({ "leadId": uuid(lead), "calendarId": uuid(calendar), "date": date, "time": time });
     for time in ["09:00", "09:01"] {
@@ -158,7 +159,7 @@ async fn what_stands_in_a_bookings_way_is_told_in_order() {
         let date = date + TimeDelta::days(days - 2);
         desk.book(slot(date, "23:00")).await.refused(409, "slot_unavailable");
     }
-    assert_eq!(desk.told("booking.created").await.len(), 2);
+    assert_eq!(desk.emitted("booking.created").await.len(), 2);
 }
 
 #[tokio::test]
@@ -199,31 +200,31 @@ async fn bodies_are_strict_and_ids_come_in_any_case() {
     desk.reschedule("x", to(date, "09:00")).await.refused_for("id");
     desk.cancel("x", LEAD).await.refused_for("id");
     let cancel = desk.key.delete(&path(&uuid(5)));
-    cancel.clone().once("no body").await.refused(400, "invalid_request");
-    cancel.clone().json(&json!({})).once("empty").await.refused_for("leadId");
+    cancel.clone().idempotent("no body").await.refused(400, "invalid_request");
+    cancel.clone().json(&json!({})).idempotent("empty").await.refused_for("leadId");
     cancel.json(&json!({ "leadId": uuid(LEAD) })).await.refused(400, "idempotency_key_required");
 
     let mut upper = whole;
     upper["leadId"] = json!("00000000-0000-7000-8000-00000000000A");
-    world.facts([Fact::contact("ada", "00000000-0000-7000-8000-00000000000a")]).await;
+    world.apply([Fact::contact("ada", "00000000-0000-7000-8000-00000000000a")]).await;
     let made = desk.book(upper).await.expect(201);
     assert_eq!(made.body["booking"]["leadId"], "00000000-0000-7000-8000-00000000000a");
     let id = made.body["booking"]["id"].as_str().unwrap().to_uppercase();
     desk.cancel(&id, LEAD).await.refused(404, "not_found");
     let own = json!({ "leadId": "00000000-0000-7000-8000-00000000000A" });
-    let cancelled = desk.key.delete(&path(&id)).json(&own).once("upper").await.expect(200);
+    let cancelled = desk.key.delete(&path(&id)).json(&own).idempotent("upper").await.expect(200);
     assert_eq!(cancelled.body["booking"]["id"], id.to_lowercase());
 }
 
 #[tokio::test]
-async fn a_booking_moves_past_itself_with_its_own_length_and_tells() {
+async fn a_booking_may_overlap_its_old_time_keeps_its_length_and_emits_its_move() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
     let booking = desk.booked(slot(date, "09:00")).await;
     let made = desk.list().await.remove(0);
     let halves = Fact::calendar("ada", &uuid(CALENDAR)).with("slot_interval_minutes", 30).with("slot_minutes", 90);
-    world.facts([halves.with("price_cents", 9)]).await;
+    world.apply([halves.with("price_cents", 9)]).await;
     let moved = desk.reschedule(&booking, to(date, "09:30")).await.expect(200);
     assert_eq!((&moved.body["ok"], &moved.body["previousStartsAt"]), (&json!(true), &made["startsAt"]));
     let mut expected = made.clone();
@@ -237,9 +238,9 @@ async fn a_booking_moves_past_itself_with_its_own_length_and_tells() {
     let same = desk.reschedule(&booking, to(date, "09:30")).await.expect(200);
     assert_eq!((&same.body["booking"], &same.body["previousStartsAt"]), (&expected, &expected["startsAt"]));
     desk.reschedule(&booking, to(date, "09:31")).await.refused(409, "slot_unavailable");
-    let told = desk.told("booking.rescheduled").await;
-    assert_eq!(told.len(), 1);
-    assert_eq!((&told[0]["booking"], &told[0]["previousStartsAt"]), (&expected, &made["startsAt"]));
+    let emitted = desk.emitted("booking.rescheduled").await;
+    assert_eq!(emitted.len(), 1);
+    assert_eq!((&emitted[0]["booking"], &emitted[0]["previousStartsAt"]), (&expected, &made["startsAt"]));
 }
 
 #[tokio::test]
@@ -257,7 +258,7 @@ async fn a_move_far_away_leaves_the_old_time_free_and_takes_the_new_one() {
 }
 
 #[tokio::test]
-async fn a_booking_is_only_for_whom_it_is_with_or_whom_that_one_was_merged_into() {
+async fn a_booking_changes_only_for_its_contact_or_the_contact_it_was_merged_into() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
@@ -271,8 +272,8 @@ async fn a_booking_is_only_for_whom_it_is_with_or_whom_that_one_was_merged_into(
     let merge = |from: u64, into: u64| {
         fact("contact.merged", json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) }))
     };
-    world.facts([Fact::contact("ada", &uuid(3)), merge(LEAD, 3)]).await;
-    world.facts([merge(3, OTHER_LEAD)]).await;
+    world.apply([Fact::contact("ada", &uuid(3)), merge(LEAD, 3)]).await;
+    world.apply([merge(3, OTHER_LEAD)]).await;
     let gone = desk.reschedule(&booking, to(date, "10:00")).await.refused(409, "contact_merged");
     assert_eq!(gone.body["mergedIntoId"], uuid(OTHER_LEAD));
     desk.reschedule(&booking, other).await.expect(200);
@@ -294,11 +295,11 @@ async fn a_cancelled_booking_frees_its_time_and_is_cancelled_once() {
     world.advance_s(60 * 60 * 48).await;
     assert_eq!(desk.cancel(&booking, LEAD).await.expect(200).body, cancelled.body);
     desk.reschedule(&booking, to(date, "10:00")).await.refused(409, "booking_not_active");
-    // The other one has taken place.
+    // The second booking is over.
     desk.cancel(&next, LEAD).await.refused(409, "booking_not_active");
     desk.reschedule(&next, to(date, "09:00")).await.refused(409, "booking_not_active");
     assert_eq!(ids(&desk.key.get("/v1/crm/bookings").await.body), [next]);
-    assert_eq!(desk.told("booking.cancelled").await.len(), 1);
+    assert_eq!(desk.emitted("booking.cancelled").await.len(), 1);
 }
 
 #[tokio::test]
@@ -307,7 +308,7 @@ async fn an_inactive_calendars_bookings_stay_and_do_not_move() {
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
     let booking = desk.booked(slot(date, "09:00")).await;
-    world.facts([Fact::calendar("ada", &uuid(CALENDAR)).with("active", false)]).await;
+    world.apply([Fact::calendar("ada", &uuid(CALENDAR)).with("active", false)]).await;
     assert_eq!(desk.list().await.len(), 1);
     assert_eq!(desk.key.get("/v1/crm/calendars").await.body, json!({ "data": [], "next_cursor": null }));
     desk.book(slot(date, "12:00")).await.refused(404, "not_found");
@@ -317,13 +318,13 @@ async fn an_inactive_calendars_bookings_stay_and_do_not_move() {
 }
 
 #[tokio::test]
-async fn private_entries_block_and_are_neither_shown_nor_changed() {
+async fn private_events_block_time_and_are_neither_listed_nor_changed() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     let date = midnight.date_naive();
     let private = event("ada", &uuid(50), None, midnight + TimeDelta::hours(9), 90).with("lead_id", uuid(LEAD));
-    world.facts([private.clone()]).await;
+    world.apply([private.clone()]).await;
     assert!(desk.list().await.is_empty());
     desk.reschedule(&uuid(50), to(date, "12:00")).await.refused(404, "not_found");
     desk.cancel(&uuid(50), LEAD).await.refused(404, "not_found");
@@ -332,27 +333,27 @@ async fn private_entries_block_and_are_neither_shown_nor_changed() {
     }
     desk.booked(slot(date, "08:00")).await;
     desk.booked(slot(date, "11:00")).await;
-    world.facts([private.with("status", "cancelled")]).await;
+    world.apply([private.with("status", "cancelled")]).await;
     desk.booked(slot(date, "09:00")).await;
 }
 
 #[tokio::test]
-async fn lists_go_by_uuid_page_by_page_and_show_what_is_on_a_calendar() {
+async fn lists_are_paged_by_uuid_and_show_events_on_calendars() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(3).await;
-    // In no order, with private and cancelled ones between them.
-    let told = [9, 3, 7, 1, 5, 8, 2].map(|n| {
+    // In no order, with private and cancelled events between them.
+    let events = [9, 3, 7, 1, 5, 8, 2].map(|n| {
         let starts = midnight + TimeDelta::hours(n);
         event("ada", &uuid(n as u64), (n % 4 != 3).then_some(CALENDAR), starts, 60)
     });
-    world.facts(told).await;
-    world.facts([event("ada", &uuid(8), Some(CALENDAR), midnight, 60).with("status", "cancelled")]).await;
+    world.apply(events).await;
+    world.apply([event("ada", &uuid(8), Some(CALENDAR), midnight, 60).with("status", "cancelled")]).await;
     let shown = [1, 2, 5, 9].map(uuid);
     assert_eq!(ids(&desk.key.get("/v1/crm/bookings").await.body), shown);
     let first = desk.key.get("/v1/crm/bookings?limit=3").await.expect(200);
     assert_eq!((ids(&first.body), first.str("next_cursor")), (shown[..3].to_vec(), shown[2].as_str()));
-    // The cursor need not exist, or be listed.
+    // The cursor need not name a listed booking.
     for after in [5, 6, 7, 8] {
         let rest = desk.key.get(&format!("/v1/crm/bookings?cursor={}", uuid(after))).await.expect(200);
         assert_eq!((ids(&rest.body), &rest.body["next_cursor"]), (shown[3..].to_vec(), &Value::Null));
@@ -363,7 +364,7 @@ async fn lists_go_by_uuid_page_by_page_and_show_what_is_on_a_calendar() {
         assert_eq!(empty.await.expect(200).body, first.await.expect(200).body, "{list}");
     }
     let calendars = [21, 20, 22].map(|n| Fact::calendar("ada", &uuid(n)).with("active", n != 21));
-    world.facts(calendars).await;
+    world.apply(calendars).await;
     let page = desk.key.get("/v1/crm/calendars?limit=2").await.expect(200);
     assert_eq!((ids(&page.body), page.str("next_cursor")), ([CALENDAR, 20].map(uuid).to_vec(), uuid(20).as_str()));
     let expected = json!({
@@ -376,7 +377,7 @@ async fn lists_go_by_uuid_page_by_page_and_show_what_is_on_a_calendar() {
 }
 
 #[tokio::test]
-async fn a_coachs_bookings_are_nobody_elses() {
+async fn a_coachs_bookings_are_invisible_to_other_coaches() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let eve = Desk { world: &world, key: world.booking_coach("eve").await };
@@ -385,14 +386,14 @@ async fn a_coachs_bookings_are_nobody_elses() {
     assert!(eve.list().await.is_empty());
     eve.reschedule(&booking, to(date, "10:00")).await.refused(404, "not_found");
     eve.cancel(&booking, LEAD).await.refused(404, "not_found");
-    world.facts([Fact::calendar("ada", &uuid(30)), Fact::contact("ada", &uuid(31))]).await;
+    world.apply([Fact::calendar("ada", &uuid(30)), Fact::contact("ada", &uuid(31))]).await;
     let draft = |lead: u64, calendar: u64| json!({ "leadId": uuid(lead), "calendarId": uuid(calendar), "date": date, "time": "09:00" });
     eve.book(draft(31, CALENDAR)).await.refused(404, "not_found");
     eve.book(draft(LEAD, 30)).await.refused(404, "not_found");
-    // The same time is free where the coach is another.
+    // Another coach's calendar is free at the same time.
     eve.booked(draft(LEAD, CALENDAR)).await;
     assert_eq!((desk.list().await.len(), eve.list().await.len()), (1, 1));
     let reader = world.coach("ada").await.crm_key_with(&["bookings.read"]).await;
-    let refused = reader.post("/v1/crm/bookings", slot(date, "12:00")).once("k").await;
+    let refused = reader.post("/v1/crm/bookings", slot(date, "12:00")).idempotent("k").await;
     refused.refused(403, "permission_missing");
 }

@@ -1,4 +1,5 @@
-//! `/v1/crm/contacts`: made or found by the address, renamed, suppressed for good. Their lists are in `lists`.
+//! `/v1/crm/contacts`: contacts are created or found by address, renamed, and suppressed for good. `lists` tests their
+//! pages.
 
 mod costs;
 mod erasure;
@@ -18,22 +19,22 @@ use crate::world::{Caller, Fact, Reply, World, ids, members, uuid};
 
 pub(crate) const CONTACTS: &str = "/v1/crm/contacts";
 
-/// A world with a coach and the bearer of her CRM key.
+/// A world with a coach and a caller with her CRM key.
 pub(crate) async fn crm() -> (World, Caller) {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     (world, key)
 }
 
-/// POST under an idempotency key of its own.
+/// Sends a POST under an idempotency key of its own.
 pub(crate) async fn post(world: &World, key: &Caller, name: &str, email: &str) -> Reply {
     let body = json!({ "name": name, "email": email });
-    key.post(CONTACTS, body).once(&format!("post-{}", world.number())).await
+    key.post(CONTACTS, body).idempotent(&format!("post-{}", world.number())).await
 }
 
-/// PATCH under an idempotency key of its own.
+/// Sends a PATCH under an idempotency key of its own.
 pub(crate) async fn patch(world: &World, key: &Caller, id: &str, body: Value) -> Reply {
-    key.patch(&format!("{CONTACTS}/{id}"), body).once(&format!("patch-{}", world.number())).await
+    key.patch(&format!("{CONTACTS}/{id}"), body).idempotent(&format!("patch-{}", world.number())).await
 }
 
 /// The ids on the first page, which has room for all.
@@ -50,7 +51,7 @@ pub(crate) async fn shown(key: &Caller, id: &str) -> Value {
     found.unwrap_or_else(|| panic!("no {id} in {}", page.text)).clone()
 }
 
-/// The item under a contact's key.
+/// The stored item of a contact.
 pub(crate) async fn stored(world: &World, id: &str) -> Value {
     let items = world.items("crm", "COACH#ada").await;
     items.into_iter().find(|item| item["sk"]["S"] == format!("CONTACT#{id}")).unwrap_or_default()
@@ -61,7 +62,7 @@ fn id_of(reply: &Reply) -> String {
 }
 
 #[tokio::test]
-async fn a_contact_is_made_listed_and_told_of() {
+async fn a_contact_is_created_listed_and_emitted() {
     let (world, key) = crm().await;
     let made = post(&world, &key, "Léa 🙂", "Lea@Example.com").await.expect(201);
     assert_eq!(made.members(), ["contact"]);
@@ -80,7 +81,7 @@ async fn a_contact_is_made_listed_and_told_of() {
     assert_eq!(key.get(CONTACTS).await.expect(200).body, json!({ "data": [contact], "next_cursor": null }));
 
     world.settle().await;
-    let facts = world.outgoing("contact.created").await;
+    let facts = world.changes("contact.created").await;
     assert_eq!(facts.len(), 1);
     assert_eq!(members(&facts[0]), ["coach_id", "contact", "id", "occurred_at"]);
     assert_eq!((&facts[0]["coach_id"], &facts[0]["contact"]), (&json!("ada"), contact));
@@ -90,10 +91,10 @@ async fn a_contact_is_made_listed_and_told_of() {
 }
 
 #[tokio::test]
-async fn a_match_in_whatever_case_is_left_exactly_as_it_is() {
+async fn a_match_in_any_case_leaves_the_contact_unchanged() {
     let (world, key) = crm().await;
     let fact = Fact::contact("ada", &uuid(1)).with("email", "LEE@example.com").with("phone", "+1 415 555 2671");
-    world.facts([fact]).await;
+    world.apply([fact]).await;
     let before = stored(&world, &uuid(1)).await;
     for email in ["lee@example.com", "Lee@Example.COM"] {
         let found = post(&world, &key, "Somebody Else", email).await.expect(201);
@@ -106,34 +107,34 @@ async fn a_match_in_whatever_case_is_left_exactly_as_it_is() {
     }
     assert_eq!(stored(&world, &uuid(1)).await, before);
     world.settle().await;
-    assert_eq!(world.outgoing("contact.created").await.len() + world.outgoing("contact.updated").await.len(), 0);
+    assert_eq!(world.changes("contact.created").await.len() + world.changes("contact.updated").await.len(), 0);
     assert_eq!(listed(&key).await, [uuid(1)]);
-    // Another coach's contact is nobody to this one.
+    // Another coach's contact is invisible.
     let bob = world.coach("bob").await.crm_key().await;
     assert_ne!(id_of(&post(&world, &bob, "Lee", "lee@example.com").await.expect(201)), uuid(1));
 }
 
 #[tokio::test]
-async fn of_several_contacts_with_an_address_the_oldest_is_found() {
+async fn the_oldest_contact_with_an_address_is_found() {
     let (world, key) = crm().await;
     let with = |number: u64, email: &str| Fact::contact("ada", &uuid(number)).with("email", email);
     for number in [3, 1, 2] {
-        world.facts([with(number, "lee@example.com")]).await;
+        world.apply([with(number, "lee@example.com")]).await;
         world.advance_s(1).await;
     }
-    // The oldest, whichever was changed last.
-    world.facts([with(3, "lee@example.com").with("name", "Renamed")]).await;
+    // The oldest contact, whichever was changed last.
+    world.apply([with(3, "lee@example.com").with("name", "Renamed")]).await;
     assert_eq!(id_of(&post(&world, &key, "Lee", "lee@example.com").await.expect(201)), uuid(3));
-    world.facts([with(3, "other@example.com")]).await;
+    world.apply([with(3, "other@example.com")]).await;
     assert_eq!(id_of(&post(&world, &key, "Lee", "lee@example.com").await.expect(201)), uuid(1));
     assert_eq!(id_of(&post(&world, &key, "Lee", "OTHER@example.com").await.expect(201)), uuid(3));
-    world.facts([with(1, "a@example.com"), with(2, "b@example.com")]).await;
+    world.apply([with(1, "a@example.com"), with(2, "b@example.com")]).await;
     let made = id_of(&post(&world, &key, "Lee", "lee@example.com").await.expect(201));
     assert!(![1, 2, 3].map(uuid).contains(&made), "the address was free again");
 }
 
 #[tokio::test]
-async fn of_any_number_of_parallel_requests_with_an_address_one_makes_the_contact_and_all_get_it() {
+async fn parallel_requests_with_one_address_create_one_contact_and_all_return_it() {
     let (world, key) = crm().await;
     for round in 0..4 {
         world.faults(json!({ "store_conflicts": round * 3 })).await;
@@ -141,7 +142,7 @@ async fn of_any_number_of_parallel_requests_with_an_address_one_makes_the_contac
             let (name, domain) =
                 (format!("Lee {number}"), if number.is_multiple_of(2) { "example.com" } else { "EXAMPLE.com" });
             let body = json!({ "name": name, "email": format!("lee.{round}@{domain}") });
-            tokio::spawn(key.post(CONTACTS, body).once(&format!("{round}-{number}")).into_future())
+            tokio::spawn(key.post(CONTACTS, body).idempotent(&format!("{round}-{number}")).into_future())
         });
         let replies: Vec<Reply> = join_all(requests).await.into_iter().map(Result::unwrap).collect();
         let bodies: BTreeSet<String> = replies.into_iter().map(|reply| reply.expect(201).text).collect();
@@ -149,14 +150,14 @@ async fn of_any_number_of_parallel_requests_with_an_address_one_makes_the_contac
     }
     assert_eq!(listed(&key).await.len(), 4);
     world.settle().await;
-    assert_eq!(world.outgoing("contact.created").await.len(), 4);
+    assert_eq!(world.changes("contact.created").await.len(), 4);
     let addresses =
         world.table("crm").await.into_iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("EMAIL#"));
     assert!(addresses.into_iter().all(|item| item.get("later_holders").is_none()));
 }
 
 #[tokio::test]
-async fn a_body_holds_what_it_may_and_nothing_else() {
+async fn a_body_with_unknown_or_invalid_members_is_refused() {
     let (world, key) = crm().await;
     let lee = json!({ "name": "Lee", "email": "lee@example.com" });
     let with = |field: &str, value: Value| {
@@ -164,7 +165,7 @@ async fn a_body_holds_what_it_may_and_nothing_else() {
         body[field] = value;
         body
     };
-    let send = async |body: Value| key.post(CONTACTS, body).once(&format!("body-{}", world.number())).await;
+    let send = async |body: Value| key.post(CONTACTS, body).idempotent(&format!("body-{}", world.number())).await;
     for (body, field) in [
         (json!({ "email": "lee@example.com" }), "name"),
         (json!({ "name": "Lee" }), "email"),
@@ -216,10 +217,10 @@ async fn an_address_has_at_most_254_characters() {
 }
 
 #[tokio::test]
-async fn a_change_shows_is_told_and_keeps_the_rest() {
+async fn a_change_is_listed_emitted_and_keeps_other_fields() {
     let (world, key) = crm().await;
     let fact = Fact::contact("ada", &uuid(1)).with("do_not_contact", false).with("email", "lee@example.com");
-    world.facts([fact.with("phone", "+14155552671")]).await;
+    world.apply([fact.with("phone", "+14155552671")]).await;
     let before = shown(&key, &uuid(1)).await;
     world.advance_s(60).await;
     let renamed = patch(&world, &key, &uuid(1), json!({ "name": "Lee Later" })).await.expect(200);
@@ -235,19 +236,19 @@ async fn a_change_shows_is_told_and_keeps_the_rest() {
     assert_eq!(suppressed.body["contact"], expected);
     assert_eq!(shown(&key, &uuid(1)).await, expected);
     world.settle().await;
-    let told: Vec<Value> =
-        world.outgoing("contact.updated").await.into_iter().map(|fact| fact["contact"].clone()).collect();
-    assert_eq!(told, [renamed.body["contact"].clone(), expected.clone()]);
+    let emitted: Vec<Value> =
+        world.changes("contact.updated").await.into_iter().map(|fact| fact["contact"].clone()).collect();
+    assert_eq!(emitted, [renamed.body["contact"].clone(), expected.clone()]);
 
-    // What holds already is said anew, and is no change.
+    // Confirming the current value is recorded anew, but emits no change.
     let same = patch(&world, &key, &uuid(1), json!({ "name": "Lee Later", "doNotContact": true })).await.expect(200);
     assert_eq!(same.body["contact"], expected);
     world.settle().await;
-    assert_eq!(world.outgoing("contact.updated").await.len(), 2);
+    assert_eq!(world.changes("contact.updated").await.len(), 2);
 }
 
 #[tokio::test]
-async fn what_the_api_confirms_is_told_and_outweighs_what_the_application_said_before() {
+async fn confirmed_values_are_emitted_and_outdate_older_facts() {
     let (world, key) = crm().await;
     let said = |seconds: i64, suppressed: bool| {
         let world = &world;
@@ -257,32 +258,32 @@ async fn what_the_api_confirms_is_told_and_outweighs_what_the_application_said_b
         }
     };
     let between = said(-300, false).await;
-    world.facts([said(-600, true).await]).await;
+    world.apply([said(-600, true).await]).await;
     let confirmed = patch(&world, &key, &uuid(1), json!({ "doNotContact": true })).await.expect(200);
-    world.facts([between]).await;
+    world.apply([between]).await;
     assert_eq!(shown(&key, &uuid(1)).await["doNotContact"], true);
-    let told = world.outgoing("contact.updated").await;
-    assert_eq!(told.len(), 1, "the application has to learn what its own word no longer changes");
-    assert_eq!(told[0]["contact"], confirmed.body["contact"]);
+    let emitted = world.changes("contact.updated").await;
+    assert_eq!(emitted.len(), 1, "the application has to know that its own facts no longer apply");
+    assert_eq!(emitted[0]["contact"], confirmed.body["contact"]);
 }
 
 #[tokio::test]
-async fn a_suppression_outlives_a_record_of_a_clock_that_is_ahead() {
+async fn a_suppression_survives_a_record_from_a_clock_that_is_ahead() {
     let (world, key) = crm().await;
     let ahead = Fact::contact("ada", &uuid(1)).with("occurred_at", world.timestamp_in(600).await);
-    world.facts([ahead.clone().with("id", "first")]).await;
+    world.apply([ahead.clone().with("id", "first")]).await;
     patch(&world, &key, &uuid(1), json!({ "doNotContact": true, "name": "By the API" })).await.expect(200);
-    world.facts([ahead.with("id", "again")]).await;
+    world.apply([ahead.with("id", "again")]).await;
     let contact = shown(&key, &uuid(1)).await;
     assert_eq!((&contact["doNotContact"], &contact["name"]), (&json!(true), &json!("By the API")));
 }
 
 #[tokio::test]
-async fn a_change_names_a_contact_of_this_coach_by_its_uuid() {
+async fn a_change_needs_the_uuid_of_one_of_the_coachs_contacts() {
     let (world, key) = crm().await;
     world.coach("bob").await;
     let (own, of_bob) = ("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69", "0197a6a0-5c3b-7000-8000-2f1d3c4b5a70");
-    world.facts([Fact::contact("ada", own), Fact::contact("bob", of_bob)]).await;
+    world.apply([Fact::contact("ada", own), Fact::contact("bob", of_bob)]).await;
     let name = json!({ "name": "Lee Later" });
     let changed = patch(&world, &key, &own.to_uppercase(), name.clone()).await.expect(200);
     assert_eq!(changed.body["contact"]["id"], own);
@@ -296,12 +297,12 @@ async fn a_change_names_a_contact_of_this_coach_by_its_uuid() {
         ("%FF", 400, "invalid_request"),
     ] {
         let once = format!("patch {id}");
-        let send = async || key.patch(&format!("{CONTACTS}/{id}"), name.clone()).once(&once).await;
+        let send = async || key.patch(&format!("{CONTACTS}/{id}"), name.clone()).idempotent(&once).await;
         let refused = send().await.refused(status, code);
         let again = send().await.refused(status, code);
         assert!(!refused.is_replay() && again.is_replay(), "{id}: what is found out under a claim is recorded");
     }
-    // The path is looked at before the body.
+    // The path is checked before the body.
     assert_eq!(patch(&world, &key, "nobody", json!([])).await.refused(400, "invalid_request").body["field"], "id");
     for (body, field) in [
         (json!({ "doNotContact": false }), "doNotContact"),
@@ -324,67 +325,67 @@ async fn a_change_names_a_contact_of_this_coach_by_its_uuid() {
 }
 
 #[tokio::test]
-async fn parallel_changes_are_all_made_and_told_each_on_its_own() {
+async fn parallel_changes_are_all_applied_and_emitted_one_by_one() {
     let (world, key) = crm().await;
-    world.facts([Fact::contact("ada", &uuid(1)).with("do_not_contact", false)]).await;
+    world.apply([Fact::contact("ada", &uuid(1)).with("do_not_contact", false)]).await;
     let changes = (0..12).map(|number: u32| {
         let body =
             if number == 5 { json!({ "doNotContact": true }) } else { json!({ "name": format!("Lee {number}") }) };
-        let call = key.patch(&format!("{CONTACTS}/{}", uuid(1)), body).once(&format!("change-{number}"));
+        let call = key.patch(&format!("{CONTACTS}/{}", uuid(1)), body).idempotent(&format!("change-{number}"));
         tokio::spawn(call.into_future())
     });
     let replies: Vec<Reply> = join_all(changes).await.into_iter().map(|reply| reply.unwrap().expect(200)).collect();
     assert_eq!(shown(&key, &uuid(1)).await["doNotContact"], true);
     world.settle().await;
-    let told: BTreeSet<String> =
-        world.outgoing("contact.updated").await.into_iter().map(|fact| fact["contact"].to_string()).collect();
+    let emitted: BTreeSet<String> =
+        world.changes("contact.updated").await.into_iter().map(|fact| fact["contact"].to_string()).collect();
     let answered: BTreeSet<String> = replies.iter().map(|reply| reply.body["contact"].to_string()).collect();
-    assert_eq!((told.len(), told), (12, answered));
+    assert_eq!((emitted.len(), emitted), (12, answered));
 }
 
 #[tokio::test]
-async fn what_the_api_said_outlives_older_facts_and_gives_way_to_later_ones() {
+async fn api_writes_survive_older_facts_and_yield_to_later_ones() {
     let (world, key) = crm().await;
     let fact = |name: &str, suppressed: bool| {
         Fact::contact("ada", &uuid(1)).with("name", name).with("do_not_contact", suppressed)
     };
     let first = world.timestamp_in(0).await;
-    world.facts([fact("First", false).with("occurred_at", first.as_str())]).await;
+    world.apply([fact("First", false).with("occurred_at", first.as_str())]).await;
     world.advance_s(10).await;
     let between = world.timestamp_in(0).await;
     world.advance_s(10).await;
     patch(&world, &key, &uuid(1), json!({ "name": "Ours", "doNotContact": true })).await.expect(200);
     let late = fact("Older", false).with("phone", "+14155552671").with("occurred_at", between.as_str());
-    world.facts([late]).await;
+    world.apply([late]).await;
     let contact = shown(&key, &uuid(1)).await;
     assert_eq!([&contact["name"], &contact["doNotContact"]], [&json!("Ours"), &json!(true)]);
     assert_eq!(contact["phone"], "+14155552671", "of what the API has not said the fact is the latest");
     world.advance_s(10).await;
-    world.facts([fact("Theirs", false)]).await;
+    world.apply([fact("Theirs", false)]).await;
     let contact = shown(&key, &uuid(1)).await;
     assert_eq!(
         [&contact["name"], &contact["doNotContact"]],
         [&json!("Theirs"), &json!(false)],
         "the application may lift it"
     );
-    world.facts([fact("First", true).with("occurred_at", first.as_str())]).await;
+    world.apply([fact("First", true).with("occurred_at", first.as_str())]).await;
     assert_eq!(shown(&key, &uuid(1)).await, contact);
 
-    // A contact of our own: what the application says of it is joined to what we said.
+    // The application's record of our own contact is merged with what the API has set.
     let made = id_of(&post(&world, &key, "Made", "made@example.com").await.expect(201));
     let theirs = Fact::contact("ada", &made).with("name", "Older").with("phone", "+14155552672");
-    world.facts([theirs.clone().with("occurred_at", first.as_str())]).await;
+    world.apply([theirs.clone().with("occurred_at", first.as_str())]).await;
     let contact = shown(&key, &made).await;
     assert_eq!([&contact["name"], &contact["email"]], ["Made", "made@example.com"]);
     assert_eq!((&contact["phone"], &contact["doNotContact"]), (&json!("+14155552672"), &json!(true)));
     world.advance_s(10).await;
-    world.facts([theirs]).await;
+    world.apply([theirs]).await;
     assert_eq!(shown(&key, &made).await["email"], Value::Null);
     assert_ne!(id_of(&post(&world, &key, "Made", "made@example.com").await.expect(201)), made);
 }
 
 #[tokio::test]
-async fn a_contact_of_ours_becomes_a_client_and_stays_linked_through_a_change() {
+async fn an_api_contact_becomes_a_client_and_stays_linked_after_a_change() {
     let (world, key) = crm().await;
     let made = id_of(&post(&world, &key, "Lee", "Lee@example.com").await.expect(201));
     let partner = world.coach("ada").await.partner_key().await;

@@ -1,5 +1,5 @@
-//! The writes of the CRM where they die or meet a fault at each of their calls in turn: what was asked for is done once and told once, and
-//! whoever asks again finds out.
+//! CRM writes that die or meet a fault at each of their calls in turn. Each write is done once and emitted once, and a
+//! repeat of the request returns its result.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,12 @@ const LAPSED_S: u64 = 61;
 const FEWEST_CALLS: usize = 3;
 /// More than any write makes, retries included.
 const MOST_CALLS: usize = 40;
-/// How often the SDK tries a call.
+/// Tries of a call by the SDK.
 const ATTEMPTS: usize = 3;
-/// More than a request makes calls, repeats included.
+/// More than the calls of a request, repeats included.
 const MANY_FAULTS: usize = 40;
 
-/// Each write in a scene of its own, at the same time: they mostly wait.
+/// Plays each write in a scene of its own. The scenes run in parallel, since they mostly wait.
 async fn in_all(play: impl AsyncFn(Scene, Write)) {
     futures::future::join_all(WRITES.map(async |write| play(Scene::start().await, write).await)).await;
 }
@@ -42,7 +42,7 @@ async fn no_faults(scene: &Scene) {
     scene.world.faults(off).await;
 }
 
-/// Asks until there is an answer. A claim that nobody works under any more has to lapse first.
+/// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
 async fn found_out(scene: &Scene, prepared: &Prepared) -> Reply {
     let reply = prepared.send().await;
     if reply.status != 409 {
@@ -54,20 +54,21 @@ async fn found_out(scene: &Scene, prepared: &Prepared) -> Reply {
     prepared.send().await
 }
 
-/// A fault meets a request at one call after another, until none is left to meet. What it is told each time, and what is found out.
-async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, told: impl Fn(&Reply)) -> usize {
+/// A fault meets a request at each of its calls in turn, until none is left. Checks the answer under the fault and the
+/// answer of the repeat.
+async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, check_answer: impl Fn(&Reply)) -> usize {
     for spared_calls in 0..MOST_CALLS {
         let prepared = scene.prepare(write).await;
         faults(scene, write, spared_calls, fault, times).await;
         let reply = prepared.send().await;
-        let met = scene.world.local_faults().await[fault].as_u64() != Some(times as u64);
+        let met = scene.world.remaining_faults().await[fault].as_u64() != Some(times as u64);
         no_faults(scene).await;
         if !met {
             scene.is_done_once(&prepared, &reply).await;
             return spared_calls;
         }
         if reply.status >= 300 {
-            told(&reply);
+            check_answer(&reply);
             let found = found_out(scene, &prepared).await;
             scene.is_done_once(&prepared, &found).await;
         } else {
@@ -78,7 +79,7 @@ async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, t
 }
 
 #[tokio::test]
-async fn a_write_that_dies_before_any_of_its_calls_is_done_by_the_retry() {
+async fn a_write_that_dies_before_any_of_its_calls_is_completed_by_the_retry() {
     in_all(async |scene, write| {
         let points = meets_at_each(&scene, write, "crash_before_call", 1, |reply| assert_eq!(reply.status, 500)).await;
         assert!(points >= FEWEST_CALLS, "{write:?}: {points}");
@@ -101,7 +102,7 @@ async fn a_write_that_dies_after_its_commit_is_replayed_at_once() {
 }
 
 #[tokio::test]
-async fn one_lost_or_refused_call_is_not_noticed() {
+async fn a_single_lost_or_refused_call_is_absorbed() {
     in_all(async |scene, write| {
         for fault in ["store_lost_answers", "store_failures"] {
             meets_at_each(&scene, write, fault, 1, |reply| panic!("{write:?} {fault}: {}", reply.text)).await;
@@ -110,7 +111,7 @@ async fn one_lost_or_refused_call_is_not_noticed() {
     .await;
 }
 
-/// It may have been done or not: the retry finds out.
+/// Asserts a 503: the write may be done or not.
 fn unconfirmed(reply: &Reply) {
     let reply = reply.clone().refused(503, "unconfirmed");
     assert_eq!(reply.header("retry-after"), Some("5"));
@@ -118,7 +119,7 @@ fn unconfirmed(reply: &Reply) {
 }
 
 #[tokio::test]
-async fn a_store_that_does_not_answer_leaves_it_to_the_retry_to_find_out() {
+async fn if_the_store_does_not_answer_the_retry_finds_the_result() {
     in_all(async |scene, write| {
         for fault in ["store_lost_answers", "store_failures"] {
             meets_at_each(&scene, write, fault, ATTEMPTS, unconfirmed).await;
@@ -127,7 +128,7 @@ async fn a_store_that_does_not_answer_leaves_it_to_the_retry_to_find_out() {
     .await;
 }
 
-/// A fault that lasts as long as the request: nobody knows what became of it until it is sent again.
+/// A fault lasts as long as the request: the repeat finds out whether the write was done.
 async fn is_found_out_after(scene: &Scene, write: Write, spared_calls: usize, fault: &str) {
     let prepared = scene.prepare(write).await;
     faults(scene, write, spared_calls, fault, MANY_FAULTS).await;
@@ -138,7 +139,7 @@ async fn is_found_out_after(scene: &Scene, write: Write, spared_calls: usize, fa
 }
 
 #[tokio::test]
-async fn a_store_that_stays_away_leaves_the_claim_to_lapse() {
+async fn if_the_store_stays_unavailable_the_claim_lapses() {
     in_all(async |scene, write| {
         for spared_calls in 0..FEWEST_CALLS {
             is_found_out_after(&scene, write, spared_calls, "store_lost_answers").await;
@@ -148,7 +149,7 @@ async fn a_store_that_stays_away_leaves_the_claim_to_lapse() {
 }
 
 #[tokio::test]
-async fn conflicts_are_outlasted_and_beyond_patience_unconfirmed() {
+async fn conflicts_are_retried_and_then_answered_as_unconfirmed() {
     in_all(async |scene, write| {
         let prepared = scene.prepare(write).await;
         faults(&scene, write, 0, "store_conflicts", 4).await;
@@ -174,7 +175,7 @@ async fn a_write_in_flight_refuses_its_repeat_and_another_payload() {
     assert_eq!(busy.header("retry-after"), Some("5"));
     let other = prepared.call.clone().json(&json!({ "name": "Other", "email": "other@example.com" }));
     other.await.refused(409, "idempotency_payload_mismatch");
-    // Another takes over once the lease has lapsed; the first, if it wakes, changes nothing any more.
+    // A repeat takes over once the lease has lapsed. The first request can no longer change anything.
     scene.world.advance_s(LAPSED_S).await;
     let reply = prepared.send().await;
     scene.is_done_once(&prepared, &reply).await;

@@ -1,4 +1,4 @@
-//! Fingerprints of CRM requests: one request is the repeat of another however its ids are written.
+//! Fingerprints of CRM requests: requests that differ only in the spelling of an id are repeats of each other.
 
 use serde_json::json;
 
@@ -11,14 +11,14 @@ async fn an_id_is_the_same_in_either_case_and_however_its_path_is_encoded() {
     const OTHER: &str = "abcdefab-0000-7000-8000-00000000000d";
     let world = World::start().await;
     let key = world.booking_coach("ada").await;
-    world.facts([Fact::pipeline("ada")]).await;
+    world.apply([Fact::pipeline("ada")]).await;
     let calendar = Fact::calendar("ada", LETTERED).with("slot_minutes", 60);
-    world.facts([Fact::contact("ada", LETTERED), Fact::contact("ada", OTHER), calendar]).await;
+    world.apply([Fact::contact("ada", LETTERED), Fact::contact("ada", OTHER), calendar]).await;
     let date = world.midnight_in(2).await.date_naive();
     let booking = json!({ "leadId": LETTERED, "calendarId": LETTERED, "date": date, "time": "09:00" });
-    let booked = key.post("/v1/crm/bookings", booking.clone()).once("first").await.expect(201);
+    let booked = key.post("/v1/crm/bookings", booking.clone()).idempotent("first").await.expect(201);
     let booked = booked.body["booking"]["id"].as_str().unwrap().to_owned();
-    let deal = key.post("/v1/crm/opportunities", json!({ "contactId": LETTERED })).once("deal").await.expect(201);
+    let deal = key.post("/v1/crm/opportunities", json!({ "contactId": LETTERED })).idempotent("deal").await.expect(201);
     let deal = deal.body["opportunity"]["id"].as_str().unwrap().to_owned();
     let again = json!({ "leadId": LETTERED, "calendarId": LETTERED, "date": date, "time": "11:00" });
     for (number, (method, path, body)) in [
@@ -34,7 +34,7 @@ async fn an_id_is_the_same_in_either_case_and_however_its_path_is_encoded() {
     {
         let once = format!("either-{number}");
         let send = |path: &str, body: &str| {
-            key.call(method, path).header("content-type", "application/json").body(body.to_owned()).once(&once)
+            key.call(method, path).header("content-type", "application/json").body(body.to_owned()).idempotent(&once)
         };
         let (begin, id) = path.rsplit_once('/').unwrap();
         let named = id.len() == 36;
@@ -55,9 +55,9 @@ async fn an_id_is_the_same_in_either_case_and_however_its_path_is_encoded() {
             send(&path, &other).await.refused(409, "idempotency_payload_mismatch");
         }
     }
-    // A text that is no id is compared as it is.
+    // A text that is no id is compared as written.
     let named = |name: &str| json!({ "name": name, "email": "case@example.com" });
-    key.post("/v1/crm/contacts", named(LETTERED)).once("name").await.expect(201);
-    let shouted = key.post("/v1/crm/contacts", named(&LETTERED.to_uppercase())).once("name");
+    key.post("/v1/crm/contacts", named(LETTERED)).idempotent("name").await.expect(201);
+    let shouted = key.post("/v1/crm/contacts", named(&LETTERED.to_uppercase())).idempotent("name");
     shouted.await.refused(409, "idempotency_payload_mismatch");
 }

@@ -1,4 +1,4 @@
-//! Idempotency of the writes of the CRM: what is replayed, what is refused, whose key it is and for how long.
+//! Idempotency of CRM writes: replays, refusals, and the scope and lifetime of a key.
 
 use std::future::IntoFuture;
 
@@ -38,7 +38,7 @@ impl Write {
         }
     }
 
-    /// What the application is told of it.
+    /// The type of the change that the write emits.
     fn fact(self) -> &'static str {
         match self {
             Self::CreateContact => "contact.created",
@@ -51,7 +51,7 @@ impl Write {
         }
     }
 
-    /// The member of the answer and of the fact that holds the record.
+    /// The member of the answer and of the change that holds the record.
     fn record(self) -> &'static str {
         match self {
             Self::CreateContact | Self::UpdateContact => "contact",
@@ -68,7 +68,7 @@ impl Write {
     }
 }
 
-/// A request that is ready to be made, once.
+/// A prepared request with its idempotency key.
 pub(crate) struct Prepared {
     pub(crate) write: Write,
     pub(crate) call: Call,
@@ -80,7 +80,7 @@ impl Prepared {
     }
 }
 
-/// A coach with all that writes need.
+/// A coach with all that the writes need.
 pub(crate) struct Scene {
     pub(crate) world: World,
     pub(crate) key: Caller,
@@ -95,88 +95,88 @@ impl Scene {
         let world = World::start().await;
         let key = world.coach("ada").await.crm_key().await;
         let lead = Fact::contact("ada", &uuid(LEAD));
-        world.facts([Fact::pipeline("ada"), Fact::calendar("ada", &uuid(CALENDAR)), lead]).await;
+        world.apply([Fact::pipeline("ada"), Fact::calendar("ada", &uuid(CALENDAR)), lead]).await;
         let began = world.now().await;
         Self { world, key, began }
     }
 
-    /// A date and a time that nobody has asked for yet.
+    /// A date and a time that no earlier request has used.
     fn free_hour(&self) -> (String, String) {
         let number = i64::try_from(self.world.number()).unwrap();
         let date = (self.began + TimeDelta::days(2 + number / 24)).date_naive();
         (date.to_string(), format!("{:02}:00", number % 24))
     }
 
-    fn once(&self, call: Call) -> Call {
-        call.once(&format!("key-{}", self.world.number()))
+    fn prepared(&self, call: Call) -> Call {
+        call.idempotent(&format!("key-{}", self.world.number()))
     }
 
     fn new_contact(&self) -> Call {
         let number = self.world.number();
         let body = json!({ "name": format!("Contact {number}"), "email": format!("c{number}@example.com") });
-        self.once(self.key.post("/v1/crm/contacts", body))
+        self.prepared(self.key.post("/v1/crm/contacts", body))
     }
 
     fn new_opportunity(&self) -> Call {
-        self.once(self.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD), "valueCents": 5 })))
+        self.prepared(self.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD), "valueCents": 5 })))
     }
 
     fn new_booking(&self) -> Call {
         let (date, time) = self.free_hour();
         let body = json!({ "leadId": uuid(LEAD), "calendarId": uuid(CALENDAR), "date": date, "time": time });
-        self.once(self.key.post("/v1/crm/bookings", body))
+        self.prepared(self.key.post("/v1/crm/bookings", body))
     }
 
     async fn made(&self, call: Call, record: &str) -> String {
         call.await.expect(201).body[record]["id"].as_str().unwrap().to_owned()
     }
 
-    /// A request of this kind, with all that goes before it done.
+    /// Prepares a request of this kind, including its preconditions.
     pub(crate) async fn prepare(&self, write: Write) -> Prepared {
         let call = match write {
             Write::CreateContact => self.new_contact(),
             Write::UpdateContact => {
                 let id = self.made(self.new_contact(), "contact").await;
                 let body = json!({ "name": "Ada Lovelace", "doNotContact": true });
-                self.once(self.key.patch(&format!("/v1/crm/contacts/{id}"), body))
+                self.prepared(self.key.patch(&format!("/v1/crm/contacts/{id}"), body))
             }
             Write::CreateOpportunity => self.new_opportunity(),
             Write::UpdateOpportunity => {
                 let id = self.made(self.new_opportunity(), "opportunity").await;
                 let body = json!({ "stage": "lost", "lostReason": "Too far away" });
-                self.once(self.key.patch(&format!("/v1/crm/opportunities/{id}"), body))
+                self.prepared(self.key.patch(&format!("/v1/crm/opportunities/{id}"), body))
             }
             Write::Book => self.new_booking(),
             Write::Reschedule => {
                 let id = self.made(self.new_booking(), "booking").await;
                 let (date, time) = self.free_hour();
                 let body = json!({ "leadId": uuid(LEAD), "date": date, "time": time });
-                self.once(self.key.patch(&format!("/v1/crm/bookings/{id}"), body))
+                self.prepared(self.key.patch(&format!("/v1/crm/bookings/{id}"), body))
             }
             Write::Cancel => {
                 let id = self.made(self.new_booking(), "booking").await;
                 let path = format!("/v1/crm/bookings/{id}");
-                self.once(self.key.delete(&path).json(&json!({ "leadId": uuid(LEAD) })))
+                self.prepared(self.key.delete(&path).json(&json!({ "leadId": uuid(LEAD) })))
             }
         };
         Prepared { write, call }
     }
 
-    /// The write was done once: this is its answer, it stays the answer, and the application was told of it once.
+    /// Asserts that the write was done once, that `reply` is replayed and that one change was emitted.
     pub(crate) async fn is_done_once(&self, prepared: &Prepared, reply: &Reply) {
         let write = prepared.write;
         assert_eq!(reply.status, write.status(), "{write:?}: {}", reply.text);
         is_replay_of(&prepared.send().await, reply);
         self.world.settle().await;
         let record = &reply.body[write.record()];
-        let told = self.world.outgoing(write.fact()).await;
-        let told: Vec<&Value> =
-            told.iter().map(|fact| &fact[write.record()]).filter(|told| told["id"] == record["id"]).collect();
-        assert_eq!(told, [record], "{write:?}");
+        let emitted = self.world.changes(write.fact()).await;
+        let emitted: Vec<&Value> =
+            emitted.iter().map(|fact| &fact[write.record()]).filter(|emitted| emitted["id"] == record["id"]).collect();
+        assert_eq!(emitted, [record], "{write:?}");
     }
 }
 
-/// `replay` is the answer that `first` was, and says so.
+/// Asserts that `replay` repeats the answer `first` and is marked as a replay.
 #[track_caller]
 pub(crate) fn is_replay_of(replay: &Reply, first: &Reply) {
     assert!(replay.is_replay(), "{}", replay.text);
@@ -184,7 +184,7 @@ pub(crate) fn is_replay_of(replay: &Reply, first: &Reply) {
 }
 
 #[tokio::test]
-async fn every_write_is_done_once_and_its_answer_replayed_to_the_byte() {
+async fn every_write_is_done_once_and_its_answer_is_replayed_byte_for_byte() {
     let scene = Scene::start().await;
     for write in WRITES {
         let prepared = scene.prepare(write).await;
@@ -197,7 +197,7 @@ async fn every_write_is_done_once_and_its_answer_replayed_to_the_byte() {
 }
 
 #[tokio::test]
-async fn of_sixteen_at_once_with_one_key_one_writes_and_the_others_wait_or_replay() {
+async fn of_sixteen_simultaneous_requests_with_one_key_one_writes_and_the_others_replay() {
     let scene = Scene::start().await;
     for write in WRITES {
         let prepared = scene.prepare(write).await;
@@ -235,21 +235,21 @@ async fn refusals_are_replayed_too() {
         ),
         ("DELETE", format!("/v1/crm/bookings/{nobody}"), json!({ "leadId": uuid(LEAD) }), 404),
     ] {
-        let call = scene.once(scene.key.call(method, &path).json(&body));
+        let call = scene.prepared(scene.key.call(method, &path).json(&body));
         let first = call.clone().await;
         assert_eq!(first.status, status, "{method} {path}: {}", first.text);
         assert!(!first.is_replay());
         is_replay_of(&call.await, &first);
     }
-    let broken = scene.once(scene.key.post("/v1/crm/contacts", json!({})).body("{\"name\":"));
+    let broken = scene.prepared(scene.key.post("/v1/crm/contacts", json!({})).body("{\"name\":"));
     let first = broken.clone().await.refused(400, "invalid_request");
     is_replay_of(&broken.await, &first);
 }
 
 #[tokio::test]
-async fn another_payload_under_a_key_is_refused_and_another_order_of_members_is_the_same() {
+async fn another_payload_under_a_key_is_refused_but_the_order_of_members_is_ignored() {
     let scene = Scene::start().await;
-    let send = |body: &str| scene.key.post("/v1/crm/contacts", json!({})).body(body.to_owned()).once("one");
+    let send = |body: &str| scene.key.post("/v1/crm/contacts", json!({})).body(body.to_owned()).idempotent("one");
     let first = send(r#"{"name":"Ada","email":"ada@example.com"}"#).await.expect(201);
     is_replay_of(&send(r#"{ "email": "ada@example.com", "name": "Ada" }"#).await, &first);
     for other in [r#"{"name":"Ada B","email":"ada@example.com"}"#, r#"{"name":"Ada"}"#, "{}", "", "{"] {
@@ -260,19 +260,19 @@ async fn another_payload_under_a_key_is_refused_and_another_order_of_members_is_
 }
 
 #[tokio::test]
-async fn a_key_stands_for_one_method_and_path() {
+async fn an_idempotency_key_belongs_to_one_method_and_path() {
     let scene = Scene::start().await;
     let [one, other] =
         [scene.made(scene.new_contact(), "contact").await, scene.made(scene.new_contact(), "contact").await];
     let name = json!({ "name": "Ada" });
-    scene.key.patch(&format!("/v1/crm/contacts/{one}"), name.clone()).once("one").await.expect(200);
+    scene.key.patch(&format!("/v1/crm/contacts/{one}"), name.clone()).idempotent("one").await.expect(200);
     for (method, path) in [
         ("PATCH", format!("/v1/crm/contacts/{other}")),
         ("PATCH", format!("/v1/crm/opportunities/{one}")),
         ("POST", "/v1/crm/contacts".to_owned()),
         ("DELETE", format!("/v1/crm/bookings/{one}")),
     ] {
-        let call = scene.key.call(method, &path).json(&name).once("one");
+        let call = scene.key.call(method, &path).json(&name).idempotent("one");
         call.await.refused(409, "idempotency_payload_mismatch");
     }
     let listed = scene.key.get("/v1/crm/contacts").await.expect(200);
@@ -282,10 +282,10 @@ async fn a_key_stands_for_one_method_and_path() {
 }
 
 #[tokio::test]
-async fn a_key_is_the_coachs_whichever_api_key_brings_it_and_nobody_elses() {
+async fn an_idempotency_key_is_shared_by_a_coachs_api_keys_and_by_nobody_else() {
     let scene = Scene::start().await;
     let body = json!({ "name": "Ada", "email": "ada@example.com" });
-    let post = |key: &Caller| key.post("/v1/crm/contacts", body.clone()).once("one");
+    let post = |key: &Caller| key.post("/v1/crm/contacts", body.clone()).idempotent("one");
     let first = post(&scene.key).await.expect(201);
     let ada = scene.world.coach("ada").await;
     is_replay_of(&post(&ada.crm_key().await).await, &first);
@@ -294,19 +294,19 @@ async fn a_key_is_the_coachs_whichever_api_key_brings_it_and_nobody_elses() {
     assert!(!theirs.is_replay());
     assert_ne!(theirs.body["contact"]["id"], first.body["contact"]["id"]);
     // The partner API has keys of its own.
-    let client = ada.partner_key().await.post("/v1/clients", json!({ "email": "x@example.com" })).once("one");
+    let client = ada.partner_key().await.post("/v1/clients", json!({ "email": "x@example.com" })).idempotent("one");
     assert!(!client.await.expect(201).is_replay());
-    // Who may not write is not told what another key's request was answered.
+    // A key without the permission does not get another key's recorded answer.
     ada.crm_key_with(&["contacts.read"])
         .await
         .post("/v1/crm/contacts", body.clone())
-        .once("one")
+        .idempotent("one")
         .await
         .refused(403, "permission_missing");
 }
 
 #[tokio::test]
-async fn after_24_hours_a_key_is_new() {
+async fn an_idempotency_key_expires_after_24_hours() {
     let scene = Scene::start().await;
     let prepared = scene.prepare(Write::CreateOpportunity).await;
     let first = prepared.send().await.expect(201);
@@ -316,11 +316,11 @@ async fn after_24_hours_a_key_is_new() {
     let again = prepared.send().await.expect(201);
     assert!(!again.is_replay());
     assert_ne!(again.body["opportunity"]["id"], first.body["opportunity"]["id"]);
-    let other = scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD) })).once("older");
+    let other = scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD) })).idempotent("older");
     other.await.expect(201);
     scene.world.advance_s(24 * 3600 + 1).await;
     let changed =
-        scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD), "name": "New" })).once("older");
+        scene.key.post("/v1/crm/opportunities", json!({ "contactId": uuid(LEAD), "name": "New" })).idempotent("older");
     assert_eq!(changed.await.expect(201).body["opportunity"]["name"], "New");
 }
 
@@ -328,7 +328,7 @@ async fn after_24_hours_a_key_is_new() {
 async fn recorded_answers_are_unreadable_in_the_table() {
     let scene = Scene::start().await;
     let body = json!({ "name": "Zaphod Beeblebrox", "email": "zaphod@example.com" });
-    scene.key.post("/v1/crm/contacts", body).once("one-two-three").await.expect(201);
+    scene.key.post("/v1/crm/contacts", body).idempotent("one-two-three").await.expect(201);
     let claims = scene.world.table("idempotency").await;
     assert_eq!(claims.len(), 1);
     let stored = claims[0].to_string();
@@ -338,11 +338,11 @@ async fn recorded_answers_are_unreadable_in_the_table() {
 }
 
 #[tokio::test]
-async fn a_key_whose_work_was_not_confirmed_stands_for_its_payload_alone() {
+async fn an_idempotency_key_of_unconfirmed_work_accepts_its_payload_only() {
     let scene = Scene::start().await;
     let world = &scene.world;
     let body = |name: &str, key: &str| json!({ "name": name, "email": format!("{key}@example.com") });
-    let send = async |name: &str, key: &str| scene.key.post("/v1/crm/contacts", body(name, key)).once(key).await;
+    let send = async |name: &str, key: &str| scene.key.post("/v1/crm/contacts", body(name, key)).idempotent(key).await;
     let mut unconfirmed = 0;
     for spared_calls in 0..6 {
         let key = format!("key-{spared_calls}");

@@ -1,4 +1,4 @@
-//! Opportunities through the API: where they begin, what may be made of them, whose they are, how they are listed.
+//! Opportunities through the API: initial stage, allowed changes, ownership and lists.
 
 mod facts;
 mod races;
@@ -12,25 +12,25 @@ const LEAD: u64 = 1;
 const MEMBERS: [&str; 10] =
     ["contactId", "createdAt", "id", "lostReason", "name", "pipelineId", "stage", "status", "updatedAt", "valueCents"];
 
-/// A world with a coach, whose pipeline and whose contact are known.
+/// A coach with a stored pipeline and a stored contact.
 async fn scene(world: &World) -> Caller {
     let key = world.coach("ada").await.crm_key().await;
-    world.facts([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
+    world.apply([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
     key
 }
 
 async fn create(world: &World, key: &Caller, body: Value) -> Reply {
-    key.post(OPPORTUNITIES, body).once(&format!("create-{}", world.number())).await
+    key.post(OPPORTUNITIES, body).idempotent(&format!("create-{}", world.number())).await
 }
 
-/// A new opportunity's id.
+/// Creates an opportunity and returns its id.
 async fn made(world: &World, key: &Caller) -> String {
     let reply = create(world, key, json!({ "contactId": uuid(LEAD) })).await.expect(201);
     reply.body["opportunity"]["id"].as_str().unwrap().to_owned()
 }
 
 async fn update(world: &World, key: &Caller, id: &str, body: Value) -> Reply {
-    key.patch(&format!("{OPPORTUNITIES}/{id}"), body).once(&format!("update-{}", world.number())).await
+    key.patch(&format!("{OPPORTUNITIES}/{id}"), body).idempotent(&format!("update-{}", world.number())).await
 }
 
 async fn listed(key: &Caller, id: &str) -> Value {
@@ -39,14 +39,14 @@ async fn listed(key: &Caller, id: &str) -> Value {
     found.unwrap_or_else(|| panic!("{id} is not in {page}")).clone()
 }
 
-/// What the list shows of it is what the answer showed.
+/// Asserts that the list shows the opportunity as the answer did.
 async fn is_listed(key: &Caller, reply: &Reply) {
     let opportunity = &reply.body["opportunity"];
     assert_eq!(listed(key, opportunity["id"].as_str().unwrap()).await, *opportunity);
 }
 
 #[tokio::test]
-async fn an_opportunity_begins_where_the_coach_configured_it_and_is_called_as_its_contact() {
+async fn an_opportunity_starts_in_the_configured_stage_with_its_contacts_name() {
     let world = World::start().await;
     let key = scene(&world).await;
     let reply = create(&world, &key, json!({ "contactId": uuid(LEAD) })).await.expect(201);
@@ -66,11 +66,11 @@ async fn an_opportunity_begins_where_the_coach_configured_it_and_is_called_as_it
     is_listed(&key, &reply).await;
 
     world.settle().await;
-    let told = world.outgoing("opportunity.created").await;
-    assert_eq!(told.len(), 1);
-    assert_eq!(members(&told[0]), ["coach_id", "id", "occurred_at", "opportunity"]);
-    assert_eq!((&told[0]["opportunity"], &told[0]["coach_id"]), (opportunity, &json!("ada")));
-    assert_eq!(told[0]["occurred_at"], opportunity["createdAt"]);
+    let emitted = world.changes("opportunity.created").await;
+    assert_eq!(emitted.len(), 1);
+    assert_eq!(members(&emitted[0]), ["coach_id", "id", "occurred_at", "opportunity"]);
+    assert_eq!((&emitted[0]["opportunity"], &emitted[0]["coach_id"]), (opportunity, &json!("ada")));
+    assert_eq!(emitted[0]["occurred_at"], opportunity["createdAt"]);
 
     let given = json!({ "contactId": uuid(LEAD).to_uppercase(), "name": "Ten calls", "valueCents": 1_000_000_000 });
     let reply = create(&world, &key, given).await.expect(201);
@@ -80,7 +80,7 @@ async fn an_opportunity_begins_where_the_coach_configured_it_and_is_called_as_it
     is_listed(&key, &reply).await;
 }
 
-/// Values of a member that are refused, wherever it is.
+/// Values that a member refuses in every body.
 fn refused() -> Vec<(&'static str, Value)> {
     let mut refused: Vec<(&str, Value)> = Vec::new();
     for (name, max) in [("name", 200), ("lostReason", 500)] {
@@ -97,7 +97,7 @@ fn refused() -> Vec<(&'static str, Value)> {
 }
 
 #[tokio::test]
-async fn a_body_takes_its_own_members_in_their_own_form_and_nothing_else() {
+async fn a_body_accepts_its_own_members_in_their_types_only() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = made(&world, &key).await;
@@ -133,11 +133,11 @@ async fn a_body_takes_its_own_members_in_their_own_form_and_nothing_else() {
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.body), [id.as_str()], "none was made");
     assert_eq!(listed(&key, &id).await["name"], "Lee Lead", "nor changed");
     world.settle().await;
-    assert_eq!(world.outgoing("opportunity.updated").await, [] as [Value; 0]);
+    assert_eq!(world.changes("opportunity.updated").await, [] as [Value; 0]);
 }
 
 #[tokio::test]
-async fn members_are_taken_at_their_limits() {
+async fn members_are_accepted_at_their_limits() {
     let world = World::start().await;
     let key = scene(&world).await;
     for letter in ["x", "é", "🙂"] {
@@ -157,7 +157,7 @@ async fn members_are_taken_at_their_limits() {
 }
 
 #[tokio::test]
-async fn an_opportunity_is_for_a_live_contact_of_the_workspace() {
+async fn an_opportunity_needs_an_existing_contact_of_the_workspace() {
     let world = World::start().await;
     let key = scene(&world).await;
     world.coach("bob").await;
@@ -165,8 +165,8 @@ async fn an_opportunity_is_for_a_live_contact_of_the_workspace() {
         let detail = json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) });
         fact("contact.merged", detail)
     };
-    world.facts([2, 3].map(|number| Fact::contact("ada", &uuid(number)))).await;
-    world.facts([Fact::contact("bob", &uuid(9)), merged(2, 3), merged(3, LEAD)]).await;
+    world.apply([2, 3].map(|number| Fact::contact("ada", &uuid(number)))).await;
+    world.apply([Fact::contact("bob", &uuid(9)), merged(2, 3), merged(3, LEAD)]).await;
     for unknown in [8, 9] {
         create(&world, &key, json!({ "contactId": uuid(unknown) })).await.refused(404, "not_found");
     }
@@ -174,44 +174,44 @@ async fn an_opportunity_is_for_a_live_contact_of_the_workspace() {
         let reply = create(&world, &key, json!({ "contactId": uuid(gone) })).await.refused(409, "contact_merged");
         assert_eq!(reply.body["mergedIntoId"], uuid(LEAD), "the one who lives");
     }
-    let once = key.post(OPPORTUNITIES, json!({ "contactId": uuid(8) })).once("early");
+    let once = key.post(OPPORTUNITIES, json!({ "contactId": uuid(8) })).idempotent("early");
     once.clone().await.refused(404, "not_found");
-    world.facts([Fact::contact("ada", &uuid(8))]).await;
+    world.apply([Fact::contact("ada", &uuid(8))]).await;
     assert!(once.await.refused(404, "not_found").is_replay(), "what was refused under a key stays refused");
     create(&world, &key, json!({ "contactId": uuid(8) })).await.expect(201);
     world.settle().await;
-    assert_eq!(world.outgoing("opportunity.created").await.len(), 1);
+    assert_eq!(world.changes("opportunity.created").await.len(), 1);
 }
 
 #[tokio::test]
-async fn nothing_begins_in_a_pipeline_that_is_missing_or_in_a_stage_that_is_not_open() {
+async fn no_opportunity_starts_in_a_missing_pipeline_or_a_stage_that_is_not_open() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
-    world.facts([Fact::contact("ada", &uuid(LEAD))]).await;
+    world.apply([Fact::contact("ada", &uuid(LEAD))]).await;
     let body = json!({ "contactId": uuid(LEAD) });
-    let early = key.post(OPPORTUNITIES, body.clone()).once("early");
+    let early = key.post(OPPORTUNITIES, body.clone()).idempotent("early");
     early.clone().await.refused(403, "owner_configuration_missing");
     update(&world, &key, &uuid(5), json!({ "name": "n" })).await.refused(403, "owner_configuration_missing");
-    world.facts([Fact::pipeline("ada")]).await;
-    // What the coach has mended is not remembered against the request.
+    world.apply([Fact::pipeline("ada")]).await;
+    // The earlier refusal is not recorded against the request.
     assert!(!early.await.expect(201).is_replay());
     create(&world, &key, body.clone()).await.expect(201);
-    world.facts([Fact::contact("ada", &uuid(2))]).await;
+    world.apply([Fact::contact("ada", &uuid(2))]).await;
     for stage in ["won", "lost", "gone", "NEW"] {
         world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": stage })).await;
         create(&world, &key, body.clone()).await.refused(403, "owner_configuration_missing");
     }
     world.coach("ada").with("crm", json!({ "pipeline_id": "another", "initial_stage": "new" })).await;
     create(&world, &key, body.clone()).await.refused(403, "owner_configuration_missing");
-    let mended = |lead: u64| key.post(OPPORTUNITIES, json!({ "contactId": uuid(lead) })).once("mended");
+    let mended = |lead: u64| key.post(OPPORTUNITIES, json!({ "contactId": uuid(lead) })).idempotent("mended");
     mended(LEAD).await.refused(403, "owner_configuration_missing");
     world.coach("ada").with("crm", json!({ "pipeline_id": PIPELINE, "initial_stage": "warm" })).await;
     assert_eq!(create(&world, &key, body).await.expect(201).body["opportunity"]["stage"], "warm");
-    // Nor is what it was.
+    // The earlier state is not recorded either.
     assert_eq!(mended(2).await.expect(201).body["opportunity"]["contactId"], uuid(2));
 }
 
-/// A change, and what comes of it: a code, or the members that are to be.
+/// A change and its result: an error code, or the expected members.
 type Step = (Value, Result<Value, (u16, &'static str)>);
 
 async fn walk(world: &World, key: &Caller, id: &str, steps: Vec<Step>) {
@@ -240,7 +240,7 @@ const CONTROLLED: (u16, &str) = (409, "stage_payment_controlled");
 const UNKNOWN: (u16, &str) = (400, "stage_unknown");
 
 #[tokio::test]
-async fn an_opportunity_goes_between_open_and_lost_stages_and_a_reason_goes_with_the_lost_ones() {
+async fn an_opportunity_moves_between_open_and_lost_stages_with_a_reason_for_lost_ones() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = made(&world, &key).await;
@@ -272,18 +272,18 @@ async fn an_opportunity_goes_between_open_and_lost_stages_and_a_reason_goes_with
     let unknown = update(&world, &key, &id, json!({ "stage": "gone" })).await.refused(400, "stage_unknown");
     assert!(unknown.error().ends_with(": new, warm, lost."), "{}", unknown.text);
     world.settle().await;
-    let told = world.outgoing("opportunity.updated").await;
-    assert_eq!(told.len(), 7, "one for each change, none for what was refused");
-    assert_eq!(told[6]["opportunity"], listed(&key, &id).await);
+    let emitted = world.changes("opportunity.updated").await;
+    assert_eq!(emitted.len(), 7, "one for each change, none for what was refused");
+    assert_eq!(emitted[6]["opportunity"], listed(&key, &id).await);
 }
 
 #[tokio::test]
-async fn a_won_opportunity_takes_a_name_and_nothing_else() {
+async fn a_won_opportunity_accepts_only_a_new_name() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = uuid(5);
     let won = Fact::opportunity("ada", &id, &uuid(LEAD)).with("stage", "won");
-    world.facts([won]).await;
+    world.apply([won]).await;
     let mut steps = vec![(json!({ "name": "Paid" }), Ok(json!({ "name": "Paid", "stage": "won", "status": "won" })))];
     for refused in [
         json!({ "valueCents": 25_000 }),
@@ -300,7 +300,7 @@ async fn a_won_opportunity_takes_a_name_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn what_holds_already_is_answered_and_not_told() {
+async fn a_change_without_effect_is_answered_and_not_emitted() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = made(&world, &key).await;
@@ -309,21 +309,21 @@ async fn what_holds_already_is_answered_and_not_told() {
         assert_eq!(update(&world, &key, &id, same).await.expect(200).body["opportunity"], before);
     }
     world.settle().await;
-    assert_eq!(world.outgoing("opportunity.updated").await, [] as [Value; 0]);
+    assert_eq!(world.changes("opportunity.updated").await, [] as [Value; 0]);
     let changed = update(&world, &key, &id, json!({ "valueCents": 9 })).await.expect(200);
     assert!(changed.body["opportunity"]["updatedAt"].as_str() > before["updatedAt"].as_str());
     world.settle().await;
-    assert_eq!(world.outgoing("opportunity.updated").await[0]["opportunity"], changed.body["opportunity"]);
+    assert_eq!(world.changes("opportunity.updated").await[0]["opportunity"], changed.body["opportunity"]);
 }
 
 #[tokio::test]
-async fn an_opportunity_is_its_workspaces_and_only_the_configured_pipeline_is_worked_on() {
+async fn an_opportunity_is_private_to_its_workspace_and_writable_in_the_configured_pipeline_only() {
     let world = World::start().await;
     let ada = scene(&world).await;
     let bob = world.coach("bob").await.crm_key().await;
     let other = Fact::pipeline("ada").with("pipeline_id", "other");
     let elsewhere = Fact::opportunity("ada", &uuid(7), &uuid(LEAD)).with("pipeline_id", "other").with("stage", "lost");
-    world.facts([Fact::pipeline("bob"), Fact::contact("bob", &uuid(2)), other, elsewhere]).await;
+    world.apply([Fact::pipeline("bob"), Fact::contact("bob", &uuid(2)), other, elsewhere]).await;
     let id = made(&world, &ada).await;
     update(&world, &bob, &id, json!({ "name": "Mine" })).await.refused(404, "not_found");
     create(&world, &bob, json!({ "contactId": uuid(LEAD) })).await.refused(404, "not_found");
@@ -334,7 +334,7 @@ async fn an_opportunity_is_its_workspaces_and_only_the_configured_pipeline_is_wo
         update(&world, &ada, &uuid(7), body).await.refused(404, "not_found");
     }
     update(&world, &ada, &uuid(99), json!({ "name": "n" })).await.refused(404, "not_found");
-    // The list shows every pipeline's, each with the status that its own pipeline gives it.
+    // The list shows all pipelines, with each status from the opportunity's own pipeline.
     let page = ada.get(OPPORTUNITIES).await.expect(200).body;
     assert_eq!(ids(&page), [uuid(7), id.clone()]);
     assert_eq!((&page["data"][0]["status"], &page["data"][1]["status"]), (&json!("lost"), &json!("open")));
@@ -342,12 +342,12 @@ async fn an_opportunity_is_its_workspaces_and_only_the_configured_pipeline_is_wo
 }
 
 #[tokio::test]
-async fn a_list_goes_by_uuid_and_a_cursor_need_not_exist() {
+async fn a_list_is_ordered_by_uuid_and_a_cursor_need_not_exist() {
     let world = World::start().await;
     let key = scene(&world).await;
     assert_eq!(key.get(OPPORTUNITIES).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
     let all: Vec<String> = (10..17).map(|number| uuid(number * 2)).collect();
-    world.facts(all.iter().rev().map(|id| Fact::opportunity("ada", id, &uuid(LEAD)))).await;
+    world.apply(all.iter().rev().map(|id| Fact::opportunity("ada", id, &uuid(LEAD)))).await;
     let mut walked = Vec::new();
     let mut cursor = String::new();
     loop {

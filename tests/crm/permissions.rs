@@ -1,10 +1,11 @@
-//! Who is let into the CRM: scope, entitlements, configuration and permission, each with a code of its own, in one order.
+//! Access to the CRM: scope, entitlements, configuration and permission, each with a code of its own, checked in a
+//! fixed order.
 
 use serde_json::{Value, json};
 
 use crate::world::{CRM_PERMISSIONS, Caller, Fact, Reply, World, uuid};
 
-/// Each route with the permission that it needs.
+/// Each route with its permission.
 const ROUTES: [(&str, &str, &str); 13] = [
     ("GET", "/v1/crm/contacts", "contacts.read"),
     ("POST", "/v1/crm/contacts", "contacts.write"),
@@ -21,7 +22,7 @@ const ROUTES: [(&str, &str, &str); 13] = [
     ("GET", "/v1/crm/workflows", "workflows.read"),
 ];
 
-/// Whether a route writes, and so takes an idempotency key.
+/// Returns true if a route writes and thus takes an idempotency key.
 fn writes(permission: &str) -> bool {
     permission.ends_with(".write")
 }
@@ -30,11 +31,11 @@ async fn knock(key: &Caller, method: &str, path: &str) -> Reply {
     key.call(method, &path.replace("{id}", &uuid(1))).await
 }
 
-/// An empty object under an idempotency key of its own: whoever is let in is told what is wrong with it.
+/// Sends an empty object under a new idempotency key: a caller with access gets the body's errors.
 async fn enter(world: &World, key: &Caller, method: &str, path: &str) -> Reply {
     let call = key.call(method, &path.replace("{id}", &uuid(1)));
     let call = if method == "GET" { call } else { call.json(&json!({})) };
-    call.once(&format!("enter-{}", world.number())).await
+    call.idempotent(&format!("enter-{}", world.number())).await
 }
 
 #[tokio::test]
@@ -65,12 +66,12 @@ async fn a_key_of_the_other_scope_is_refused_whatever_else_is_wrong() {
         let reply = knock(&partner, method, path).await.refused(403, "wrong_scope");
         assert!(reply.error().contains("crm"), "{}", reply.text);
         knock(&world.anonymous(), method, path).await.refused(401, "unauthorized");
-        knock(&world.anonymous().bearing("crm_live_nonsense"), method, path).await.refused(401, "unauthorized");
+        knock(&world.anonymous().with_bearer("crm_live_nonsense"), method, path).await.refused(401, "unauthorized");
     }
 }
 
 #[tokio::test]
-async fn what_a_workspace_lacks_is_told_in_one_order_and_from_the_next_request_on() {
+async fn missing_entitlements_are_refused_in_a_fixed_order_from_the_next_request_on() {
     let world = World::start().await;
     let crm = json!({ "pipeline_id": "pipeline-1", "initial_stage": "new" });
     let with = |partner: bool, pro: bool, gym: bool, crm: &Value| {
@@ -95,7 +96,7 @@ async fn what_a_workspace_lacks_is_told_in_one_order_and_from_the_next_request_o
 }
 
 #[tokio::test]
-async fn the_minute_is_counted_before_the_scope_is_looked_at() {
+async fn the_rate_limit_counts_before_the_scope_check() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key_with(&["contacts.read"]).await;
     world.advance_to_next_minute().await;
@@ -122,20 +123,20 @@ async fn every_write_and_nothing_else_needs_an_idempotency_key() {
         let reply = call().await.refused(400, "idempotency_key_required");
         assert!(reply.error().contains("Idempotency-Key"));
         for bad in ["", &"k".repeat(256)] {
-            call().once(bad).await.refused(400, "invalid_request");
+            call().idempotent(bad).await.refused(400, "invalid_request");
         }
-        // Neither is recorded: the key is free.
+        // The refusal is not recorded, so the key is free.
         let large = format!("{{\"name\":\"{}\"}}", "x".repeat(256 * 1024));
         let once = format!("{method} {path}");
-        call().body(large).once(&once).await.refused(413, "body_too_large");
-        assert!(!call().once(&once).await.is_replay());
-        assert!(call().once(&once).await.is_replay(), "what follows the claim is recorded");
+        call().body(large).idempotent(&once).await.refused(413, "body_too_large");
+        assert!(!call().idempotent(&once).await.is_replay());
+        assert!(call().idempotent(&once).await.is_replay(), "what follows the claim is recorded");
     }
     assert!(world.items("crm", "COACH#").await.is_empty(), "nothing was stored");
 }
 
 #[tokio::test]
-async fn a_strict_body_names_everything_that_it_does_not_take() {
+async fn a_strict_body_names_all_unknown_members() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     for (method, path, permission) in ROUTES {
@@ -145,7 +146,7 @@ async fn a_strict_body_names_everything_that_it_does_not_take() {
         let path = path.replace("{id}", &uuid(1));
         let send = async |body: Value| {
             let call = key.call(method, &path).json(&body);
-            if writes(permission) { call.once(&format!("strict-{}", world.number())).await } else { call.await }
+            if writes(permission) { call.idempotent(&format!("strict-{}", world.number())).await } else { call.await }
         };
         let reply = send(json!({ "coach_id": "bob", "pipelineId": "p" })).await.refused(400, "invalid_request");
         assert!(reply.error().contains("coach_id") && reply.error().contains("pipelineId"), "{}", reply.text);
@@ -155,30 +156,30 @@ async fn a_strict_body_names_everything_that_it_does_not_take() {
         }
         send(json!({})).await.refused(400, "invalid_request");
     }
-    let nothing = key.call("DELETE", &format!("/v1/crm/bookings/{}", uuid(1))).once("no body").await;
+    let nothing = key.call("DELETE", &format!("/v1/crm/bookings/{}", uuid(1))).idempotent("no body").await;
     assert_eq!(nothing.status, 400, "{}", nothing.text);
     for (path, body, field) in [
         ("/v1/crm/contacts", json!({ "name": null, "email": "a@example.com" }), "name"),
         ("/v1/crm/opportunities", json!({ "contactId": uuid(1), "name": null }), "name"),
         ("/v1/crm/bookings/availability", json!({ "leadId": uuid(1), "calendarId": null }), "calendarId"),
     ] {
-        key.post(path, body).once(&format!("null {path}")).await.refused_for(field);
+        key.post(path, body).idempotent(&format!("null {path}")).await.refused_for(field);
     }
 }
 
 #[tokio::test]
-async fn an_id_in_a_path_that_is_no_uuid_is_refused_by_name_and_any_case_is_the_same_id() {
+async fn a_path_id_must_be_a_uuid_in_any_case() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.crm_key().await;
     let id = "0197a6a0-5c3b-7000-8000-2f1d3c4b5a69";
-    world.facts([Fact::contact("ada", id)]).await;
+    world.apply([Fact::contact("ada", id)]).await;
     for bad in ["nobody", "0197a6a05c3b700080002f1d3c4b5a69", "%7B0197a6a0-5c3b-7000-8000-2f1d3c4b5a69%7D"] {
         let path = format!("/v1/crm/contacts/{bad}");
-        let reply = key.patch(&path, json!({ "name": "Ada" })).once(bad).await.refused_for("id");
+        let reply = key.patch(&path, json!({ "name": "Ada" })).idempotent(bad).await.refused_for("id");
         assert_eq!(reply.str("field"), "id");
     }
     let path = format!("/v1/crm/contacts/{}", id.to_uppercase());
-    let changed = key.patch(&path, json!({ "name": "Ada" })).once("upper").await.expect(200);
+    let changed = key.patch(&path, json!({ "name": "Ada" })).idempotent("upper").await.expect(200);
     assert_eq!(changed.body["contact"]["id"], id);
 }

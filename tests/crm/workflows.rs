@@ -1,18 +1,18 @@
-//! Workflows: what there is and whether it is on. What they send is never kept.
+//! `/v1/crm/workflows`: workflows and their state. Their content is never stored.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::world::{Fact, World, bytes_of, costs, ids, rendered, uuid};
+use crate::world::{Fact, World, assert_cost, bytes_of, ids, rendered, uuid};
 
 const WORKFLOWS: &str = "/v1/crm/workflows";
 
 #[tokio::test]
-async fn a_workflow_shows_what_sets_it_off_and_whether_it_is_on() {
+async fn a_workflow_shows_its_trigger_and_its_state() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     let never_on = Fact::workflow("ada", &uuid(2)).with("active", false).with("activated_at", Value::Null);
-    world.facts([Fact::workflow("ada", &uuid(1)), never_on, Fact::workflow("ada", &uuid(3))]).await;
+    world.apply([Fact::workflow("ada", &uuid(1)), never_on, Fact::workflow("ada", &uuid(3))]).await;
     let page = key.get(WORKFLOWS).await.expect(200).body;
     assert_eq!(ids(&page), [1, 2, 3].map(uuid));
     let expected = json!({
@@ -30,11 +30,11 @@ async fn a_workflow_shows_what_sets_it_off_and_whether_it_is_on() {
     let bob = world.coach("bob").await.crm_key().await;
     assert_eq!(bob.get(WORKFLOWS).await.expect(200).body, json!({ "data": [], "next_cursor": null }));
     let list = async || drop(key.get(WORKFLOWS).await.expect(200));
-    costs(&world, "crm-workflows", list, |bill| bill.calls == 2, 2).await;
+    assert_cost(&world, "crm-workflows", list, |bill| bill.calls == 2, 2).await;
 }
 
 #[tokio::test]
-async fn what_a_workflow_sends_is_never_kept() {
+async fn a_workflows_content_is_never_stored() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     let steps =
@@ -43,7 +43,7 @@ async fn what_a_workflow_sends_is_never_kept() {
         fact.with("steps", steps.clone()).with("credentials", "SECRET").with("url", "https://SECRET.example")
     };
     let malformed = Fact::workflow("ada", &uuid(2)).without("trigger");
-    world.facts([full(Fact::workflow("ada", &uuid(1))), full(malformed)]).await;
+    world.apply([full(Fact::workflow("ada", &uuid(1))), full(malformed)]).await;
     let page = key.get(WORKFLOWS).await.expect(200);
     assert_eq!(ids(&page.body), [uuid(1)]);
     assert!(!page.text.contains("SECRET"));
@@ -58,7 +58,7 @@ async fn what_a_workflow_sends_is_never_kept() {
 }
 
 #[tokio::test]
-async fn a_workflow_is_as_it_was_said_last() {
+async fn a_workflow_shows_its_latest_fact() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     let start = world.now().await;
@@ -73,7 +73,7 @@ async fn a_workflow_is_as_it_was_said_last() {
         (said("Newer", 10).with("active", false), "Newer"),
         (said("First", 20), "Newer"),
     ] {
-        world.facts([fact]).await;
+        world.apply([fact]).await;
         assert_eq!(key.get(WORKFLOWS).await.expect(200).body["data"][0]["name"], name);
     }
     assert_eq!(key.get(WORKFLOWS).await.expect(200).body["data"][0]["isActive"], false);

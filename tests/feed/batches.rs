@@ -1,5 +1,4 @@
-//! Facts of one batch: none holds up the others. A fact whose work grows with what is stored is stored
-//! in parts.
+//! Facts in one batch do not hold up each other. A fact whose work grows with the stored data is applied in parts.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +7,14 @@ use serde_json::{Value, json};
 use crate::feed::erasure::erased;
 use crate::world::{Bill, Fact, Receiver, World, fact, uuid};
 
-/// How long a batch comes later than its messages are sent, so that they come as one.
+/// Delay of a batch's messages, so that they arrive together.
 const TOGETHER_IN_S: u32 = 5;
-/// Less than a call to the store is waited for.
+/// Less than the time-out of a store call.
 const AT_ONCE: Duration = Duration::from_secs(3);
-/// More calls than any fact of these tests takes at once.
+/// More calls than any one invocation makes in these tests.
 const MOST_CALLS: usize = 400;
 
-/// Sends facts that come as one batch.
+/// Sends facts that arrive as one batch.
 async fn send_together(world: &World, facts: impl IntoIterator<Item = Fact>) {
     let body = |Fact { detail_type, mut detail }| {
         detail["id"] = json!(format!("fact-{}", world.number()));
@@ -31,7 +30,7 @@ fn clients() -> Vec<Fact> {
 }
 
 #[tokio::test]
-async fn a_fact_that_is_slow_holds_up_no_other_of_its_batch() {
+async fn a_slow_fact_delays_no_other_fact_of_its_batch() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     send_together(&world, clients()).await;
@@ -52,13 +51,13 @@ async fn a_fact_that_is_slow_holds_up_no_other_of_its_batch() {
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
 }
 
-/// Most calls of any invocation of the feed's function.
+/// Largest number of calls of an invocation of `ingest`.
 async fn most_calls(world: &World) -> usize {
     world.calls("ingest").await.iter().map(|invocation| Bill::of(invocation).calls).max().unwrap()
 }
 
 #[tokio::test]
-async fn a_calendar_that_many_events_wait_for_gives_them_its_buffers_part_by_part() {
+async fn a_calendar_gives_many_waiting_events_their_buffers_in_parts() {
     const EVENTS: u64 = 130;
     let world = World::start().await;
     world.coach("ada").await;
@@ -71,14 +70,14 @@ async fn a_calendar_that_many_events_wait_for_gives_them_its_buffers_part_by_par
         });
         fact("calendar_event.saved", detail)
     };
-    world.facts((0..EVENTS).map(event)).await;
+    world.apply((0..EVENTS).map(event)).await;
     let waiting = async || {
         let items = world.items("crm", "COACH#ada").await;
         items.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("WAITING#")).count()
     };
     assert_eq!(waiting().await, usize::try_from(EVENTS).unwrap());
     let saved = Fact::calendar("ada", &calendar).with("buffer_before_minutes", 15);
-    world.facts([saved]).await;
+    world.apply([saved]).await;
     assert_eq!(waiting().await, 0);
     let events = world.items("crm", "COACH#ada").await;
     let buffered = events.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("EVENT#"));
@@ -89,16 +88,16 @@ async fn a_calendar_that_many_events_wait_for_gives_them_its_buffers_part_by_par
 }
 
 #[tokio::test]
-async fn a_client_with_a_long_history_is_erased_part_by_part() {
+async fn a_client_with_a_long_history_is_erased_in_parts() {
     const RECORDS: usize = 2_300;
     const DELIVERIES: usize = 700;
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
     ada.endpoint(&receiver.url(), "contact_details").await;
-    world.facts([Fact::client("ada", "c1").with("full_name", "gwendolyn")]).await;
+    world.apply([Fact::client("ada", "c1").with("full_name", "gwendolyn")]).await;
     let log = fact("daily_log.saved", json!({ "client_id": "c1", "date": "2026-05-01" }));
-    world.facts([log]).await;
+    world.apply([log]).await;
     let record = world.items("records", "CLIENT#c1").await.remove(0);
     let records = (0..RECORDS).map(|number| {
         let sk = format!("OLD#{number:05}");
@@ -117,7 +116,7 @@ async fn a_client_with_a_long_history_is_erased_part_by_part() {
         copy
     });
     world.put_items("deliveries", &deliveries.collect::<Vec<_>>()).await;
-    world.facts([erased("c1")]).await;
+    world.apply([erased("c1")]).await;
     let sealed = async || {
         let items = world.items("deliveries", "ENDPOINT#").await;
         assert!(items.len() >= DELIVERIES, "the log stays");
@@ -133,14 +132,14 @@ async fn a_client_with_a_long_history_is_erased_part_by_part() {
 }
 
 #[tokio::test]
-async fn a_client_whose_contact_has_many_opportunities_is_erased_part_by_part() {
+async fn a_client_whose_contact_has_many_opportunities_is_erased_in_parts() {
     const OPPORTUNITIES: u64 = 450;
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.crm_key().await;
     let contact = Fact::contact("ada", &uuid(1)).with("email", "gwendolyn@example.com").with("do_not_contact", false);
-    world.facts([Fact::pipeline("ada"), contact]).await;
-    world.facts([Fact::opportunity("ada", &uuid(10), &uuid(1)).with("name", "gwendolyn")]).await;
+    world.apply([Fact::pipeline("ada"), contact]).await;
+    world.apply([Fact::opportunity("ada", &uuid(10), &uuid(1)).with("name", "gwendolyn")]).await;
     let stored = world.items("crm", "COACH#ada").await;
     let stored = stored.into_iter().find(|item| item["sk"]["S"].as_str().unwrap().starts_with("OPPORTUNITY#")).unwrap();
     let copies: Vec<Value> = (0..OPPORTUNITIES)
@@ -153,7 +152,7 @@ async fn a_client_whose_contact_has_many_opportunities_is_erased_part_by_part() 
     let made =
         ada.partner_key().await.post("/v1/clients", json!({ "email": "gwendolyn@example.com", "send_welcome": false }));
     let client = made.await.expect(201).str("client_id").to_owned();
-    world.facts([erased(&client)]).await;
+    world.apply([erased(&client)]).await;
     world.advance_s(3_600).await;
     assert_eq!(key.get("/v1/crm/opportunities").await.expect(200).body["data"], json!([]));
     let left = world.items("crm", "COACH#ada").await;

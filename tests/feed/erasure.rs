@@ -1,5 +1,5 @@
-//! `client.erased`: whatever tells of the client goes, wherever it had got to, and nothing that comes late brings it back. What was under way is in
-//! `races`.
+//! `client.erased`: all data about the client goes, wherever it is, and no late fact brings it back. `races` covers
+//! work in flight.
 
 mod races;
 
@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use crate::world::{Answer, Caller, Endpoint, Fact, Invitation, Receiver, Reply, World, fact, members};
 
-/// The e-mail, the name and the notes of everybody who is going to be erased hold this.
+/// Part of the e-mail, name and notes of everyone who will be erased.
 pub(crate) const MARK: &str = "gwendolyn";
 const PHONE: &str = "+1 415 555 2671";
 const LEAD: &str = "00000000-0000-7000-8000-000000000001";
 const EVENTS: [&str; 4] = ["new_client", "check_in_submitted", "phase_advanced", "message_received"];
-/// All that was under way when a client was erased has ended by then.
+/// Longer than the work in flight at an erasure can take.
 pub(crate) const ENDED_S: u64 = 40 * 60;
 const DAY_S: u64 = 86_400;
 
-/// What happened in a client's life, each with an id of its own.
+/// Facts about events in a client's life, each with its own id.
 pub(crate) fn life(client: &str, phase: &str) -> Vec<Fact> {
     let at = "2026-05-01T07:00:00Z";
     let of = |name: &str, fields: Value| {
@@ -55,7 +55,7 @@ pub(crate) fn erased(client: &str) -> Fact {
     fact("client.erased", json!({ "client_id": client }))
 }
 
-/// A client of the application with everything in it.
+/// A client of the application with all fields set.
 pub(crate) fn of_the_application(client: &str) -> Fact {
     Fact::client("ada", client)
         .with("email", format!("{client}.{MARK}@example.com"))
@@ -65,15 +65,15 @@ pub(crate) fn of_the_application(client: &str) -> Fact {
         .with("health_notes", format!("notes of {MARK}"))
 }
 
-/// A coach with a receiver that refuses everything and repeats what it was sent about.
-pub(crate) struct Place {
+/// A coach with a receiver that fails every request and echoes its body.
+pub(crate) struct Scene {
     pub(crate) world: World,
     receiver: Receiver,
     endpoints: [Endpoint; 2],
     pub(crate) key: Caller,
 }
 
-impl Place {
+impl Scene {
     pub(crate) async fn new() -> Self {
         let world = World::start().await;
         let receiver = Receiver::start().await;
@@ -89,16 +89,16 @@ impl Place {
         Self { world, receiver, endpoints, key }
     }
 
-    /// Asks for a client with everything in it, under its address as the key.
+    /// Creates a client with all fields set, with a key derived from the address.
     async fn post(&self, email: &str, send_welcome: bool) -> Reply {
         let body = json!({
             "email": email, "full_name": format!("{MARK} of the API"), "phone": PHONE, "goals": format!("goal of {MARK}"),
             "health_notes": format!("notes of {MARK}"), "external_id": format!("id of {MARK}"), "send_welcome": send_welcome,
         });
-        self.key.post("/v1/clients", body).once(email).await
+        self.key.post("/v1/clients", body).idempotent(email).await
     }
 
-    /// How many attributes of a table's items are sealed texts.
+    /// Number of sealed attributes in a table.
     pub(crate) async fn sealed(&self, table: &str) -> usize {
         let items = self.world.table(table).await;
         let attributes = items.iter().flat_map(|item| item.as_object().unwrap().iter());
@@ -106,16 +106,16 @@ impl Place {
         attributes.filter(|(name, value)| texts.contains(&name.as_str()) && value["B"] != "").count()
     }
 
-    /// Nothing is left of whoever has the mark, and the clients with these ids are not found.
+    /// Asserts that nothing marked is at rest and that the clients are not found.
     pub(crate) async fn forgot(&self, clients: &[&str]) {
         let at_rest = self.world.at_rest().await;
-        let stored: Vec<String> = at_rest.places_of(MARK);
+        let stored: Vec<String> = at_rest.locations_of(MARK);
         assert!(stored.is_empty(), "{stored:#?}");
-        let phones: Vec<String> = ["4155552671", PHONE].iter().flat_map(|phone| at_rest.places_of(phone)).collect();
+        let phones: Vec<String> = ["4155552671", PHONE].iter().flat_map(|phone| at_rest.locations_of(phone)).collect();
         assert!(phones.is_empty(), "{phones:#?}");
         for record in ["log-", "check-in-", "message-"] {
             for client in clients {
-                let places = at_rest.places_of(&format!("{record}{client}"));
+                let places = at_rest.locations_of(&format!("{record}{client}"));
                 let tables: Vec<&String> = places.iter().filter(|place| place.starts_with("table records")).collect();
                 assert!(tables.is_empty(), "{tables:#?}");
             }
@@ -133,40 +133,41 @@ impl Place {
 }
 
 #[tokio::test]
-async fn an_erased_client_leaves_ids_and_dates_alone() {
-    let place = Place::new().await;
-    let world = &place.world;
-    // Somebody who stays: what is sealed of them stays sealed.
-    let stays = place.key.post("/v1/clients", json!({ "email": "stays@example.com" })).once("stays").await.expect(201);
-    world.facts(life(stays.str("client_id"), "Base")).await;
-    let kept = [place.sealed("deliveries").await, place.sealed("idempotency").await];
+async fn an_erased_client_leaves_only_ids_and_dates() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
+    // A client who stays: its sealed data stays.
+    let stays =
+        scene.key.post("/v1/clients", json!({ "email": "stays@example.com" })).idempotent("stays").await.expect(201);
+    world.apply(life(stays.str("client_id"), "Base")).await;
+    let kept = [scene.sealed("deliveries").await, scene.sealed("idempotency").await];
     assert!(kept.iter().all(|count| *count > 0));
-    // A lead whom the API made a client, one who was mailed, and one whom the application told of.
+    // A client created from a lead, one with a welcome mail, and one of the application.
     let lead = format!("handed.{MARK}@example.com");
     world
-        .facts([Fact::contact("ada", LEAD).with("email", lead.as_str()).with("name", MARK).with("phone", PHONE)])
+        .apply([Fact::contact("ada", LEAD).with("email", lead.as_str()).with("name", MARK).with("phone", PHONE)])
         .await;
-    let handed = place.post(&lead, false).await.expect(201);
-    let mailed = place.post(&format!("mailed.{MARK}@example.com"), true).await.expect(201);
-    world.facts([of_the_application("c1")]).await;
+    let handed = scene.post(&lead, false).await.expect(201);
+    let mailed = scene.post(&format!("mailed.{MARK}@example.com"), true).await.expect(201);
+    world.apply([of_the_application("c1")]).await;
     let clients = [handed.str("client_id"), mailed.str("client_id"), "c1"];
     for client in clients {
-        world.facts(life(client, MARK)).await;
+        world.apply(life(client, MARK)).await;
     }
-    place.key.get("/v1/clients/c1/check-ins").await.expect(200);
-    let hooks_before = place.receiver.hooks();
+    scene.key.get("/v1/clients/c1/check-ins").await.expect(200);
+    let hooks_before = scene.receiver.hooks();
     assert!(hooks_before.iter().any(|hook| String::from_utf8_lossy(&hook.body).contains(MARK)));
-    assert!(place.sealed("deliveries").await > kept[0] && place.sealed("idempotency").await > kept[1]);
+    assert!(scene.sealed("deliveries").await > kept[0] && scene.sealed("idempotency").await > kept[1]);
 
-    world.facts(clients.map(erased)).await;
-    place.forgot(&clients).await;
-    assert_eq!([place.sealed("deliveries").await, place.sealed("idempotency").await], kept);
+    world.apply(clients.map(erased)).await;
+    scene.forgot(&clients).await;
+    assert_eq!([scene.sealed("deliveries").await, scene.sealed("idempotency").await], kept);
 
-    // The log of deliveries still tells of them, by ids and times.
+    // The delivery log still names them, by ids and times.
     let told_of =
         hooks_before.iter().filter(|hook| clients.iter().any(|id| hook.json()["data"]["client"]["id"] == *id));
     let webhook_ids: Vec<String> = told_of.map(|hook| hook.header("webhook-id").to_owned()).collect();
-    for endpoint in &place.endpoints {
+    for endpoint in &scene.endpoints {
         let path = format!("/settings/webhooks/{}/deliveries?limit=200", endpoint.id);
         let log = world.settings_of("ada").await.get(&path).await.expect(200);
         assert!(!log.text.contains(MARK), "{}", log.text);
@@ -179,101 +180,105 @@ async fn an_erased_client_leaves_ids_and_dates_alone() {
         }
     }
     for client in clients {
-        assert!(!world.at_rest().await.places_of(client).is_empty(), "the audit trail keeps the id");
+        assert!(!world.at_rest().await.locations_of(client).is_empty(), "the audit trail keeps the id");
         let left = world.items("clients", &format!("CLIENT#{client}")).await;
-        // Of whoever was a contact the id of the contact as well: not even a hash of the address.
+        // For a former contact also the contact's id, but not even a hash of the address.
         let kept: &[&str] = if client == clients[0] { &["erased_at", "lead", "pk"] } else { &["erased_at", "pk"] };
         assert_eq!(left.iter().map(members).collect::<Vec<_>>(), [kept]);
     }
 
-    // Nobody is told of them any more, and they do not come back by themselves.
+    // No later change or event names them, and nothing restores them.
     world.advance_s(DAY_S).await;
-    place.forgot(&clients).await;
-    let later = place.receiver.hooks();
+    scene.forgot(&clients).await;
+    let later = scene.receiver.hooks();
     let later = later[hooks_before.len()..]
         .iter()
         .filter(|hook| clients.iter().any(|id| hook.json()["data"]["client"]["id"] == *id));
     assert_eq!(later.count(), 0);
-    place.key.get(&format!("/v1/clients/{}", stays.str("client_id"))).await.expect(200);
+    scene.key.get(&format!("/v1/clients/{}", stays.str("client_id"))).await.expect(200);
     assert!(world.set_aside().await.is_empty());
 }
 
 #[tokio::test]
 async fn the_address_and_the_seat_of_an_erased_client_are_free() {
-    let place = Place::new().await;
-    let world = &place.world;
+    let scene = Scene::new().await;
+    let world = &scene.world;
     let email = format!("a.{MARK}@example.com");
-    let first = place.post(&email, false).await.expect(201);
+    let first = scene.post(&email, false).await.expect(201);
     world
-        .facts([of_the_application("c1"), of_the_application("c2"), of_the_application("c3").with("is_active", false)])
+        .apply([of_the_application("c1"), of_the_application("c2"), of_the_application("c3").with("is_active", false)])
         .await;
-    place
+    scene
         .key
         .post("/v1/clients", json!({ "email": "full@example.com" }))
-        .once("full")
+        .idempotent("full")
         .await
         .refused(409, "plan_limit_reached");
-    world.facts([erased(first.str("client_id")), erased("c3")]).await;
-    assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 2);
-    assert_eq!(place.key.get("/v1/clients").await.body["count"], 2);
-    assert_eq!(place.key.get(&format!("/v1/clients?email={email}")).await.body["count"], 0);
-    let again =
-        place.key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).once("anew").await.expect(201);
+    world.apply([erased(first.str("client_id")), erased("c3")]).await;
+    assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 2);
+    assert_eq!(scene.key.get("/v1/clients").await.body["count"], 2);
+    assert_eq!(scene.key.get(&format!("/v1/clients?email={email}")).await.body["count"], 0);
+    let again = scene
+        .key
+        .post("/v1/clients", json!({ "email": email, "send_welcome": false }))
+        .idempotent("anew")
+        .await
+        .expect(201);
     assert_ne!(again.str("client_id"), first.str("client_id"));
-    assert_ne!(Invitation::handed(&again), Invitation::handed(&first));
+    assert_ne!(Invitation::from_reply(&again), Invitation::from_reply(&first));
     let other = json!({ "email": format!("c3.{MARK}@example.com"), "send_welcome": false });
-    place.key.post("/v1/clients", other).await.expect(201);
-    place
+    scene.key.post("/v1/clients", other).await.expect(201);
+    scene
         .key
         .post("/v1/clients", json!({ "email": "full@example.com" }))
-        .once("again")
+        .idempotent("again")
         .await
         .refused(409, "plan_limit_reached");
     world.settle().await;
-    let facts = world.outgoing("client.created").await;
+    let facts = world.changes("client.created").await;
     assert!(facts.iter().any(|fact| fact["client"]["client_id"] == again.body["client_id"]));
 }
 
 #[tokio::test]
-async fn the_answer_of_whoever_has_the_key_now_stays() {
-    let place = Place::new().await;
+async fn an_erasure_keeps_the_answer_of_the_keys_new_owner() {
+    let scene = Scene::new().await;
     let create = |email: &str| {
         let body = json!({ "email": email, "send_welcome": false });
-        place.key.post("/v1/clients", body).once("import")
+        scene.key.post("/v1/clients", body).idempotent("import")
     };
     let erased_later = create("a@example.com").await.expect(201);
-    place.world.advance_s(DAY_S + 120).await;
+    scene.world.advance_s(DAY_S + 120).await;
     let stays = create("b@example.com").await.expect(201);
-    place.world.facts([erased(erased_later.str("client_id"))]).await;
-    place.world.advance_s(ENDED_S).await;
+    scene.world.apply([erased(erased_later.str("client_id"))]).await;
+    scene.world.advance_s(ENDED_S).await;
     let again = create("b@example.com").await.expect(201);
     assert!(again.is_replay() && again.text == stays.text, "{}", again.text);
 }
 
 #[tokio::test]
-async fn an_address_with_a_later_holder_goes_to_it() {
-    let place = Place::new().await;
+async fn an_erased_clients_address_goes_to_its_later_holder() {
+    let scene = Scene::new().await;
     let email = format!("shared.{MARK}@example.com");
     let shared = |client: &str| of_the_application(client).with("email", email.as_str());
-    place.world.facts([shared("c1"), shared("c2")]).await;
-    place.world.facts([erased("c1")]).await;
-    let found = place.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
+    scene.world.apply([shared("c1"), shared("c2")]).await;
+    scene.world.apply([erased("c1")]).await;
+    let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
     assert_eq!((&found.body["count"], &found.body["clients"][0]["client_id"]), (&json!(1), &json!("c2")));
-    place.post(&email, false).await.refused(409, "email_taken");
+    scene.post(&email, false).await.refused(409, "email_taken");
 }
 
 #[tokio::test]
-async fn facts_that_come_late_bring_nothing_back() {
-    let place = Place::new().await;
-    let world = &place.world;
-    let handed = place.post(&format!("handed.{MARK}@example.com"), false).await.expect(201);
-    world.facts([of_the_application("c1")]).await;
+async fn late_facts_restore_nothing() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
+    let handed = scene.post(&format!("handed.{MARK}@example.com"), false).await.expect(201);
+    world.apply([of_the_application("c1")]).await;
     let clients = [handed.str("client_id"), "c1", "never-seen"];
     for client in &clients[..2] {
-        world.facts(life(client, MARK)).await;
+        world.apply(life(client, MARK)).await;
     }
-    world.facts(clients.map(erased)).await;
-    let hooks = place.receiver.hooks().len();
+    world.apply(clients.map(erased)).await;
+    let hooks = scene.receiver.hooks().len();
     let (older, newer) = (world.timestamp_in(-DAY_S.cast_signed()).await, world.timestamp_in(3600).await);
     for at in [older, world.timestamp_in(0).await, newer] {
         for client in clients {
@@ -282,67 +287,67 @@ async fn facts_that_come_late_bring_nothing_back() {
             late.extend(deletions(client));
             late.push(erased(client));
             world.coach("bob").await;
-            world.facts(late.into_iter().map(|fact| fact.with("occurred_at", at.as_str()))).await;
+            world.apply(late.into_iter().map(|fact| fact.with("occurred_at", at.as_str()))).await;
         }
-        place.forgot(&clients).await;
+        scene.forgot(&clients).await;
     }
     world.advance_s(ENDED_S).await;
-    place.forgot(&clients).await;
+    scene.forgot(&clients).await;
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
-    assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
-    assert_eq!(place.key.get("/v1/clients").await.body["count"], 0);
-    assert_eq!(place.receiver.hooks().len(), hooks, "nobody is told");
+    assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
+    assert_eq!(scene.key.get("/v1/clients").await.body["count"], 0);
+    assert_eq!(scene.receiver.hooks().len(), hooks, "no event is sent");
 }
 
 #[tokio::test]
-async fn what_waited_longer_than_an_erasure_goes_on_is_told_to_nobody() {
-    let place = Place::new().await;
-    let world = &place.world;
+async fn entries_that_wait_longer_than_an_erasure_are_not_emitted() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
     world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
     let automations = EVENTS.iter().map(|event| {
-        let step = json!({ "kind": "webhook", "endpoint_id": place.endpoints[0].id });
+        let step = json!({ "kind": "webhook", "endpoint_id": scene.endpoints[0].id });
         let detail = json!({
             "automation_id": format!("on_{event}"), "coach_id": "ada", "name": "N", "active": true, "trigger": { "event": event },
             "steps": [step],
         });
         fact("automation.saved", detail)
     });
-    world.facts(automations).await;
-    world.facts([of_the_application("c1"), of_the_application("stays")]).await;
-    world.facts(life("c1", MARK)).await;
-    let made = place.post(&format!("made.{MARK}@example.com"), false).await.expect(201);
+    world.apply(automations).await;
+    world.apply([of_the_application("c1"), of_the_application("stays")]).await;
+    world.apply(life("c1", MARK)).await;
+    let made = scene.post(&format!("made.{MARK}@example.com"), false).await.expect(201);
     let made = made.str("client_id");
     let is_active = json!({ "is_active": false });
-    place.key.patch(&format!("/v1/clients/{made}"), is_active).await.expect(200);
-    world.facts([erased("c1"), erased(made)]).await;
+    scene.key.patch(&format!("/v1/clients/{made}"), is_active).await.expect(200);
+    world.apply([erased("c1"), erased(made)]).await;
     world.advance_s(ENDED_S).await;
-    // What a relay has sent when it dies arrives.
+    // Changes that the relay has published before it dies do arrive.
     let kinds = ["client.created", "client.activation_changed"];
-    let before = futures::future::join_all(kinds.map(|kind| world.outgoing(kind))).await;
+    let before = futures::future::join_all(kinds.map(|kind| world.changes(kind))).await;
     world.faults(json!({ "function": "", "crash_before_call": 0 })).await;
     world.advance_s(ENDED_S).await;
-    let told: BTreeSet<String> =
-        place.receiver.hooks().iter().map(|hook| hook.json()["data"]["client"]["id"].to_string()).collect();
-    assert_eq!(told, BTreeSet::from(["\"stays\"".to_owned()]));
-    assert_eq!(futures::future::join_all(kinds.map(|kind| world.outgoing(kind))).await, before);
-    world.facts([erased("stays")]).await;
+    let emitted: BTreeSet<String> =
+        scene.receiver.hooks().iter().map(|hook| hook.json()["data"]["client"]["id"].to_string()).collect();
+    assert_eq!(emitted, BTreeSet::from(["\"stays\"".to_owned()]));
+    assert_eq!(futures::future::join_all(kinds.map(|kind| world.changes(kind))).await, before);
+    world.apply([erased("stays")]).await;
     world.advance_s(ENDED_S).await;
-    place.forgot(&["c1", made, "stays"]).await;
-    assert_eq!([place.sealed("deliveries").await, place.sealed("outbox").await], [0, 0]);
+    scene.forgot(&["c1", made, "stays"]).await;
+    assert_eq!([scene.sealed("deliveries").await, scene.sealed("outbox").await], [0, 0]);
 }
 
 #[tokio::test]
 async fn a_client_that_is_erased_while_its_creation_waits_for_its_mail_stays_erased() {
-    let place = Place::new().await;
-    let world = &place.world;
+    let scene = Scene::new().await;
+    let world = &scene.world;
     let email = format!("a.{MARK}@example.com");
     world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
-    place.post(&email, true).await.expect(500);
+    scene.post(&email, true).await.expect(500);
     world.settle().await;
     let client = world.items("clients", "INTAKE#").await[0]["pk"]["S"].as_str().unwrap().replace("INTAKE#", "");
-    world.facts([erased(&client)]).await;
-    place.forgot(&[&client]).await;
+    world.apply([erased(&client)]).await;
+    scene.forgot(&[&client]).await;
     world.advance_s(ENDED_S).await;
-    place.forgot(&[&client]).await;
-    assert!(world.outgoing("client.created").await.is_empty() && world.mail().await.is_empty());
+    scene.forgot(&[&client]).await;
+    assert!(world.changes("client.created").await.is_empty() && world.mail().await.is_empty());
 }

@@ -1,10 +1,10 @@
-//! The application's facts: at least once, in any order, and never more of them than the service may know.
+//! The application's facts: delivered at least once, in any order, and stored without unknown fields.
 
 use serde_json::{Value, json};
 
 use crate::world::{Fact, Receiver, World, fact, rendered, time, uuid};
 
-/// What no table, queue or log may ever hold.
+/// A text that no table, queue or log may hold.
 const SECRET: &str = "fact-holds-a-secret";
 
 #[tokio::test]
@@ -15,8 +15,8 @@ async fn a_fact_seen_twice_has_one_effect() {
     ada.endpoint(&receiver.url(), "identifiers").await;
     let key = ada.partner_key().await;
     let saved = Fact::client("ada", "c1").with("id", "fact-1").with("occurred_at", world.timestamp_in(0).await);
-    world.facts([saved.clone(), saved.clone()]).await;
-    world.facts([saved]).await;
+    world.apply([saved.clone(), saved.clone()]).await;
+    world.apply([saved]).await;
     assert_eq!(receiver.hooks().len(), 1);
     assert_eq!(key.get("/v1/ping").await.body["active_clients"], 1);
     assert_eq!(key.get("/v1/clients").await.body["count"], 1);
@@ -32,17 +32,17 @@ async fn an_older_fact_changes_nothing_and_an_equally_old_one_applies() {
         Fact::client("ada", "c1").with("full_name", name).with("occurred_at", occurred_at)
     };
     let name = async || key.get("/v1/clients/c1").await.expect(200).body["full_name"].clone();
-    world.facts([saved("Second", 10)]).await;
-    world.facts([saved("First", 5)]).await;
+    world.apply([saved("Second", 10)]).await;
+    world.apply([saved("First", 5)]).await;
     assert_eq!(name().await, "Second");
-    world.facts([saved("Equal", 10)]).await;
+    world.apply([saved("Equal", 10)]).await;
     assert_eq!(name().await, "Equal");
-    world.facts([saved("Third", 11)]).await;
+    world.apply([saved("Third", 11)]).await;
     assert_eq!(name().await, "Third");
 }
 
 #[tokio::test]
-async fn a_fact_seen_again_does_not_undo_another_of_the_same_moment_or_a_write_of_the_api() {
+async fn a_repeated_fact_undoes_neither_an_equally_old_fact_nor_an_api_write() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let (key, partner) = (ada.crm_key().await, ada.partner_key().await);
@@ -59,30 +59,30 @@ async fn a_fact_seen_again_does_not_undo_another_of_the_same_moment_or_a_write_o
         [contacts["data"][0]["name"].clone(), client["full_name"].clone()]
     };
     let first = [contact("a", "First"), client("b", "First")];
-    // Beside one another in a batch, and apart.
+    // Side by side in a batch, and in separate batches.
     world
-        .facts(first.iter().cloned().chain([contact("c", "Second"), client("d", "Second")]).chain(first.clone()))
+        .apply(first.iter().cloned().chain([contact("c", "Second"), client("d", "Second")]).chain(first.clone()))
         .await;
     assert_eq!(names().await, ["Second", "Second"]);
-    world.facts(first.clone()).await;
+    world.apply(first.clone()).await;
     assert_eq!(names().await, ["Second", "Second"]);
     let path = format!("/v1/crm/contacts/{}", uuid(1));
-    key.patch(&path, json!({ "name": "Third" })).once("third").await.expect(200);
-    world.facts([contact("c", "Second")]).await;
+    key.patch(&path, json!({ "name": "Third" })).idempotent("third").await.expect(200);
+    world.apply([contact("c", "Second")]).await;
     assert_eq!(names().await[0], "Third");
-    // Two weeks on it is judged by its time alone.
+    // After two weeks the fact's id is forgotten, and only its time counts.
     world.advance_s(14 * 24 * 3600 + 60).await;
-    world.facts(first).await;
+    world.apply(first).await;
     assert_eq!(names().await[1], "First");
 }
 
 #[tokio::test]
-async fn what_a_malformed_fact_calls_itself_is_not_logged() {
+async fn a_malformed_facts_name_is_not_logged() {
     let world = World::start().await;
     world.coach("ada").await;
     let bad_id = Fact::client("ada", "c1").with("id", "Greta Garbo 1905");
     let bad_name = fact("Greta Garbo has left", json!({ "client_id": "c1" }));
-    world.facts([bad_id, bad_name]).await;
+    world.apply([bad_id, bad_name]).await;
     assert_eq!(world.set_aside().await.len(), 2);
     assert!(!world.log().contains("Garbo"), "{}", world.log());
 }
@@ -97,7 +97,7 @@ async fn an_older_workspace_changes_no_entitlement() {
 }
 
 #[tokio::test]
-async fn a_malformed_fact_is_set_aside_at_once_and_the_others_go_through() {
+async fn a_malformed_fact_is_set_aside_at_once_and_the_others_apply() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let good = |id: &str| Fact::client("ada", id);
@@ -126,7 +126,7 @@ async fn a_malformed_fact_is_set_aside_at_once_and_the_others_go_through() {
     let mut facts = vec![good("c1")];
     facts.extend(malformed.iter().map(|(_, fact)| fact.clone()));
     facts.push(good("c2"));
-    world.facts(facts).await;
+    world.apply(facts).await;
     assert_eq!(key.get("/v1/clients").await.body["count"], 2);
     let set_aside = world.set_aside().await;
     assert_eq!(set_aside.len(), malformed.len());
@@ -140,7 +140,7 @@ async fn a_malformed_fact_is_set_aside_at_once_and_the_others_go_through() {
 }
 
 #[tokio::test]
-async fn what_is_set_aside_holds_no_unknown_field() {
+async fn a_fact_set_aside_holds_no_unknown_field() {
     let world = World::start().await;
     world.coach("ada").await;
     let mut nested =
@@ -152,8 +152,8 @@ async fn what_is_set_aside_holds_no_unknown_field() {
     let mut workspace = world.coach("bob").with("country", "nowhere").with("billing", SECRET).into_fact();
     workspace.detail["plan"]["card"] = json!(SECRET);
     workspace.detail["entitlements"]["gym"] = json!([SECRET]);
-    world.facts([nested, check_in, workspace]).await;
-    // The bus lets objects through alone; the queue takes anything.
+    world.apply([nested, check_in, workspace]).await;
+    // The bus accepts objects only; the queue accepts anything.
     for body in [SECRET.to_owned(), json!({ "detail-type": "client.saved", "detail": SECRET }).to_string()] {
         world.send("application-feed", &body).await;
     }
@@ -173,7 +173,7 @@ async fn unknown_fields_are_not_stored() {
     let mut saved = Fact::client("ada", "c1").with("weight_log", json!([SECRET]));
     saved.detail["lab_results"] = json!({ "iron": SECRET });
     world.coach("ada").with("card", SECRET).await;
-    world.facts([saved, Fact::contact("ada", "00000000-0000-7000-8000-000000000001").with("notes", SECRET)]).await;
+    world.apply([saved, Fact::contact("ada", "00000000-0000-7000-8000-000000000001").with("notes", SECRET)]).await;
     for (table, item) in world.tables().await {
         assert!(!item.to_string().contains(SECRET), "{table}: {item}");
     }
@@ -183,8 +183,8 @@ async fn unknown_fields_are_not_stored() {
 #[tokio::test]
 async fn a_fact_waits_for_its_workspace() {
     let world = World::start().await;
-    world.facts([Fact::client("ada", "c1"), Fact::contact("ada", "00000000-0000-7000-8000-000000000001")]).await;
-    world.facts([world.coach("bob").team("red").into_fact()]).await;
+    world.apply([Fact::client("ada", "c1"), Fact::contact("ada", "00000000-0000-7000-8000-000000000001")]).await;
+    world.apply([world.coach("bob").team("red").into_fact()]).await;
     assert!(world.set_aside().await.is_empty());
     world.advance_s(14 * 60).await;
     assert!(world.set_aside().await.is_empty());
@@ -199,7 +199,7 @@ async fn a_fact_waits_for_its_workspace() {
 }
 
 #[tokio::test]
-async fn a_fact_that_waits_goes_on_where_an_answer_of_the_store_is_lost() {
+async fn a_waiting_fact_survives_a_lost_answer_of_the_store() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let check_in = |number: u32| {
@@ -211,9 +211,9 @@ async fn a_fact_that_waits_goes_on_where_an_answer_of_the_store_is_lost() {
     for spared in 0..8 {
         let lost = json!({ "function": "ingest", "spared_calls": spared, "store_lost_answers": 1 });
         world.faults(lost).await;
-        world.facts([check_in(spared)]).await;
+        world.apply([check_in(spared)]).await;
         world.faults(json!({ "function": "", "spared_calls": 0, "store_lost_answers": 0 })).await;
-        world.facts([Fact::client("ada", &format!("c{spared}"))]).await;
+        world.apply([Fact::client("ada", &format!("c{spared}"))]).await;
         world.advance_s(16 * 60).await;
         let found = key.get(&format!("/v1/clients/c{spared}/check-ins")).await.expect(200);
         assert_eq!(found.body["count"], 1, "the answer of call {spared} was lost");
@@ -225,7 +225,7 @@ async fn a_fact_that_waits_goes_on_where_an_answer_of_the_store_is_lost() {
 async fn a_fact_whose_workspace_does_not_come_is_set_aside_after_15_minutes() {
     let world = World::start().await;
     let unknown = Fact::client("nobody", "c1").with("weight_log", SECRET);
-    world.facts([unknown, world.coach("ada").team("nowhere").into_fact()]).await;
+    world.apply([unknown, world.coach("ada").team("nowhere").into_fact()]).await;
     world.advance_s(14 * 60).await;
     assert!(world.set_aside().await.is_empty());
     world.advance_s(3 * 60).await;
@@ -244,20 +244,20 @@ async fn a_client_of_the_application_is_a_new_client_and_a_backfill_is_not() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
-    world.facts([Fact::client("ada", "old").with("backfill", true)]).await;
+    world.apply([Fact::client("ada", "old").with("backfill", true)]).await;
     assert!(receiver.hooks().is_empty());
-    world.facts([Fact::client("ada", "c1"), Fact::client("ada", "c2").with("origin", "import")]).await;
-    let mut told: Vec<(String, String)> = receiver
+    world.apply([Fact::client("ada", "c1"), Fact::client("ada", "c2").with("origin", "import")]).await;
+    let mut received: Vec<(String, String)> = receiver
         .hooks()
         .iter()
         .map(|hook| (hook.json()["data"]["client"]["id"].to_string(), hook.json()["data"]["source"].to_string()))
         .collect();
-    told.sort();
+    received.sort();
     assert_eq!(
-        told,
+        received,
         [("\"c1\"".to_owned(), "\"application\"".to_owned()), ("\"c2\"".to_owned(), "\"import\"".to_owned())]
     );
-    world.facts([Fact::client("ada", "old"), Fact::client("ada", "c1").with("full_name", "Changed")]).await;
+    world.apply([Fact::client("ada", "old"), Fact::client("ada", "c1").with("full_name", "Changed")]).await;
     assert_eq!(receiver.hooks().len(), 2, "a change is no creation");
 }
 
@@ -267,23 +267,23 @@ async fn an_address_taken_elsewhere_is_stored_and_stays_with_its_first_holder() 
     let ada = world.coach("ada").await.partner_key().await;
     let bob = world.coach("bob").await.partner_key().await;
     let first = ada.post("/v1/clients", json!({ "email": "same@example.com" })).await.expect(201);
-    world.facts([Fact::client("bob", "c2").with("email", "Same@Example.com")]).await;
+    world.apply([Fact::client("bob", "c2").with("email", "Same@Example.com")]).await;
     assert!(world.set_aside().await.is_empty());
     assert_eq!(bob.get("/v1/clients/c2").await.expect(200).str("email"), "Same@Example.com");
     let of_ada = ada.get("/v1/clients?email=same@example.com").await.expect(200);
     assert_eq!(of_ada.body["clients"][0]["client_id"], first.body["client_id"]);
     let of_bob = bob.get("/v1/clients?email=same@example.com").await.expect(200);
     assert_eq!(of_bob.body["clients"][0]["client_id"], "c2");
-    // The first holder gives the address up: it is not free as long as somebody else has it.
+    // The first holder gives up the address, but it is not free while another client has it.
     let id = first.str("client_id");
-    world.facts([Fact::client("ada", id).with("email", "other@example.com")]).await;
-    ada.post("/v1/clients", json!({ "email": "same@example.com" })).once("k1").await.refused(409, "email_taken");
-    world.facts([Fact::client("bob", "c2").with("email", Value::Null)]).await;
-    ada.post("/v1/clients", json!({ "email": "same@example.com" })).once("k2").await.expect(201);
+    world.apply([Fact::client("ada", id).with("email", "other@example.com")]).await;
+    ada.post("/v1/clients", json!({ "email": "same@example.com" })).idempotent("k1").await.refused(409, "email_taken");
+    world.apply([Fact::client("bob", "c2").with("email", Value::Null)]).await;
+    ada.post("/v1/clients", json!({ "email": "same@example.com" })).idempotent("k2").await.expect(201);
 }
 
 #[tokio::test]
-async fn a_flag_set_through_the_api_outlives_an_older_fact() {
+async fn a_flag_set_through_the_api_survives_an_older_fact() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let made = key.post("/v1/clients", json!({ "email": "a@example.com", "goals": "Sleep" })).await.expect(201);
@@ -295,19 +295,19 @@ async fn a_flag_set_through_the_api_outlives_an_older_fact() {
         let occurred_at = rendered(created_at + chrono::TimeDelta::seconds(seconds));
         Fact::client("ada", id).with("email", "a@example.com").with("full_name", name).with("occurred_at", occurred_at)
     };
-    world.facts([saved("Between", 30)]).await;
+    world.apply([saved("Between", 30)]).await;
     let shown = key.get(&path).await.expect(200);
     assert_eq!((shown.str("full_name"), &shown.body["is_active"]), ("Between", &json!(false)));
-    world.facts([saved("Before", -30)]).await;
+    world.apply([saved("Before", -30)]).await;
     assert_eq!(key.get(&path).await.str("full_name"), "Between");
-    world.facts([saved("After", 3600)]).await;
+    world.apply([saved("After", 3600)]).await;
     let shown = key.get(&path).await.expect(200);
     assert_eq!((shown.str("full_name"), &shown.body["is_active"]), ("After", &json!(true)));
     assert_eq!(key.get("/v1/ping").await.body["active_clients"], 1);
 }
 
 #[tokio::test]
-async fn a_record_is_stored_as_the_application_has_it() {
+async fn the_applications_record_is_stored_unchanged() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for (id, member, value) in [
@@ -317,10 +317,10 @@ async fn a_record_is_stored_as_the_application_has_it() {
         ("none", "email", "not an address"),
         ("unnamed", "full_name", ""),
     ] {
-        world.facts([Fact::client("ada", id).with(member, value)]).await;
+        world.apply([Fact::client("ada", id).with(member, value)]).await;
         assert_eq!(key.get(&format!("/v1/clients/{id}")).await.expect(200).body[member], value);
     }
-    world.facts([Fact::contact("ada", &uuid(1)).with("name", "")]).await;
+    world.apply([Fact::contact("ada", &uuid(1)).with("name", "")]).await;
     assert!(world.set_aside().await.is_empty());
 }
 
@@ -328,7 +328,7 @@ async fn a_record_is_stored_as_the_application_has_it() {
 async fn any_country_has_workspaces_also_one_without_phone_numbers() {
     let world = World::start().await;
     for country in ["UM", "AQ", "BV", "TF", "GS", "XK"] {
-        world.facts([world.coach(&format!("in-{country}")).with("country", country).into_fact()]).await;
+        world.apply([world.coach(&format!("in-{country}")).with("country", country).into_fact()]).await;
         let settings = world.settings_of(&format!("in-{country}")).await;
         let status = settings.get("/settings/keys").await.status;
         assert_eq!(status == 200, country != "XK", "{country}: {status}");

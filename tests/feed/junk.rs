@@ -1,19 +1,19 @@
-//! Facts with junk that a strict parser of JSON refuses. In a field that is dropped anyway it changes nothing. In a
-//! field that counts the fact is set aside with all its other known fields.
+//! Facts with junk that a strict JSON parser refuses. Junk in a dropped field changes nothing. Junk in a known field
+//! sets the fact aside with its other known fields.
 
 use serde_json::{Value, json};
 
 use crate::world::{Fact, World, fact};
 
-/// Values that a strict parser refuses, or that parsers read in different ways.
+/// Values that a strict parser refuses, or that parsers read differently.
 fn junk() -> Vec<String> {
     let mut junk: Vec<String> = [
-        // Half of a surrogate pair, either half, in the wrong order, beside a whole character.
+        // Halves of a surrogate pair: either half, in the wrong order, beside a whole character.
         r#""x\ud83d""#,
         r#""\udc00x""#,
         r#""\udc00\ud83d""#,
         r#""\ud83d\u0041""#,
-        // Numbers that no reader holds, and numbers of other languages.
+        // Numbers out of range, and number formats of other languages.
         "1e999",
         "-1e999",
         "NaN",
@@ -21,7 +21,7 @@ fn junk() -> Vec<String> {
         "0123",
         "+1",
         ".5",
-        // Escapes and characters that no text of JSON has.
+        // Escapes and characters that JSON strings may not have.
         r#""\x41""#,
         r#""\u12""#,
         "\"a\nb\"",
@@ -37,7 +37,7 @@ fn junk() -> Vec<String> {
     junk
 }
 
-/// A fact's detail as text, which ends in more members.
+/// A fact's detail as JSON text, with more members at its end.
 fn detail(world: &World, fact: &Fact, members: &str) -> String {
     let mut detail = fact.detail.clone();
     detail["id"] = json!(format!("fact-{}", world.number()));
@@ -46,7 +46,7 @@ fn detail(world: &World, fact: &Fact, members: &str) -> String {
     format!("{}{members}}}", text.strip_suffix('}').unwrap())
 }
 
-/// A message with these members beside the name and the detail.
+/// A message with these members beside its type and detail.
 fn message(detail_type: &str, detail: &str, members: &str) -> String {
     format!(
         r#"{{"version":"0"{members},"detail-type":"{detail_type}","source":"coaching.application","detail":{detail}}}"#
@@ -61,13 +61,13 @@ async fn send(world: &World, bodies: impl IntoIterator<Item = String>) {
 }
 
 #[tokio::test]
-async fn junk_that_is_dropped_anyway_changes_nothing() {
+async fn junk_in_dropped_fields_changes_nothing() {
     let world = World::start().await;
     world.coach("ada").await;
     let id = |number: usize| format!("client-{number:04}");
     let mut bodies = vec![message("client.saved", &detail(&world, &Fact::client("ada", &id(0)), ""), "")];
     for junk in junk() {
-        // In an unknown field, in one below it, under a name that cannot be read, twice, and around the fact.
+        // In an unknown field, nested in one, under an unreadable name, twice, and around the fact.
         let places = [
             format!(r#","bio":{junk}"#),
             format!(r#","answers":{{"q1":[{junk}]}}"#),
@@ -99,7 +99,7 @@ async fn junk_that_is_dropped_anyway_changes_nothing() {
 }
 
 #[tokio::test]
-async fn junk_within_a_known_object_is_dropped_where_it_is_unknown() {
+async fn junk_in_unknown_members_of_a_known_object_is_dropped() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     send(&world, [message("client.saved", &detail(&world, &Fact::client("ada", "c1"), ""), "")]).await;
@@ -128,7 +128,7 @@ async fn junk_within_a_known_object_is_dropped_where_it_is_unknown() {
 }
 
 #[tokio::test]
-async fn a_fact_with_junk_in_a_field_that_counts_is_set_aside_with_all_else_that_is_known() {
+async fn a_fact_with_junk_in_a_known_field_is_set_aside_with_its_other_known_fields() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let (mut bodies, mut expected) = (Vec::new(), Vec::new());
@@ -141,7 +141,7 @@ async fn a_fact_with_junk_in_a_field_that_counts_is_set_aside_with_all_else_that
         "check_in.submitted",
         json!({ "client_id": "c1", "check_in_id": "k", "submitted_at": "2026-01-02T00:00:00Z", "scores": { "q": 1 }, "grades": {} }),
     );
-    // The text that is replaced, what by, and the field that the reason names.
+    // The replaced text, its replacement, and the field that the reason names.
     let cases: [(&Fact, &str, &str, &str); 7] = [
         (&client, r#""goals":null"#, r#""goals":JUNK"#, "goals"),
         (&client, r#""height_in":null"#, r#""height_in":JUNK"#, "height_in"),
@@ -179,7 +179,7 @@ async fn a_fact_with_junk_in_a_field_that_counts_is_set_aside_with_all_else_that
 }
 
 #[tokio::test]
-async fn an_event_with_junk_where_the_fact_should_be_is_set_aside_with_what_it_shows() {
+async fn a_message_with_junk_as_its_fact_is_set_aside_with_its_known_parts() {
     let world = World::start().await;
     world.coach("ada").await;
     let whole = detail(&world, &Fact::client("ada", "c1"), "");

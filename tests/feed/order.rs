@@ -1,4 +1,4 @@
-//! Of two facts about one record the later one counts, to the nanosecond, in whatever order they come.
+//! Of two facts about one record the later one counts, to the nanosecond, in any order of arrival.
 
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -12,10 +12,10 @@ const CALENDAR: u64 = 3;
 const EVENT: u64 = 4;
 const OPPORTUNITY: u64 = 5;
 const WORKFLOW: u64 = 6;
-/// Contacts that the merged one may live on as begin here.
+/// First id of the contacts that the merged contact may be merged into.
 const TARGETS: u64 = 100;
 
-/// Versions of a record that differ in what is shown of it.
+/// Versions of a record that differ in what the API shows.
 const VERSIONS: u64 = 8;
 
 fn instant(base: DateTime<Utc>, nanos: i64) -> String {
@@ -37,11 +37,11 @@ impl Records {
         let (partner, crm) = (ada.partner_key().await, ada.crm_key().await);
         let wide = world.coach("wide").await.partner_key().await;
         let targets = (0..VERSIONS).map(|version| Fact::contact("ada", &uuid(TARGETS + version)));
-        world.facts(targets.chain([Fact::client("ada", "steps"), Fact::client("ada", "logs")])).await;
+        world.apply(targets.chain([Fact::client("ada", "steps"), Fact::client("ada", "logs")])).await;
         Self { world, partner, crm, wide }
     }
 
-    /// A version of each record, by the name under which [`Records::shown`] has it.
+    /// A version of each record, by its name in [`Records::shown`].
     fn version(&self, version: u64) -> Vec<(&'static str, Fact)> {
         let name = format!("v{version}");
         let date = format!("2026-03-{:02}", 10 + version);
@@ -61,7 +61,7 @@ impl Records {
             "automation_id": "a", "coach_id": "ada", "name": name, "active": true, "trigger": { "event": "new_client" }, "steps": [],
         });
         let log = if version.is_multiple_of(2) { "daily_log.saved" } else { "daily_log.deleted" };
-        // A step is told once: each is another one.
+        // A step is emitted once, so each version is another step.
         let advanced_at = instant(DateTime::UNIX_EPOCH, 1_000_000_000 * i64::try_from(self.world.number()).unwrap());
         let step = json!({ "from_phase": null, "to_phase": name, "advanced_at": advanced_at });
         vec![
@@ -98,9 +98,9 @@ impl Records {
         ]
     }
 
-    async fn put(&self, version: u64, occurred_at: &str) {
+    async fn publish(&self, version: u64, occurred_at: &str) {
         self.world
-            .facts(self.version(version).into_iter().map(|(_, fact)| fact.with("occurred_at", occurred_at)))
+            .apply(self.version(version).into_iter().map(|(_, fact)| fact.with("occurred_at", occurred_at)))
             .await;
     }
 
@@ -121,7 +121,7 @@ impl Records {
         let compliance = get("/v1/clients/logs/compliance?window_days=1").await;
         let check_in = get("/v1/clients/logs/check-ins").await["check_ins"][0].clone();
         let patch = self.crm.patch(&format!("/v1/crm/contacts/{}", uuid(MERGED)), json!({ "name": "x" }));
-        let merged = patch.once(&format!("merged-{}", self.world.number())).await.refused(409, "contact_merged");
+        let merged = patch.idempotent(&format!("merged-{}", self.world.number())).await.refused(409, "contact_merged");
         vec![
             ("workspace", self.wide.get("/v1/ping").await.expect(200).body["coach"]["name"].clone()),
             ("team", self.item("TEAM#t", "TEAM").await["client_cap"]["N"].clone()),
@@ -148,13 +148,13 @@ impl Records {
     }
 }
 
-/// Sends versions of every record in this order, each said at its nanosecond, and checks that the last word is shown:
-/// of versions of one instant the one that came last.
-async fn the_last_word_counts(records: &Records, base: DateTime<Utc>, order: &[(u64, i64)]) {
+/// Sends versions of every record in this order, each at its own nanosecond, and checks that the latest is shown. Of
+/// versions of the same instant the last one to arrive counts.
+async fn assert_latest_fact_counts(records: &Records, base: DateTime<Utc>, order: &[(u64, i64)]) {
     let mut last: Option<(u64, i64)> = None;
     let mut expected = Vec::new();
     for (version, nanos) in order {
-        records.put(*version, &instant(base, *nanos)).await;
+        records.publish(*version, &instant(base, *nanos)).await;
         let shown = records.shown().await;
         if last.is_none_or(|(_, latest)| *nanos >= latest) {
             last = Some((*version, *nanos));
@@ -168,18 +168,18 @@ async fn the_last_word_counts(records: &Records, base: DateTime<Utc>, order: &[(
 }
 
 #[tokio::test]
-async fn every_kind_of_record_keeps_the_later_word_to_the_nanosecond() {
+async fn every_kind_of_record_keeps_the_later_fact_to_the_nanosecond() {
     let records = Records::start().await;
     let base = records.world.now().await;
     // Within a microsecond, within a millisecond, one nanosecond apart, and at one instant.
     let order = [(0, 100_900), (1, 100_100), (3, 100_900), (4, 100_901), (5, 100_900), (7, 999_999)];
-    the_last_word_counts(&records, base, &order).await;
+    assert_latest_fact_counts(&records, base, &order).await;
 }
 
 #[tokio::test]
-async fn facts_of_random_nanoseconds_come_to_the_same_end_in_any_order() {
+async fn facts_at_random_nanoseconds_give_the_same_result_in_any_order() {
     let records = Records::start().await;
-    // Later rounds begin later: what was said in an earlier one is over.
+    // Each round begins later than all facts of the earlier ones.
     for round in 1..4_u64 {
         let base = records.world.now().await + TimeDelta::seconds(10 * i64::try_from(round).unwrap());
         let mut random = scrambled(round);
@@ -192,17 +192,17 @@ async fn facts_of_random_nanoseconds_come_to_the_same_end_in_any_order() {
         }
         let order: Vec<(u64, i64)> = (0..VERSIONS).zip(times).collect();
         for (version, nanos) in &order {
-            records.put(*version, &instant(base, *nanos)).await;
+            records.publish(*version, &instant(base, *nanos)).await;
         }
         let shown = records.shown().await;
         let (last, _) = order.iter().max_by_key(|(_, at)| *at).unwrap();
-        records.put(*last, &instant(base, 3_000_001)).await;
+        records.publish(*last, &instant(base, 3_000_001)).await;
         assert_eq!(records.shown().await, shown, "{order:?}");
     }
 }
 
 #[tokio::test]
-async fn a_hand_over_a_cancellation_a_suppression_and_a_lost_entitlement_outlast_the_older_word() {
+async fn hand_overs_cancellations_suppressions_and_lost_entitlements_survive_older_facts() {
     let world = World::start().await;
     let (ada, bob) = (world.coach("ada").await, world.coach("bob").await);
     let (of_ada, of_bob, crm) = (ada.partner_key().await, bob.partner_key().await, ada.crm_key().await);
@@ -219,9 +219,9 @@ async fn a_hand_over_a_cancellation_a_suppression_and_a_lost_entitlement_outlast
     };
     let contact = |suppressed: bool| Fact::contact("ada", &uuid(CONTACT)).with("do_not_contact", suppressed);
     let at = |fact: Fact, occurred_at: &str| fact.with("occurred_at", occurred_at);
-    world.facts([at(Fact::calendar("ada", &uuid(CALENDAR)), &older)]).await;
+    world.apply([at(Fact::calendar("ada", &uuid(CALENDAR)), &older)]).await;
     world
-        .facts([
+        .apply([
             at(Fact::client("bob", "c1"), &later),
             at(event("cancelled"), &later),
             at(contact(true), &later),
@@ -229,7 +229,7 @@ async fn a_hand_over_a_cancellation_a_suppression_and_a_lost_entitlement_outlast
         ])
         .await;
     world
-        .facts([
+        .apply([
             at(Fact::client("ada", "c1"), &older),
             at(event("confirmed"), &older),
             at(contact(false), &older),
@@ -249,13 +249,13 @@ async fn answers_and_payloads_show_milliseconds() {
     let ada = world.coach("ada").await;
     ada.endpoint(&receiver.url(), "identifiers").await;
     let occurred_at = instant(world.now().await, 123_456_789);
-    world.facts([Fact::client("ada", "c1").with("occurred_at", occurred_at.as_str())]).await;
+    world.apply([Fact::client("ada", "c1").with("occurred_at", occurred_at.as_str())]).await;
     let body: Value = serde_json::from_slice(&receiver.hooks()[0].body).unwrap();
     assert_eq!(body["timestamp"], format!("{}Z", &occurred_at[..23]));
 }
 
 #[tokio::test]
-async fn a_deleted_automation_stays_deleted_for_an_older_word_and_comes_back_by_a_later_one() {
+async fn a_deleted_automation_returns_only_by_a_later_fact() {
     let records = Records::start().await;
     let base = records.world.now().await;
     let saved = |nanos: i64| {
@@ -277,7 +277,7 @@ async fn a_deleted_automation_stays_deleted_for_an_older_word_and_comes_back_by_
         (deleted(100_900), true),
     ] {
         let shown = format!("{fact:?}");
-        records.world.facts([fact]).await;
+        records.world.apply([fact]).await;
         assert_eq!(is_there().await, there, "{shown}");
     }
 }

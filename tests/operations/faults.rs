@@ -1,4 +1,4 @@
-//! Faults: what dies, is refused, gets lost or comes twice leaves nothing half done and nothing unsaid.
+//! Faults: crashes, refusals, lost answers and duplicates leave no work half done and no event unsent.
 
 use std::collections::BTreeSet;
 use std::future::IntoFuture;
@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 use crate::world::sweep::daily_log;
 use crate::world::{Caller, Fact, Receiver, World};
 
-/// A visibility time-out, the longest wait of a stream's retries and a run of the schedule fit into this.
+/// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
 
 fn create(key: &Caller, email: &str) -> crate::world::Call {
-    key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).once(email)
+    key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).idempotent(email)
 }
 
-/// Exactly these addresses have a client, each with its intake and seat, and nobody else has anything.
+/// Asserts that exactly these addresses have a client, each with its intake and seat.
 async fn holds_exactly(world: &World, key: &Caller, emails: &[&str]) {
     let addresses: BTreeSet<String> = world
         .items("clients", "EMAIL#")
@@ -31,17 +31,17 @@ async fn holds_exactly(world: &World, key: &Caller, emails: &[&str]) {
     assert_eq!(key.get("/v1/ping").await.expect(200).body["active_clients"], emails.len());
 }
 
-/// The receiver was told of exactly so many events, and the application of as many clients.
+/// Asserts the number of distinct events at the receiver and of clients on the bus.
 async fn told_of_exactly(world: &World, receiver: &Receiver, events: usize) {
     let ids: BTreeSet<String> = receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
     assert_eq!(ids.len(), events);
     let facts: BTreeSet<String> =
-        world.outgoing("client.created").await.iter().map(|fact| fact["client"]["client_id"].to_string()).collect();
+        world.changes("client.created").await.iter().map(|fact| fact["client"]["client_id"].to_string()).collect();
     assert_eq!(facts.len(), events);
     assert!(world.table("outbox").await.is_empty(), "what has been sent is deleted");
 }
 
-/// A coach's key, and the receiver that is told of what is created with it.
+/// A caller with a coach's key, and the receiver of the coach's `new_client` events.
 async fn told_of_creations() -> (World, Receiver, Caller) {
     let world = World::start().await;
     let receiver = Receiver::start().await;
@@ -52,7 +52,7 @@ async fn told_of_creations() -> (World, Receiver, Caller) {
 }
 
 #[tokio::test]
-async fn an_event_outlives_a_kill_between_commit_and_publishing() {
+async fn an_event_survives_a_kill_between_commit_and_publishing() {
     let (world, receiver, key) = told_of_creations().await;
     let emails: Vec<String> = (0..4).map(|number| format!("c{number}@example.com")).collect();
     for email in &emails {
@@ -70,7 +70,7 @@ async fn an_event_outlives_a_kill_between_commit_and_publishing() {
 }
 
 #[tokio::test]
-async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
+async fn a_kill_during_many_creations_leaves_each_complete_or_absent() {
     let (world, receiver, key) = told_of_creations().await;
     let emails: Vec<String> = (0..10).map(|number| format!("c{number}@example.com")).collect();
     let mut calls = tokio::task::JoinSet::new();
@@ -79,7 +79,7 @@ async fn a_kill_amid_many_creations_leaves_each_whole_or_absent() {
         // A call whose connection breaks panics, in its own task.
         calls.spawn(async move { call.await.status });
     }
-    // Some have been answered by now, some are under way.
+    // By now some calls have been answered and some are in flight.
     calls.join_next().await;
     world.kill_and_restart().await;
     while calls.join_next().await.is_some() {}
@@ -106,7 +106,7 @@ async fn a_function_that_dies_after_its_commit_loses_no_event() {
 }
 
 #[tokio::test]
-async fn messages_that_come_twice_are_delivered_once() {
+async fn duplicated_messages_are_delivered_once() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
@@ -116,22 +116,22 @@ async fn messages_that_come_twice_are_delivered_once() {
     for number in 0..3 {
         create(&key, &format!("c{number}@example.com")).await.expect(201);
     }
-    world.facts([Fact::client("ada", "app-1"), Fact::client("ada", "app-2")]).await;
+    world.apply([Fact::client("ada", "app-1"), Fact::client("ada", "app-2")]).await;
     world.advance_s(RECOVERED_S).await;
     assert_eq!(receiver.hooks().len(), 5);
     assert_eq!(key.get("/v1/ping").await.body["active_clients"], 5);
 }
 
 #[tokio::test]
-async fn a_doubled_fact_that_waits_goes_round_once_at_a_time() {
+async fn a_duplicated_waiting_fact_is_retried_once_at_a_time() {
     let world = World::start().await;
     world.coach("ada").await;
     world.faults(json!({ "duplicate_messages": true })).await;
-    world.facts(["c1", "c2"].map(|client| daily_log(client, NaiveDate::from_ymd_opt(2026, 1, 2).unwrap()))).await;
-    // Doubled each time, it would be 32 messages by now.
+    world.apply(["c1", "c2"].map(|client| daily_log(client, NaiveDate::from_ymd_opt(2026, 1, 2).unwrap()))).await;
+    // If each retry doubled, there would be 32 messages by now.
     world.advance_s(90).await;
     assert!(world.calls("ingest").await.len() <= 40);
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     world.advance_s(1_000).await;
     let set_aside = world.set_aside().await;
     assert!((1..=2).contains(&set_aside.len()), "each copy of the last message: {set_aside:?}");
@@ -141,7 +141,7 @@ async fn a_doubled_fact_that_waits_goes_round_once_at_a_time() {
 }
 
 #[tokio::test]
-async fn doubled_orders_of_a_retry_keep_its_schedule() {
+async fn duplicated_retry_messages_keep_the_schedule() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     receiver.otherwise(crate::world::Answer::status(500));
@@ -155,8 +155,8 @@ async fn doubled_orders_of_a_retry_keep_its_schedule() {
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
 }
 
-/// While a fault lasts, a request is answered as if nothing were wrong or with a clean 500, and the retry with the same key
-/// afterwards finds whole clients alone.
+/// While a fault lasts, a request succeeds or is answered with a clean 500. The later retry with the same key finds
+/// only complete clients.
 async fn survives(fault: &str, counts: &[u32]) {
     let (world, receiver, key) = told_of_creations().await;
     let mut emails = Vec::new();
@@ -193,25 +193,25 @@ async fn survives(fault: &str, counts: &[u32]) {
 }
 
 #[tokio::test]
-async fn conflicts_of_transactions_are_absorbed_or_told_cleanly() {
+async fn transaction_conflicts_are_absorbed_or_answered_cleanly() {
     survives("store_conflicts", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]
-async fn refused_requests_of_the_store_are_absorbed_or_told_cleanly() {
+async fn requests_refused_by_the_store_are_absorbed_or_answered_cleanly() {
     survives("store_failures", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]
-async fn lost_answers_of_the_store_are_absorbed_or_told_cleanly() {
+async fn lost_answers_of_the_store_are_absorbed_or_answered_cleanly() {
     survives("store_lost_answers", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]
-async fn a_storm_of_faults_amid_creations_leaves_each_whole_or_absent() {
+async fn a_storm_of_faults_during_creations_leaves_each_complete_or_absent() {
     let (world, receiver, key) = told_of_creations().await;
     let emails: Vec<String> = (0..30).map(|number| format!("c{number}@example.com")).collect();
-    // Faults meet the requests wherever these happen to be.
+    // The faults meet the requests at arbitrary calls.
     let storm = async {
         for _ in 0..25 {
             world.faults(json!({ "store_conflicts": 2, "store_failures": 2, "store_lost_answers": 2 })).await;
@@ -246,12 +246,12 @@ async fn a_single_conflict_or_refusal_is_absorbed() {
 }
 
 #[tokio::test]
-async fn faults_of_the_store_do_not_lose_a_fact() {
+async fn store_faults_lose_no_fact() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for fault in ["store_conflicts", "store_failures", "store_lost_answers"] {
         world.faults(json!({ fault: 25 })).await;
-        world.facts([Fact::client("ada", fault).with("backfill", true)]).await;
+        world.apply([Fact::client("ada", fault).with("backfill", true)]).await;
         world.advance_s(600).await;
         world.faults(json!({ fault: 0 })).await;
     }

@@ -1,4 +1,5 @@
-//! The service's own keys are replaced: added first, made current once every environment knows them, and nothing becomes unreadable.
+//! Rotation of the service's own keys: a new key is added, then made current once every environment has it. Everything
+//! stays readable.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -18,13 +19,13 @@ const SIGNING: &str = "SigningSecret";
 pub(crate) const SECRETS: [&str; 2] = [ENCRYPTION, SIGNING];
 
 impl World {
-    /// What a secret holds.
+    /// The value of a secret.
     pub(crate) async fn secret(&self, id: &str) -> Value {
         let answer = self.anonymous().aws("secretsmanager.GetSecretValue", &json!({ "SecretId": id })).await;
         serde_json::from_str(answer["SecretString"].as_str().unwrap()).unwrap()
     }
 
-    /// Puts another value. Functions that have started know nothing of it.
+    /// Stores another value. Running functions keep the value that they have read.
     pub(crate) async fn put_secret(&self, id: &str, value: &Value) {
         let put = json!({ "SecretId": id, "SecretString": value.to_string() });
         self.anonymous().aws("secretsmanager.PutSecretValue", &put).await;
@@ -43,13 +44,13 @@ impl World {
         self.put_secret(secret, &ring).await;
     }
 
-    /// The environment of a function dies at its next call: the one after it reads the secrets anew.
+    /// The function's environment dies at its next call, so that the next environment reads the secrets.
     async fn dies(&self, function: &str) {
         self.faults(json!({ "function": function, "crash_before_call": 1 })).await;
     }
 }
 
-/// The ids of the keys that sealed the current secrets of all endpoints, sorted.
+/// Ids of the keys that sealed the current secrets of all endpoints, sorted.
 async fn sealed_by(world: &World) -> Vec<u8> {
     let endpoints = world.items("workspaces", "COACH#").await.into_iter().filter(|item| item["secrets"].is_object());
     let key_id = |item: Value| {
@@ -61,7 +62,8 @@ async fn sealed_by(world: &World) -> Vec<u8> {
     ids
 }
 
-/// A coach with everything that is sealed: recorded answers, endpoints' secrets, bodies and answers of deliveries, grades.
+/// A coach with everything that is sealed: recorded answers, endpoint secrets, bodies and answers of deliveries,
+/// grades.
 struct Scene<'w> {
     world: &'w World,
     ada: Coach<'w>,
@@ -80,7 +82,7 @@ impl<'w> Scene<'w> {
         busy.otherwise(Answer::status(503).header("retry-after", "3600"));
         let endpoints = vec![ada.endpoint(&receiver.url(), "contact_details").await];
         ada.endpoint(&busy.url(), "contact_details").await;
-        world.facts([Fact::client("ada", "c1"), automation("fell", on("system_grade_drop"), &[&endpoints[0]])]).await;
+        world.apply([Fact::client("ada", "c1"), automation("fell", on("system_grade_drop"), &[&endpoints[0]])]).await;
         Self { world, ada, key, receiver, busy, endpoints, recorded: Vec::new() }
     }
 
@@ -88,13 +90,13 @@ impl<'w> Scene<'w> {
         json!({ "email": format!("{phase}@example.com"), "send_welcome": false })
     }
 
-    /// Seals something of each kind, and reads all that was sealed so far.
+    /// Seals data of each kind, and reads all that was sealed in earlier phases.
     async fn works(&mut self, phase: usize) {
         let name = format!("phase{phase}");
-        let made = self.key.post("/v1/clients", Self::body(&name)).once(&name).await.expect(201);
+        let made = self.key.post("/v1/clients", Self::body(&name)).idempotent(&name).await.expect(201);
         self.recorded.push((name, made));
         for (name, first) in &self.recorded {
-            let replay = self.key.post("/v1/clients", Self::body(name)).once(name).await;
+            let replay = self.key.post("/v1/clients", Self::body(name)).idempotent(name).await;
             assert!(replay.is_replay() && replay.text == first.text, "{phase}: {}", replay.text);
         }
         self.world.settle().await;
@@ -103,7 +105,7 @@ impl<'w> Scene<'w> {
         let grades = json!({ "sleep": 90 - phase });
         let day = u32::try_from(phase).unwrap() + 1;
         let fell = check_in(&format!("k{phase}"), day, json!({}), grades);
-        self.world.facts([Fact::client("ada", &format!("client{phase}")), fell]).await;
+        self.world.apply([Fact::client("ada", &format!("client{phase}")), fell]).await;
         let hooks = self.receiver.hooks().split_off(before);
         let clients: Vec<_> = hooks.iter().filter(|hook| hook.header("x-service-event") == "new_client").collect();
         assert_eq!(clients.len(), self.endpoints.len(), "{phase}");
@@ -118,7 +120,7 @@ impl<'w> Scene<'w> {
 }
 
 #[tokio::test]
-async fn a_key_that_is_added_first_and_made_current_later_leaves_nothing_unreadable() {
+async fn adding_a_key_before_making_it_current_keeps_everything_readable() {
     let world = World::start().await;
     let mut scene = Scene::new(&world, Receiver::start().await, Receiver::start().await).await;
     scene.works(0).await;
@@ -139,7 +141,7 @@ async fn a_key_that_is_added_first_and_made_current_later_leaves_nothing_unreada
     world.kill_and_restart().await;
     scene.works(4).await;
     assert!(sealed_by(&world).await.ends_with(&[1, 2, 2]));
-    // What waited all the time was sealed before.
+    // The waiting deliveries were sealed before.
     let waiting = scene.busy.hooks().len();
     scene.busy.otherwise(Answer::status(204));
     world.advance_s(2 * HOUR_S).await;
@@ -149,22 +151,22 @@ async fn a_key_that_is_added_first_and_made_current_later_leaves_nothing_unreada
 }
 
 #[tokio::test]
-async fn what_an_environment_cannot_open_yet_waits_for_one_that_can() {
+async fn data_under_an_unknown_key_waits_for_an_environment_that_has_it() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
     let old = ada.endpoint(&receiver.url(), "identifiers").await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     assert_eq!(receiver.hooks().len(), 1);
     settings.delete(&format!("/settings/webhooks/{}", old.id)).await.expect(200);
-    // In one step, against the guide: an environment seals with a key that the others do not know.
+    // In a single step, against the guide: an environment seals with a key that the others do not have.
     world.add_key(ENCRYPTION, "2").await;
     world.make_current(ENCRYPTION, "2").await;
     world.dies("settings").await;
     settings.get("/settings/webhooks").await.expect(500);
     let new = ada.endpoint(&receiver.url(), "identifiers").await;
     assert_eq!(sealed_by(&world).await, [2]);
-    world.facts([Fact::client("ada", "c2")]).await;
+    world.apply([Fact::client("ada", "c2")]).await;
     assert_eq!(receiver.hooks().len(), 1, "the deliverer cannot sign for it");
     world.kill_and_restart().await;
     world.advance_s(HOUR_S).await;
@@ -173,7 +175,7 @@ async fn what_an_environment_cannot_open_yet_waits_for_one_that_can() {
     assert!(world.take_messages("deliveries-dlq").await.is_empty());
 }
 
-/// Signs a client in; the assertion.
+/// Signs a client in and returns the assertion.
 async fn assertion(world: &World, key: &Caller, client: &str) -> String {
     let made = mint(key, client).await.expect(200);
     let token = made.str("login_url").rsplit_once('/').unwrap().1.to_owned();
@@ -181,12 +183,12 @@ async fn assertion(world: &World, key: &Caller, client: &str) -> String {
     reply.header("location").unwrap().split_once("#token=").unwrap().1.to_owned()
 }
 
-/// The keys that are published now.
+/// The currently published keys.
 async fn published(world: &World) -> JwkSet {
     serde_json::from_value(world.anonymous().get("/.well-known/jwks.json").await.expect(200).body).unwrap()
 }
 
-/// The id of the key that verifies an assertion, if these have it.
+/// The id of the key in `keys` that verifies the assertion.
 fn verified(token: &str, keys: &JwkSet) -> Option<String> {
     let kid = decode_header(token).unwrap().kid.unwrap();
     let mut validation = Validation::new(Algorithm::EdDSA);
@@ -196,7 +198,7 @@ fn verified(token: &str, keys: &JwkSet) -> Option<String> {
 }
 
 #[tokio::test]
-async fn an_assertion_verifies_by_keys_that_were_read_at_any_step_before_or_after_it() {
+async fn an_assertion_verifies_by_keys_read_at_any_adjacent_step() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -215,11 +217,11 @@ async fn an_assertion_verifies_by_keys_that_were_read_at_any_step_before_or_afte
     assert_eq!(read.iter().map(|keys| keys.keys.len()).collect::<Vec<_>>(), [1, 2, 2]);
     let kids: Vec<_> = signed.iter().map(|token| verified(token, &read[2]).unwrap()).collect();
     assert!(kids[0] == kids[1] && kids[1] != kids[2], "{kids:?}");
-    // Whoever has read the keys since the new one was added can verify what it signs from its first moment.
+    // The new key's assertions verify by any copy of the keys that was read since the key was added.
     assert_eq!(verified(&signed[2], &read[1]), Some(kids[2].clone()));
     assert_eq!(verified(&signed[1], &read[0]), Some(kids[1].clone()));
     assert_eq!(verified(&signed[2], &read[0]), None, "which is why it is added first");
-    // The old key goes once its last assertion has run out.
+    // The old key is removed once its last assertion has expired.
     let mut ring = world.secret(SIGNING).await;
     ring.as_object_mut().unwrap().remove("1");
     world.put_secret(SIGNING, &ring).await;

@@ -1,5 +1,5 @@
-//! What functions write: a line for each request and each event, which CloudWatch makes metrics of, and lines of what goes wrong. That
-//! nothing personal is in them is looked at wherever a world ends.
+//! Log lines: one with metrics for each request and each event, and lines for errors. The end of each world checks that
+//! they hold no personal data.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use serde_json::{Value, json};
 use crate::crm::bookings::{Desk, event, slot};
 use crate::partner::clients::create::crashes::{FEWEST_CALLS, HANDED, LAPSED_S, MAILED, Scene};
 use crate::partner::clients::login_link::{client, mint};
-use crate::world::sweep::{Watched, daily_log};
+use crate::world::sweep::{SweepScene, daily_log};
 use crate::world::{Answer, Bill, Fact, Receiver, Reply, World, members, uuid};
 
 const BY_FUNCTION: &[&[&str]] = &[&["function"]];
 const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];
 const BY_OUTCOME: &[&[&str]] = &[&["outcome"]];
-/// What CloudWatch takes of one line.
+/// Most values of a metric that CloudWatch takes from one line.
 const MAX_VALUES: usize = 100;
 const MAX_DIMENSIONS: usize = 30;
-/// How often the SDK makes a call that is not answered.
+/// Tries of an unanswered call by the SDK.
 const SDK_ATTEMPTS: usize = 3;
-/// The schedules of sweep and relay have come by then.
+/// Longer than the schedules' period of sweep and relay.
 const SCHEDULED_S: u64 = 16 * 60;
 
 /// A line of a function.
@@ -27,21 +27,21 @@ const SCHEDULED_S: u64 = 16 * 60;
 struct Line(Value);
 
 impl World {
-    /// All lines of functions so far.
+    /// All lines of all functions so far.
     fn lines(&self) -> Vec<Line> {
         let log = self.log();
         let lines = log.lines().filter(|line| line.starts_with('{'));
         lines.map(|line| Line(serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))).collect()
     }
 
-    /// The lines of a function that tell of this metric.
-    fn telling(&self, function: &str, metric: &str) -> Vec<Line> {
+    /// Lines of a function that hold this metric.
+    fn lines_with(&self, function: &str, metric: &str) -> Vec<Line> {
         let mut lines = self.lines();
         lines.retain(|line| line.0["function"] == function && line.0.get(metric).is_some());
         lines
     }
 
-    /// The line of the request that was answered so.
+    /// The line of the request with this answer.
     fn line_of(&self, reply: &Reply) -> Line {
         let id = reply.header("x-request-id").unwrap();
         let mut lines = self.lines();
@@ -52,7 +52,7 @@ impl World {
 }
 
 impl Line {
-    /// The metric's values. It is kept by these sets of dimensions, in this unit.
+    /// The metric's values. Asserts its sets of dimensions and its unit.
     #[track_caller]
     fn values(&self, metric: &str, unit: &str, by: &[&[&str]]) -> Vec<f64> {
         let directives = self.0["_aws"]["CloudWatchMetrics"].as_array().unwrap();
@@ -66,7 +66,7 @@ impl Line {
         }
     }
 
-    /// The same of a metric with one value.
+    /// The value of a metric with one value.
     #[track_caller]
     fn value(&self, metric: &str, unit: &str, by: &[&[&str]]) -> f64 {
         let values = self.values(metric, unit, by);
@@ -78,7 +78,7 @@ impl Line {
         self.0.get("_aws").is_some()
     }
 
-    /// CloudWatch makes of it what it says.
+    /// Asserts the rules of CloudWatch's embedded metric format.
     #[track_caller]
     fn is_valid(&self) {
         let at_ms = self.0["_aws"]["Timestamp"].as_i64().unwrap();
@@ -115,7 +115,7 @@ impl Line {
 }
 
 #[tokio::test]
-async fn a_requests_line_says_whose_it_is_what_became_of_it_and_what_it_cost() {
+async fn a_requests_line_has_its_coach_status_and_cost() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let body = json!({
@@ -160,7 +160,7 @@ async fn a_requests_line_says_whose_it_is_what_became_of_it_and_what_it_cost() {
 }
 
 #[tokio::test]
-async fn who_is_not_let_in_and_what_has_no_route_is_counted_without_a_word_of_what_was_sent() {
+async fn refused_callers_and_unknown_routes_are_counted_without_request_content() {
     let world = World::start().await;
     let anonymous = world.anonymous();
     for (reply, route, status) in [
@@ -178,7 +178,7 @@ async fn who_is_not_let_in_and_what_has_no_route_is_counted_without_a_word_of_wh
 }
 
 #[tokio::test]
-async fn a_login_links_line_has_its_route_and_its_coach_and_not_its_token() {
+async fn a_login_links_line_has_its_route_and_coach_but_no_token() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let minted = mint(&key, &client(&world, &key).await).await.expect(200);
@@ -193,67 +193,67 @@ async fn a_login_links_line_has_its_route_and_its_coach_and_not_its_token() {
 }
 
 #[tokio::test]
-async fn a_fault_is_found_by_the_id_that_its_caller_is_told() {
+async fn a_fault_is_logged_under_the_event_id_in_its_answer() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    // The key is read; what comes after it is not.
+    // The key is read; the next call fails.
     world.faults(json!({ "function": "ping", "spared_calls": 1, "store_failures": 20 })).await;
     let failed = key.get("/v1/ping").await.expect(500);
     let line = world.line_of(&failed);
     assert_eq!((&line.0["event_id"], &line.0["status"]), (&failed.body["event_id"], &json!("500")));
     assert!(line.value("calls", "Count", BY_FUNCTION) > 2.0, "repeats are calls");
-    let mut told = world.lines();
-    told.retain(|line| line.0["event_id"] == failed.body["event_id"] && !line.is_metrics());
-    assert_eq!(told.len(), 1);
+    let mut errors = world.lines();
+    errors.retain(|line| line.0["event_id"] == failed.body["event_id"] && !line.is_metrics());
+    assert_eq!(errors.len(), 1);
     assert_eq!(
-        members(&told[0].0),
+        members(&errors[0].0),
         ["coach_id", "doing", "error", "event_id", "function", "level", "message", "request_id", "timestamp"]
     );
-    assert_eq!((&told[0].0["level"], &told[0].0["coach_id"]), (&json!("ERROR"), &json!("ada")));
-    assert_eq!(told[0].0["request_id"], line.0["request_id"]);
+    assert_eq!((&errors[0].0["level"], &errors[0].0["coach_id"]), (&json!("ERROR"), &json!("ada")));
+    assert_eq!(errors[0].0["request_id"], line.0["request_id"]);
 }
 
 #[tokio::test]
-async fn a_claim_that_is_taken_over_from_work_that_died_is_counted() {
+async fn a_takeover_of_an_abandoned_claim_is_counted() {
     let scene = Scene::of(HANDED).await;
     scene.post("first@example.com").await.expect(201);
-    // The environment is warm: what it calls after the key, the claim and three reads is the transaction.
+    // The environment is warm: after the key, the claim and three reads its next call is the transaction.
     scene.faults(5, "crash_before_call", 1).await;
     scene.post("grace@example.com").await.expect(500);
     scene.no_faults().await;
-    assert!(scene.world.telling("clients", "claim_takeovers").is_empty());
+    assert!(scene.world.lines_with("clients", "claim_takeovers").is_empty());
     scene.world.advance_s(LAPSED_S).await;
     let reply = scene.post("grace@example.com").await.expect(201);
     let line = scene.world.line_of(&reply);
     assert_eq!(line.value("claim_takeovers", "Count", BY_FUNCTION), 1.0);
-    // One that is given back after a fault is gone on with, and nobody died.
+    // A claim that is released after a fault does not count as abandoned.
     scene.faults(FEWEST_CALLS - 1, "store_failures", SDK_ATTEMPTS).await;
     scene.post("ada@example.com").await.expect(500);
     scene.no_faults().await;
     scene.post("ada@example.com").await.expect(201);
-    assert_eq!(scene.world.telling("clients", "claim_takeovers").len(), 1);
+    assert_eq!(scene.world.lines_with("clients", "claim_takeovers").len(), 1);
 }
 
 #[tokio::test]
-async fn a_welcome_mail_that_is_not_taken_is_counted() {
+async fn a_rejected_welcome_mail_is_counted() {
     let scene = Scene::of(MAILED).await;
     scene.post("first@example.com").await.expect(201);
     scene.world.faults(json!({ "mail_failures": 100 })).await;
     let reply = scene.post("grace@example.com").await.expect(201);
     assert_eq!(scene.world.line_of(&reply).value("welcome_mails_refused", "Count", BY_FUNCTION), 1.0);
-    assert_eq!(scene.world.telling("clients", "welcome_mails_refused").len(), 1);
+    assert_eq!(scene.world.lines_with("clients", "welcome_mails_refused").len(), 1);
 }
 
 #[tokio::test]
-async fn the_feeds_lines_say_which_facts_came_how_long_they_waited_and_what_became_of_them() {
+async fn the_feeds_lines_have_the_facts_their_waits_and_their_outcomes() {
     let world = World::start().await;
     let desk = Desk { world: &world, key: world.booking_coach("ada").await };
     let midnight = world.midnight_in(2).await;
     desk.booked(slot(midnight.date_naive(), "00:00")).await;
-    world.facts([event("ada", &uuid(60), None, midnight, 60).with("id", "overlap")]).await;
-    let telling = world.telling("ingest", "booking_conflicts");
-    assert_eq!(telling.len(), 1);
-    let line = &telling[0];
+    world.apply([event("ada", &uuid(60), None, midnight, 60).with("id", "overlap")]).await;
+    let lines_with = world.lines_with("ingest", "booking_conflicts");
+    assert_eq!(lines_with.len(), 1);
+    let line = &lines_with[0];
     assert_eq!(line.value("booking_conflicts", "Count", BY_FUNCTION), 1.0);
     assert_eq!((&line.0["event_ids"], &line.0["coach_ids"]), (&json!(["overlap"]), &json!(["ada"])));
     assert_eq!(line.value("invocations", "Count", BY_FUNCTION), 1.0);
@@ -264,28 +264,28 @@ async fn the_feeds_lines_say_which_facts_came_how_long_they_waited_and_what_beca
     let waited_ms = line.value("queue_wait_ms", "Milliseconds", BY_FUNCTION);
     assert!(waited_ms < 60_000.0, "{waited_ms}");
 
-    // What goes round is delayed on purpose.
-    let waits = world.telling("ingest", "queue_wait_ms").len();
-    world.facts([Fact::client("nobody", "c1").with("id", "early")]).await;
+    // A retried fact is delayed on purpose.
+    let waits = world.lines_with("ingest", "queue_wait_ms").len();
+    world.apply([Fact::client("nobody", "c1").with("id", "early")]).await;
     world.advance_s(SCHEDULED_S).await;
     assert_eq!(world.set_aside().await.len(), 1);
     let rounds = world.lines().iter().filter(|line| line.0["event_ids"] == json!(["early"])).count();
     assert!(rounds > 5, "{rounds}");
-    assert_eq!(world.telling("ingest", "queue_wait_ms").len(), waits + 1);
-    let telling = world.telling("ingest", "facts_set_aside");
-    assert_eq!(telling.len(), 1);
-    assert_eq!(telling[0].value("facts_set_aside", "Count", BY_FUNCTION), 1.0);
+    assert_eq!(world.lines_with("ingest", "queue_wait_ms").len(), waits + 1);
+    let lines_with = world.lines_with("ingest", "facts_set_aside");
+    assert_eq!(lines_with.len(), 1);
+    assert_eq!(lines_with[0].value("facts_set_aside", "Count", BY_FUNCTION), 1.0);
     world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
-async fn the_relays_lines_say_what_was_carried_how_soon_and_what_still_waits() {
+async fn the_relays_lines_have_the_published_entries_their_delays_and_the_lag() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let ada = world.coach("ada").await;
     ada.endpoint(&receiver.url(), "contact_details").await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     let event = receiver.hooks()[0].header("webhook-id").to_owned();
-    let carried = world.telling("relay", "outbox_latency_ms");
+    let carried = world.lines_with("relay", "outbox_latency_ms");
     let mut of_event = carried.iter().filter(|line| line.0["event_ids"].as_array().unwrap().contains(&json!(event)));
     let line = of_event.next().unwrap();
     assert_eq!(line.0["coach_ids"], json!(["ada"]));
@@ -297,42 +297,42 @@ async fn the_relays_lines_say_what_was_carried_how_soon_and_what_still_waits() {
 
     world.advance_s(SCHEDULED_S).await;
     let lag_s = |line: &Line| line.value("outbox_lag_s", "Seconds", BY_FUNCTION);
-    assert!(world.telling("relay", "outbox_lag_s").iter().all(|line| lag_s(line) == 0.0));
-    // Nobody can read it: it waits until somebody looks.
+    assert!(world.lines_with("relay", "outbox_lag_s").iter().all(|line| lag_s(line) == 0.0));
+    // The entry is unreadable and waits for an operator.
     let since = world.now().await.timestamp_millis();
     let stuck = json!({
         "pk": { "S": "evt_stuck" }, "unsent_shard": { "S": "0" }, "send_after": { "N": since.to_string() }, "sealed": { "B": "AAAA" },
     });
     world.put_item("outbox", &stuck).await;
     world.advance_s(SCHEDULED_S).await;
-    let line = world.telling("relay", "outbox_lag_s").pop().unwrap();
+    let line = world.lines_with("relay", "outbox_lag_s").pop().unwrap();
     let (at_ms, lag_s) = (line.0["_aws"]["Timestamp"].as_i64().unwrap(), lag_s(&line));
     assert!(lag_s > 0.0 && (lag_s - ((at_ms - since) / 1000) as f64).abs() <= 2.0, "{lag_s} {at_ms} {since}");
-    // Whoever cannot look at all of it says nothing: a lag of what is left would keep the alarm quiet.
-    let told = world.telling("relay", "outbox_lag_s").len();
+    // A relay that cannot read all entries reports no lag: a partial value would keep the alarm quiet.
+    let reports = world.lines_with("relay", "outbox_lag_s").len();
     world.faults(json!({ "function": "relay", "spared_calls": 1, "store_failures": 1_000 })).await;
     world.advance_s(SCHEDULED_S).await;
-    assert!(world.local_faults().await["store_failures"].as_u64().unwrap() < 1_000);
+    assert!(world.remaining_faults().await["store_failures"].as_u64().unwrap() < 1_000);
     world.faults(json!({ "function": "", "spared_calls": 0, "store_failures": 0 })).await;
-    assert_eq!(world.telling("relay", "outbox_lag_s").len(), told);
+    assert_eq!(world.lines_with("relay", "outbox_lag_s").len(), reports);
     world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
-async fn each_attempt_has_a_line_with_its_outcome_and_how_long_it_all_took() {
+async fn each_attempt_has_a_line_with_its_outcome_and_durations() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let ada = world.coach("ada").await;
     let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
     receiver.script([Answer::status(503), Answer::status(200)]);
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     world.advance_s(60).await;
     receiver.otherwise(Answer::status(500));
-    world.facts([Fact::client("ada", "c2")]).await;
+    world.apply([Fact::client("ada", "c2")]).await;
     world.advance_s(2 * 86_400).await;
     receiver.otherwise(Answer::status(410));
-    world.facts([Fact::client("ada", "c3")]).await;
+    world.apply([Fact::client("ada", "c3")]).await;
 
-    let lines = world.telling("deliver", "deliveries");
+    let lines = world.lines_with("deliver", "deliveries");
     let outcomes: Vec<&str> = lines.iter().map(|line| line.0["outcome"].as_str().unwrap()).collect();
     let expected = [["retrying", "delivered"].as_slice(), &["retrying"; 8], &["failed", "gone"]].concat();
     assert_eq!(outcomes, expected);
@@ -347,44 +347,44 @@ async fn each_attempt_has_a_line_with_its_outcome_and_how_long_it_all_took() {
     let results: Vec<&Value> = lines[..2].iter().chain(lines.last()).map(|line| &line.0["result"]).collect();
     assert_eq!(results, ["503", "200", "410"]);
     let late: Vec<bool> = lines.iter().map(|line| line.0.get("delivery_latency_ms").is_some()).collect();
-    assert_eq!(late.iter().filter(|told| **told).count(), 1, "what is delivered alone");
+    assert_eq!(late.iter().filter(|is_late| **is_late).count(), 1, "only the delivered one");
     let latency_ms = lines[1].value("delivery_latency_ms", "Milliseconds", BY_FUNCTION);
     assert!((5_000.0..61_000.0).contains(&latency_ms), "the second attempt is made after 5 s: {latency_ms}");
 
     let waits: usize =
-        world.telling("deliver", "queue_wait_ms").iter().map(|line| line.values_of("queue_wait_ms").len()).sum();
+        world.lines_with("deliver", "queue_wait_ms").iter().map(|line| line.values_of("queue_wait_ms").len()).sum();
     assert_eq!(waits, 3, "one for each delivery: later attempts are delayed on purpose");
     assert!(!world.log().contains("/hook"), "no receiver's address");
     world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
 }
 
 #[tokio::test]
-async fn the_sweeps_lines_say_how_late_it_is_and_what_came_of_it() {
-    let place = Watched::new().await;
-    let now = place.world.now().await;
+async fn the_sweeps_lines_have_its_lag_and_its_matches() {
+    let scene = SweepScene::new().await;
+    let now = scene.world.now().await;
     let trigger = json!({ "event": "daily_log_inactivity", "days": 3 });
-    place.world.facts([place.automation("silent", trigger)]).await;
+    scene.world.apply([scene.automation("silent", trigger)]).await;
     for id in ["c1", "c2"] {
-        place.client(id, now).await;
-        place.world.facts([daily_log(id, now.date_naive())]).await;
+        scene.client(id, now).await;
+        scene.world.apply([daily_log(id, now.date_naive())]).await;
     }
-    // Nobody can judge one of them.
-    let mut watches = place.world.items("records", "CLIENT#c2").await;
+    // One of the clients cannot be evaluated.
+    let mut watches = scene.world.items("records", "CLIENT#c2").await;
     watches.retain(|item| item["sk"]["S"] == "DOSES_WATCH");
     watches[0]["states"] = json!({ "S": "unreadable" });
-    place.world.put_item("records", &watches[0]).await;
-    place.world.advance_s(4 * 86_400).await;
+    scene.world.put_item("records", &watches[0]).await;
+    scene.world.advance_s(4 * 86_400).await;
 
-    assert_eq!(place.told().len(), 1);
+    assert_eq!(scene.received().len(), 1);
     let sum = |metric: &str| -> f64 {
-        let lines = place.world.telling("sweep", metric);
+        let lines = scene.world.lines_with("sweep", metric);
         lines.iter().map(|line| line.value(metric, "Count", BY_FUNCTION)).sum()
     };
     assert!(sum("sweep_judged") >= 1.0 && sum("sweep_told") == 1.0 && sum("sweep_failed") >= 1.0);
-    let lags = place.world.telling("sweep", "sweep_lag_s");
+    let lags = scene.world.lines_with("sweep", "sweep_lag_s");
     let lags: Vec<f64> = lags.iter().map(|line| line.value("sweep_lag_s", "Seconds", BY_FUNCTION)).collect();
-    assert!(lags[0] < 900.0 && lags.last().is_some_and(|lag| *lag > 900.0), "whoever fails stays due: {lags:?}");
-    place.world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
+    assert!(lags[0] < 900.0 && lags.last().is_some_and(|lag| *lag > 900.0), "failed clients stay due: {lags:?}");
+    scene.world.lines().iter().filter(|line| line.is_metrics()).for_each(Line::is_valid);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! What is stored and logged: no credential in plain anywhere, and of people only what each table is for.
+//! Stored and logged data: no credential in plain, and personal data only in the tables for it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -10,14 +10,14 @@ const NAME: &str = "Gwendolyn Testperson";
 const EMAIL: &str = "Gwendolyn.Testperson@Example.com";
 const PHONE: &str = "+1 415 555 2671";
 const NOTES: &str = "allergic-to-testing";
-/// The tables that hold clients and contacts: what they are for.
+/// The tables for clients and contacts.
 const TABLES_OF_PEOPLE: [&str; 2] = ["clients", "crm"];
 
 fn holds(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle))
 }
 
-/// No item holds one of these values, as text or in base64, except where the table may.
+/// Asserts that no item holds one of these values, as text or in base64, outside the excepted tables.
 async fn nothing_stored(world: &World, values: &[&str], except: &[&str]) {
     let tables = world.tables().await;
     for value in values.iter().filter(|_| !except.is_empty()) {
@@ -30,7 +30,7 @@ async fn nothing_stored(world: &World, values: &[&str], except: &[&str]) {
         let bytes = bytes_of(item);
         for value in values {
             assert!(!holds(&bytes, value.as_bytes()), "{table} holds {value}: {item}");
-            // Whatever comes after the value changes the last character.
+            // The last character depends on what follows the value.
             let encoded = STANDARD_NO_PAD.encode(value);
             assert!(
                 !holds(&bytes, &encoded.as_bytes()[..encoded.len() - 2]),
@@ -49,15 +49,15 @@ fn nothing_logged(log: &str, values: &[&str]) {
     }
 }
 
-/// Password and intake token that a mail tells.
-fn told(mail: &Value) -> (String, String) {
+/// The password and intake token in a mail.
+fn credentials_in(mail: &Value) -> (String, String) {
     let text = mail["text"].as_str().unwrap();
     let after = |mark: &str| text.split(mark).nth(1).unwrap().split_whitespace().next().unwrap().to_owned();
     (after("Password:"), after("/intake/"))
 }
 
 #[tokio::test]
-async fn credentials_are_stored_nowhere_and_people_only_where_they_belong() {
+async fn credentials_are_stored_nowhere_and_personal_data_only_in_its_tables() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     // Deliveries and their bodies stay waiting.
@@ -65,24 +65,24 @@ async fn credentials_are_stored_nowhere_and_people_only_where_they_belong() {
     let ada = world.coach("ada").await;
     let endpoint = ada.endpoint(&format!("{}/secret-path", receiver.url()), "contact_details").await;
     let made_key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
-    let key = world.anonymous().bearing(made_key.str("key"));
+    let key = world.anonymous().with_bearer(made_key.str("key"));
     let lead = Fact::contact("ada", "00000000-0000-7000-8000-000000000001").with("phone", PHONE).with("name", NAME);
-    world.facts([lead]).await;
+    world.apply([lead]).await;
     let body = |email: &str, send_welcome: bool| {
         json!({
             "email": email, "full_name": NAME, "phone": PHONE, "goals": NOTES, "health_notes": NOTES, "external_id": NOTES,
             "send_welcome": send_welcome,
         })
     };
-    // One that dies with its claim at the stage and its fact held back, one that was mailed, one that was handed over.
+    // One creation dies with its claim at a stage and its change unsent, one was mailed, one returned its credentials.
     world.faults(json!({ "crash_after_commit": 1 })).await;
-    key.post("/v1/clients", body(EMAIL, true)).once(EMAIL).await.expect(500);
+    key.post("/v1/clients", body(EMAIL, true)).idempotent(EMAIL).await.expect(500);
     key.post("/v1/clients", body(&format!("b{EMAIL}"), true)).await.expect(201);
     let handed = key.post("/v1/clients", body(&format!("c{EMAIL}"), false)).await.expect(201);
-    let refused = key.post("/v1/clients", body(&format!("c{EMAIL}"), false)).once("again").await;
+    let refused = key.post("/v1/clients", body(&format!("c{EMAIL}"), false)).idempotent("again").await;
     refused.refused(409, "email_taken");
     world.settle().await;
-    let (mailed_password, mailed_token) = told(&world.mail().await[0]);
+    let (mailed_password, mailed_token) = credentials_in(&world.mail().await[0]);
     let handed_token = handed.str("intake_url").rsplit_once('/').unwrap().1;
     let secret = endpoint.secret.strip_prefix("whsec_").unwrap();
     let credentials =
@@ -95,9 +95,9 @@ async fn credentials_are_stored_nowhere_and_people_only_where_they_belong() {
     nothing_stored(&world, &people, &TABLES_OF_PEOPLE).await;
 
     world.advance_s(61).await;
-    key.post("/v1/clients", body(EMAIL, true)).once(EMAIL).await.expect(201);
+    key.post("/v1/clients", body(EMAIL, true)).idempotent(EMAIL).await.expect(201);
     world.settle().await;
-    let (password, token) = told(world.mail().await.last().unwrap());
+    let (password, token) = credentials_in(world.mail().await.last().unwrap());
     nothing_stored(&world, &credentials, &[]).await;
     nothing_stored(&world, &[&password, &token], &[]).await;
     nothing_stored(&world, &people, &TABLES_OF_PEOPLE).await;
@@ -109,13 +109,13 @@ async fn credentials_are_stored_nowhere_and_people_only_where_they_belong() {
 }
 
 #[tokio::test]
-async fn logs_hold_no_credential_and_nobody_when_things_go_wrong() {
+async fn logs_of_failures_hold_no_credential_and_no_personal_data() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
     ada.endpoint(&format!("{}/secret-path", receiver.url()), "contact_details").await;
     let made_key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
-    let key = world.anonymous().bearing(made_key.str("key"));
+    let key = world.anonymous().with_bearer(made_key.str("key"));
     let body = json!({ "email": EMAIL, "full_name": NAME, "phone": PHONE, "goals": NOTES });
     for plan in [
         json!({ "store_failures": 60 }),
@@ -125,12 +125,12 @@ async fn logs_hold_no_credential_and_nobody_when_things_go_wrong() {
     ] {
         world.faults(plan).await;
         key.post("/v1/clients", body.clone()).await;
-        world.anonymous().bearing(&format!("{}x", made_key.str("key"))).get("/v1/ping").await;
+        world.anonymous().with_bearer(&format!("{}x", made_key.str("key"))).get("/v1/ping").await;
         key.get(&format!("/v1/clients?email={EMAIL}")).await;
         world.advance_s(120).await;
     }
     key.call("POST", "/v1/clients").body(format!("{{\"email\": \"{EMAIL}\", {NOTES}")).await.expect(400);
-    world.facts([Fact::client("ada", "c1").with("full_name", NAME).with("email", EMAIL).with("phone", 5)]).await;
+    world.apply([Fact::client("ada", "c1").with("full_name", NAME).with("email", EMAIL).with("phone", 5)]).await;
     world.settle().await;
     nothing_logged(&world.log(), &[made_key.str("key"), NAME, EMAIL, PHONE, NOTES, "secret-path"]);
 }

@@ -1,22 +1,22 @@
-//! Recognisable texts in every place that the service has no business with, and nothing of them at rest: not in a table, not in a queue,
-//! not in the log. What tells of people is in the tables of people alone.
+//! Recognisable texts are planted in every scene that the service ignores. None may be at rest in a table, a queue or
+//! the log. Personal data is in the tables for people only.
 
 use serde_json::{Value, json};
 
 use crate::world::{Answer, Fact, Invitation, Receiver, World, fact};
 
-/// Every planted text begins so.
+/// Prefix of every planted text.
 const PLANT: &str = "planted-";
-/// Every planted number has these digits.
+/// Digits of every planted number.
 const DIGITS: &str = "14159265";
-/// What the scores and grades of a check-in are named, which goes with them.
+/// Scores of a check-in and the names of its questions and systems.
 const JUDGED: [&str; 3] = [DIGITS, "question-of-trust", "system-of-trust"];
 const TABLES_OF_PEOPLE: [&str; 2] = ["table clients", "table crm"];
-/// Longest time that a fact waits for what it refers to, and a bit.
+/// A little longer than a fact waits for what it refers to.
 const WAITED_S: u64 = 20 * 60;
 const CONTACT: &str = "00000000-0000-7000-8000-000000000001";
 const OTHER_CONTACT: &str = "00000000-0000-7000-8000-000000000002";
-/// Malformed facts below: each kind of them twice, and one of an unknown name.
+/// Malformed facts: each kind twice, and one of an unknown name.
 const NAMES: [&str; 19] = [
     "workspace.saved",
     "team.saved",
@@ -39,16 +39,16 @@ const NAMES: [&str; 19] = [
     "client.erased",
 ];
 
-fn plant(place: &str) -> Value {
-    json!(format!("{PLANT}{place}"))
+fn plant(scene: &str) -> Value {
+    json!(format!("{PLANT}{scene}"))
 }
 
-/// A number that is recognised wherever it is written.
+/// A number that is recognisable in any notation.
 fn number() -> Value {
     json!(7.141_592_65)
 }
 
-/// A fact as it should be about this client, and nothing in it that should not.
+/// A valid fact about this client, without unknown fields.
 fn clean(world: &World, name: &str, client: &str) -> Fact {
     let at = "2026-05-01T07:00:00Z";
     let detail = match name {
@@ -86,7 +86,7 @@ fn clean(world: &World, name: &str, client: &str) -> Fact {
     fact(name, detail)
 }
 
-/// The fact with what the service has no business with, wherever there is room for it.
+/// The fact with planted values wherever there is room for one.
 fn planted(world: &World, name: &str, client: &str) -> Fact {
     let mut fact = clean(world, name, client);
     plant_into(&mut fact.detail, name);
@@ -106,7 +106,7 @@ fn planted(world: &World, name: &str, client: &str) -> Fact {
     fact
 }
 
-/// Plants into the objects of a fact: unknown members of known objects, and of the objects of known lists.
+/// Plants unknown members into a fact's known objects and the objects of its lists.
 fn plant_into(detail: &mut Value, name: &str) {
     for value in detail.as_object_mut().unwrap().values_mut() {
         match value {
@@ -125,7 +125,7 @@ fn plant_into(detail: &mut Value, name: &str) {
     }
 }
 
-/// Two ways for the fact to be malformed: a required field is missing, and known fields hold something else with texts in it.
+/// Two malformed versions of a fact: one lacks a required field, one has wrong types with texts in them.
 fn malformed(world: &World, name: &str, client: &str) -> [Fact; 2] {
     let key = match name {
         "workspace.saved" | "programme.saved" | "automation.saved" | "automation.deleted" => "coach_id",
@@ -149,25 +149,25 @@ fn malformed(world: &World, name: &str, client: &str) -> [Fact; 2] {
 }
 
 #[tokio::test]
-async fn nothing_that_the_service_has_no_business_with_is_kept() {
+async fn no_unknown_input_is_stored() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").with("card", plant("card")).await;
     ada.endpoint(&receiver.url(), "contact_details").await;
     let key = ada.partner_key().await;
 
-    // Facts as they should be, malformed ones, and ones that refer to what is not there.
-    world.facts([Fact::client("ada", "c1").with("full_name", "Control Client")]).await;
+    // Valid facts, malformed ones, and facts that refer to missing records.
+    world.apply([Fact::client("ada", "c1").with("full_name", "Control Client")]).await;
     let of_life = |name: &&&str| !["client.saved", "client.erased"].contains(*name);
     for name in NAMES.iter().filter(of_life) {
-        world.facts([planted(&world, name, "c1")]).await;
+        world.apply([planted(&world, name, "c1")]).await;
     }
-    world.facts([planted(&world, "client.saved", "c2"), planted(&world, "client.saved", "gone")]).await;
-    world.facts([planted(&world, "client.erased", "gone")]).await;
+    world.apply([planted(&world, "client.saved", "c2"), planted(&world, "client.saved", "gone")]).await;
+    world.apply([planted(&world, "client.erased", "gone")]).await;
     assert!(world.set_aside().await.is_empty(), "unknown fields are no reason to refuse a fact");
     let bad: Vec<Fact> = NAMES.iter().flat_map(|name| malformed(&world, name, "c1")).collect();
     let unknown = fact("check_in.exploded", planted(&world, "check_in.submitted", "c1").detail);
-    world.facts(bad.into_iter().chain([unknown])).await;
+    world.apply(bad.into_iter().chain([unknown])).await;
     world.send("application-feed", &format!("{PLANT}message")).await;
     world
         .send("application-feed", &json!({ "detail-type": "client.saved", "detail": plant("detail") }).to_string())
@@ -179,41 +179,41 @@ async fn nothing_that_the_service_has_no_business_with_is_kept() {
         .chain([planted(&world, "client.saved", "c9").with("coach_id", "nobody")])
         .collect();
     let waiting_count = waiting.len();
-    world.facts(waiting).await;
+    world.apply(waiting).await;
 
     // Requests with fields, parameters and headers that are ignored or refused.
     let mut body = json!({ "email": "a@example.com", "send_welcome": false, "answers": [plant("answer")], "diary": plant("diary") });
-    let created = key.post("/v1/clients", body.clone()).once(&format!("{PLANT}key")).await.expect(201);
+    let created = key.post("/v1/clients", body.clone()).idempotent(&format!("{PLANT}key")).await.expect(201);
     body["height_in"] = plant("height");
-    key.post("/v1/clients", body.clone()).once(&format!("{PLANT}other-key")).await.refused_for("height_in");
+    key.post("/v1/clients", body.clone()).idempotent(&format!("{PLANT}other-key")).await.refused_for("height_in");
     body["coach_id"] = plant("coach");
-    key.post("/v1/clients", body).once("tenant").await.expect(400);
+    key.post("/v1/clients", body).idempotent("tenant").await.expect(400);
     key.post("/v1/clients", json!({ "email": format!("{PLANT}no-address") })).await.refused_for("email");
-    key.call("POST", "/v1/clients").once("torn").body(format!("{{\"x\": \"{PLANT}torn\"")).await.expect(400);
+    key.call("POST", "/v1/clients").idempotent("torn").body(format!("{{\"x\": \"{PLANT}torn\"")).await.expect(400);
     let path = format!("/v1/clients/{}", created.str("client_id"));
     key.patch(&path, json!({ "is_active": false, "notes": plant("notes") })).await.expect(200);
     key.get(&format!("/v1/clients?active={PLANT}flag&cursor={PLANT}cursor")).await;
     for secret in [format!("svc_live_{PLANT}token"), format!("{PLANT}token")] {
-        world.anonymous().bearing(&secret).get("/v1/ping").await.refused(401, "unauthorized");
+        world.anonymous().with_bearer(&secret).get("/v1/ping").await.refused(401, "unauthorized");
         world.anonymous().with("x-api-key", &secret).get("/v1/ping").await.refused(401, "unauthorized");
     }
     world.settle().await;
 
     let at_rest = world.at_rest().await;
-    at_rest.holds_only_in(["Control Client"], &TABLES_OF_PEOPLE);
-    at_rest.holds_none_of([PLANT]);
-    // Scores are judged at ingest: those of a check-in that waits for its client wait with it, in the queue.
-    at_rest.holds_only_in(JUDGED, &["queue application-feed:"]);
+    at_rest.assert_only_in(["Control Client"], &TABLES_OF_PEOPLE);
+    at_rest.assert_absent([PLANT]);
+    // Scores are evaluated at ingest: those of a check-in that waits for its client stay in the queue.
+    at_rest.assert_only_in(JUDGED, &["queue application-feed:"]);
 
     world.advance_s(WAITED_S).await;
     let at_rest = world.at_rest().await;
-    at_rest.holds_none_of([PLANT].into_iter().chain(JUDGED));
+    at_rest.assert_absent([PLANT].into_iter().chain(JUDGED));
     let set_aside = world.set_aside().await;
     assert_eq!(set_aside.len(), 2 * NAMES.len() + 3 + waiting_count, "{set_aside:#?}");
 }
 
 #[tokio::test]
-async fn no_credential_is_kept() {
+async fn no_credential_is_stored() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     receiver.otherwise(Answer::status(500));
@@ -226,13 +226,13 @@ async fn no_credential_is_kept() {
         let rotated = settings.call("POST", &format!("/settings/keys/{}/rotate", made.str("id"))).await.expect(201);
         secrets.extend([made.str("key").to_owned(), rotated.str("key").to_owned()]);
     }
-    let key = world.anonymous().bearing(&secrets[1]);
+    let key = world.anonymous().with_bearer(&secrets[1]);
     let endpoint = ada.endpoint(&format!("{}/confidential-path", receiver.url()), "contact_details").await;
     secrets.push(endpoint.secret.trim_start_matches("whsec_").to_owned());
 
     let handed = key.post("/v1/clients", json!({ "email": "a@example.com", "send_welcome": false })).await.expect(201);
-    key.post("/v1/clients", json!({ "email": "b@example.com" })).once("order-of-gwendolyn").await.expect(201);
-    let invitations = [Invitation::handed(&handed), Invitation::mailed(&world.mail().await[0])];
+    key.post("/v1/clients", json!({ "email": "b@example.com" })).idempotent("order-of-gwendolyn").await.expect(201);
+    let invitations = [Invitation::from_reply(&handed), Invitation::from_mail(&world.mail().await[0])];
     secrets.extend(invitations.into_iter().flat_map(|Invitation { password, token }| [password, token]));
     secrets.push("order-of-gwendolyn".to_owned());
     let path = format!("/v1/clients/{}/login-link", handed.str("client_id"));
@@ -250,7 +250,7 @@ async fn no_credential_is_kept() {
     let session = settings.get("/settings/keys").await.expect(200);
     assert!(!secrets.iter().any(|secret| session.text.contains(secret)));
     for _ in 0..2 {
-        world.at_rest().await.holds_none_of(secrets.iter().map(String::as_str));
+        world.at_rest().await.assert_absent(secrets.iter().map(String::as_str));
         world.advance_s(WAITED_S).await;
     }
     assert!(!world.log().contains("confidential-path"));
@@ -265,7 +265,7 @@ fn about_gwendolyn(fact: Fact) -> Fact {
 }
 
 #[tokio::test]
-async fn people_are_in_the_tables_of_people_alone() {
+async fn personal_data_is_only_in_the_tables_for_people() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     receiver.otherwise(Answer::status(500).body("no"));
@@ -275,17 +275,17 @@ async fn people_are_in_the_tables_of_people_alone() {
     ada.settings().await.post("/settings/webhooks", body).await.expect(201);
     let key = ada.partner_key().await;
     world
-        .facts([
+        .apply([
             about_gwendolyn(Fact::client("ada", "c1")).with("full_name", NAME).with("goals", "goal-of-gwendolyn"),
             about_gwendolyn(Fact::contact("ada", CONTACT)).with("name", NAME),
         ])
         .await;
     for name in ["check_in.submitted", "phase.advanced", "message.received", "dose_schedule.saved", "dose.logged"] {
-        world.facts([clean(&world, name, "c1")]).await;
+        world.apply([clean(&world, name, "c1")]).await;
     }
     let made = |email: &str| {
         let body = json!({ "email": email, "full_name": NAME, "phone": PHONE, "health_notes": "notes-of-gwendolyn" });
-        key.post("/v1/clients", body).once(email)
+        key.post("/v1/clients", body).idempotent(email)
     };
     made(&format!("a.{EMAIL}")).await.expect(201);
     world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
@@ -297,22 +297,22 @@ async fn people_are_in_the_tables_of_people_alone() {
         world.settle().await;
         assert!(receiver.hooks().iter().any(|hook| String::from_utf8_lossy(&hook.body).contains(NAME)));
         let at_rest = world.at_rest().await;
-        at_rest.holds_only_in(people, &TABLES_OF_PEOPLE);
-        // A number is found by its ending: in the form that compares it is nowhere.
-        at_rest.holds_none_of(["4155552671"]);
+        at_rest.assert_only_in(people, &TABLES_OF_PEOPLE);
+        // Numbers are matched by their last digits, so the normalised form is not stored.
+        at_rest.assert_absent(["4155552671"]);
         world.advance_s(wait_s).await;
     }
 }
 
 #[tokio::test]
-async fn what_a_receiver_says_of_people_is_kept_sealed() {
+async fn personal_data_in_a_receivers_answer_is_stored_sealed() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     receiver.otherwise(Answer::echo(422));
     let ada = world.coach("ada").await;
     let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
-    world.facts([about_gwendolyn(Fact::client("ada", "c1")).with("full_name", NAME)]).await;
+    world.apply([about_gwendolyn(Fact::client("ada", "c1")).with("full_name", NAME)]).await;
     let shown = &ada.deliveries(&endpoint).await[0]["attempts"][0]["response_excerpt"];
     assert!(shown.as_str().unwrap().contains(NAME), "the coach is shown it");
-    world.at_rest().await.holds_only_in([NAME, EMAIL], &TABLES_OF_PEOPLE);
+    world.at_rest().await.assert_only_in([NAME, EMAIL], &TABLES_OF_PEOPLE);
 }

@@ -1,4 +1,4 @@
-//! Dead letters that are moved back once the fault is mended: the work is done, and done once.
+//! Dead letters that are moved back once the fault is mended: the work is done once.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ const HOUR_S: u64 = 3_600;
 const ENCRYPTION: &str = "EncryptionSecret";
 
 impl World {
-    /// Moves dead letters to a queue, as `aws sqs start-message-move-task` does; how many.
+    /// Moves dead letters to a queue, as `aws sqs start-message-move-task` does. Returns their number.
     async fn redrive(&self, dead_letters: &str, to: &str) -> usize {
         let bodies = self.take_messages(dead_letters).await;
         for body in &bodies {
@@ -20,15 +20,15 @@ impl World {
 }
 
 #[tokio::test]
-async fn an_order_that_no_attempt_could_be_made_of_is_carried_out_after_a_redrive() {
+async fn a_delivery_without_a_possible_attempt_is_made_after_a_redrive() {
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let ada = world.coach("ada").await;
     let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
-    // A fault of ours: the key is gone that the endpoint's secret was sealed with.
+    // A fault of ours: the key that sealed the endpoint's secret is gone.
     let ring = world.secret(ENCRYPTION).await;
     world.put_secret(ENCRYPTION, &json!({ "current": "2", "2": "x".repeat(64) })).await;
     world.kill_and_restart().await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     world.advance_s(HOUR_S).await;
     assert!(receiver.hooks().is_empty());
     let mut mended = ring;
@@ -49,13 +49,13 @@ async fn a_fact_that_could_not_be_stored_is_stored_after_a_redrive() {
     let ada = world.coach("ada").await;
     ada.endpoint(&receiver.url(), "identifiers").await;
     let key = ada.partner_key().await;
-    world.facts([Fact::client("ada", "c1")]).await;
-    // A fault of ours: the client's record cannot be read.
+    world.apply([Fact::client("ada", "c1")]).await;
+    // A fault of ours: the client's record is unreadable.
     let good = world.take_item("clients", "CLIENT#c1").await;
     let mut bad = good.clone();
     bad["created_at"]["S"] = "in May".into();
     world.put_item("clients", &bad).await;
-    world.facts([Fact::client("ada", "c1").with("full_name", "New Name")]).await;
+    world.apply([Fact::client("ada", "c1").with("full_name", "New Name")]).await;
     world.advance_s(HOUR_S).await;
     world.put_item("clients", &good).await;
     assert_eq!(world.redrive("application-feed-dlq", "application-feed").await, 1);
@@ -65,16 +65,16 @@ async fn a_fact_that_could_not_be_stored_is_stored_after_a_redrive() {
 }
 
 #[tokio::test]
-async fn a_check_in_that_was_set_aside_has_lost_its_scores_and_has_to_be_told_again() {
+async fn a_redriven_check_in_lacks_its_scores_and_has_to_be_submitted_again() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    let told = crate::webhooks::automations::check_in("k1", 1, json!({ "sleep": 1 }), json!({}));
-    world.facts([told.clone()]).await;
+    let submitted = crate::webhooks::automations::check_in("k1", 1, json!({ "sleep": 1 }), json!({}));
+    world.apply([submitted.clone()]).await;
     world.advance_s(HOUR_S).await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     assert_eq!(world.redrive("application-feed-dlq", "application-feed").await, 1);
     let again = world.set_aside().await;
     assert!(again.len() == 1 && again[0]["reason"].as_str().unwrap().contains("scores"), "{again:?}");
-    world.facts([told]).await;
+    world.apply([submitted]).await;
     assert_eq!(key.get("/v1/clients/c1/check-ins").await.expect(200).body["count"], 1);
 }

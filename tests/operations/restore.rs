@@ -1,20 +1,21 @@
-//! A restore: what the tables held at one moment, in another stack with the same secrets and with empty queues. Those that speak of writes
-//! which may be gone (claims, remembered facts, login links) begin empty.
+//! A restore: the tables at one moment, in a new stack with the same secrets and empty queues. Tables about writes that
+//! may be lost (claims, remembered facts, login links) start empty.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::crm::bookings::slot;
 use crate::operations::key_rotation::SECRETS;
-use crate::world::sweep::{Told, automation, check_in};
+use crate::world::sweep::{ComputedEvent, automation, check_in};
 use crate::world::{Answer, CRM_PERMISSIONS, Caller, Endpoint, Fact, Receiver, World, ids, rendered, until};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
-/// The tables that template.yaml backs up continuously. The outbox is last: the local stack carries an entry as soon as it is there.
+/// The tables that template.yaml backs up continuously. The outbox is last: the local stack publishes an entry as soon
+/// as it is stored.
 const BACKED_UP: [&str; 7] = ["keys", "workspaces", "clients", "records", "crm", "deliveries", "outbox"];
 
-/// What there is of a world after it is lost.
+/// The backed-up tables of a world.
 struct Backup {
     taken_at: chrono::DateTime<chrono::Utc>,
     secrets: Vec<(&'static str, Value)>,
@@ -33,20 +34,20 @@ impl Backup {
         Self { taken_at: world.now().await, secrets, tables }
     }
 
-    /// With what another backup holds of a table.
+    /// Replaces a table by that of another backup.
     fn with(mut self, name: &str, other: &Self) -> Self {
         let held = other.tables.iter().find(|(table, _)| *table == name).unwrap().1.clone();
         self.tables.iter_mut().find(|(table, _)| *table == name).unwrap().1 = held;
         self
     }
 
-    /// Another stack that holds it. The secrets are there before any function starts.
+    /// A new stack with these tables. The secrets are set before any function starts.
     async fn restored(&self) -> World {
         let world = World::start().await;
         for (id, value) in &self.secrets {
             world.put_secret(id, value).await;
         }
-        world.travel(self.taken_at).await;
+        world.advance_to(self.taken_at).await;
         for (name, items) in &self.tables {
             world.put_items(name, items).await;
         }
@@ -55,7 +56,7 @@ impl Backup {
 }
 
 impl World {
-    /// Has what waits ordered anew, for all endpoints that there are: what an operator does.
+    /// Re-enqueues the waiting deliveries of all endpoints, as an operator does.
     async fn resume(&self) {
         for endpoint in self.table("workspaces").await {
             let part = |name: &str, prefix: &str| endpoint[name]["S"].as_str()?.strip_prefix(prefix).map(str::to_owned);
@@ -68,12 +69,12 @@ impl World {
 }
 
 impl Receiver {
-    /// Client and event id of each webhook that came, in order.
+    /// Client and event id of each received webhook, in order.
     fn got(&self) -> Vec<(String, String)> {
-        self.hooks().iter().map(Told::of).map(|told| (told.client, told.webhook_id)).collect()
+        self.hooks().iter().map(ComputedEvent::of).map(|event| (event.client, event.webhook_id)).collect()
     }
 
-    /// Takes nothing for an hour.
+    /// Answers 503 with a `Retry-After` of an hour from now on.
     fn is_busy(&self) {
         self.otherwise(Answer::status(503).header("retry-after", "3600"));
     }
@@ -83,7 +84,7 @@ impl Receiver {
     }
 }
 
-/// A world with a coach, keys, and an endpoint that is told of new clients.
+/// A world with a coach, keys, and an endpoint for new clients.
 struct Scene {
     world: World,
     receiver: Receiver,
@@ -107,34 +108,34 @@ impl Scene {
         Self { world, receiver, endpoint, keys }
     }
 
-    /// The bearers of the partner key and of the CRM key, who call that world.
+    /// Callers of that world with the partner key and with the CRM key.
     fn callers(&self, world: &World) -> [Caller; 2] {
-        self.keys.each_ref().map(|key| world.anonymous().bearing(key))
+        self.keys.each_ref().map(|key| world.anonymous().with_bearer(key))
     }
 
-    /// A client whom the application tells of.
+    /// Creates a client through a fact.
     async fn client(&self, id: &str) {
         let created_at = self.world.timestamp_in(0).await;
-        self.world.facts([Fact::client("ada", id).with("created_at", created_at)]).await;
+        self.world.apply([Fact::client("ada", id).with("created_at", created_at)]).await;
     }
 }
 
 #[tokio::test]
-async fn a_restored_stack_goes_on_where_the_tables_stood_and_does_nothing_twice() {
+async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     let scene = Scene::new().await;
     let (old, receiver) = (&scene.world, &scene.receiver);
     let [partner, crm] = scene.callers(old);
     let silent = json!({ "event": "daily_log_inactivity", "days": 3 });
-    old.facts([automation("ada", "silent", silent, &[&scene.endpoint])]).await;
+    old.apply([automation("ada", "silent", silent, &[&scene.endpoint])]).await;
     scene.client("delivered").await;
     let tomorrow = old.midnight_in(1).await.date_naive();
-    let booked = crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).once("book").await.expect(201);
+    let booked = crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).idempotent("book").await.expect(201);
     receiver.is_busy();
     scene.client("waits").await;
-    // The relay does nothing from here on, as in a stack that is about to be lost.
+    // The relay fails from here on, as in a stack that is about to be lost.
     old.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
     let draft = json!({ "email": "new@example.com", "send_welcome": false });
-    let created = partner.post("/v1/clients", draft.clone()).once("create").await.expect(201);
+    let created = partner.post("/v1/clients", draft.clone()).idempotent("create").await.expect(201);
     let unsent = created.str("client_id").to_owned();
     let clients = partner.get("/v1/clients").await.expect(200).text;
     let backup = Backup::of(old).await;
@@ -147,18 +148,18 @@ async fn a_restored_stack_goes_on_where_the_tables_stood_and_does_nothing_twice(
     assert_eq!(partner.get("/v1/clients").await.expect(200).text, clients);
     let bookings = crm.get("/v1/crm/bookings").await.expect(200).body;
     assert_eq!(ids(&bookings), [booked.body["booking"]["id"].as_str().unwrap()]);
-    crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).once("again").await.refused(409, "slot_unavailable");
+    crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).idempotent("again").await.refused(409, "slot_unavailable");
     let now = receiver.got().split_off(seen.len());
     assert_eq!(now.iter().map(|(client, _)| client.as_str()).collect::<Vec<_>>(), [unsent.as_str()]);
-    assert_eq!(new.outgoing("client.created").await.len(), 1);
-    // The claim is gone: the address is what keeps the request from being done twice.
-    partner.post("/v1/clients", draft).once("create").await.refused(409, "email_taken");
+    assert_eq!(new.changes("client.created").await.len(), 1);
+    // The claim is gone: the address is what prevents a second creation.
+    partner.post("/v1/clients", draft).idempotent("create").await.refused(409, "email_taken");
     let last = json!({ "email": "last@example.com", "send_welcome": false });
     partner.post("/v1/clients", last.clone()).await.expect(201);
     let full = json!({ "email": "full@example.com", "send_welcome": false });
     partner.post("/v1/clients", full).await.refused(409, "plan_limit_reached");
 
-    // The message that would have brought the second attempt is gone with the queues.
+    // The message for the second attempt is gone with the queues.
     new.advance_s(2 * HOUR_S).await;
     let tries = |receiver: &Receiver| receiver.got().into_iter().filter(|(client, _)| client == "waits").count();
     assert_eq!(tries(receiver), 1);
@@ -169,7 +170,7 @@ async fn a_restored_stack_goes_on_where_the_tables_stood_and_does_nothing_twice(
     new.advance_s(4 * DAY_S).await;
     assert_eq!(tries(receiver), 2 + 1, "two attempts, and what the automation found");
     let mut silent: Vec<String> =
-        receiver.hooks_of("daily_log_inactivity").iter().map(Told::of).map(|told| told.client).collect();
+        receiver.hooks_of("daily_log_inactivity").iter().map(ComputedEvent::of).map(|event| event.client).collect();
     silent.sort();
     assert!(silent.len() == 4 && silent.windows(2).all(|pair| pair[0] != pair[1]), "{silent:?}");
     assert!(receiver.hooks().iter().all(|hook| hook.is_signed_with(&scene.endpoint.secret)));
@@ -179,11 +180,11 @@ async fn a_restored_stack_goes_on_where_the_tables_stood_and_does_nothing_twice(
 }
 
 #[tokio::test]
-async fn an_entry_that_is_restored_though_it_was_carried_is_not_delivered_again() {
+async fn a_restored_outbox_entry_that_was_published_is_not_delivered_again() {
     let scene = Scene::new().await;
     let world = &scene.world;
     world.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
-    world.put([Fact::client("ada", "c1")]).await;
+    world.publish([Fact::client("ada", "c1")]).await;
     until("an outbox entry", async || !world.table("outbox").await.is_empty()).await;
     let before = Backup::of(world).await;
     world.faults(json!({ "function": "", "store_failures": 0 })).await;
@@ -199,35 +200,35 @@ async fn an_entry_that_is_restored_though_it_was_carried_is_not_delivered_again(
 }
 
 #[tokio::test]
-async fn facts_that_are_told_again_after_a_restore_bring_back_what_is_missing_under_the_same_event_ids() {
+async fn facts_repeated_after_a_restore_recreate_missing_records_with_the_same_event_ids() {
     let scene = Scene::new().await;
     scene.client("kept").await;
     let backup = Backup::of(&scene.world).await;
     let told_at = scene.world.timestamp_in(0).await;
     let lost = |fact: Fact| fact.with("id", "fact-of-lost").with("occurred_at", told_at.clone());
-    scene.world.facts([lost(Fact::client("ada", "lost"))]).await;
+    scene.world.apply([lost(Fact::client("ada", "lost"))]).await;
     let before = scene.receiver.got();
     assert_eq!(before.len(), 2);
 
     let new = backup.restored().await;
     let [partner, _] = scene.callers(&new);
     partner.get("/v1/clients/lost").await.refused(404, "not_found");
-    // The clients' facts since some time before the moment that was restored: that of `kept` is among them.
+    // Client facts since some time before the restored moment, that of `kept` included.
     let kept = Fact::client("ada", "kept").with("occurred_at", told_at.clone());
-    new.facts([kept, lost(Fact::client("ada", "lost"))]).await;
+    new.apply([kept, lost(Fact::client("ada", "lost"))]).await;
     partner.get("/v1/clients/lost").await.expect(200);
     assert_eq!(scene.receiver.got().split_off(2), before[1..], "its receiver knows the id");
 }
 
 #[tokio::test]
-async fn nobody_is_said_to_have_fallen_silent_while_facts_are_told_again_with_automations_switched_off() {
+async fn no_inactivity_is_emitted_while_facts_are_repeated_with_automations_off() {
     let scene = Scene::new().await;
     let old = &scene.world;
     let quiet = |active: bool| {
         let trigger = json!({ "event": "check_in_inactivity", "days": 1 });
         automation("ada", "quiet", trigger, &[&scene.endpoint]).with("active", active)
     };
-    old.facts([quiet(true)]).await;
+    old.apply([quiet(true)]).await;
     scene.client("active").await;
     scene.client("silent").await;
     old.advance_s(20 * HOUR_S).await;
@@ -236,22 +237,28 @@ async fn nobody_is_said_to_have_fallen_silent_while_facts_are_told_again_with_au
     let new = backup.restored().await;
     new.faults(json!({ "function": "sweep", "store_failures": 1_000_000 })).await;
     new.advance_s(6 * HOUR_S).await;
-    let told = |world_now: String, active: bool| quiet(active).with("occurred_at", world_now);
-    new.facts([told(new.timestamp_in(0).await, false)]).await;
+    let switched = |world_now: String, active: bool| quiet(active).with("occurred_at", world_now);
+    new.apply([switched(new.timestamp_in(0).await, false)]).await;
     let then = new.now().await - TimeDelta::hours(4);
-    new.facts([check_in("active", "meanwhile", then).with("occurred_at", rendered(then))]).await;
-    new.facts([told(new.timestamp_in(1).await, true)]).await;
+    new.apply([check_in("active", "meanwhile", then).with("occurred_at", rendered(then))]).await;
+    new.apply([switched(new.timestamp_in(1).await, true)]).await;
     new.faults(json!({ "function": "", "store_failures": 0 })).await;
     new.advance_s(HOUR_S).await;
-    let quiet_ones =
-        || scene.receiver.hooks_of("check_in_inactivity").iter().map(|hook| Told::of(hook).client).collect::<Vec<_>>();
-    assert_eq!(quiet_ones(), [""; 0], "who has been silent all the time is no news either");
+    let quiet_ones = || {
+        scene
+            .receiver
+            .hooks_of("check_in_inactivity")
+            .iter()
+            .map(|hook| ComputedEvent::of(hook).client)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(quiet_ones(), [""; 0], "inactivity that began before is not emitted either");
     new.advance_s(DAY_S).await;
     assert_eq!(quiet_ones(), ["active"], "now it has fallen silent");
 }
 
 #[tokio::test]
-async fn to_order_anew_what_is_still_ordered_changes_nothing() {
+async fn enqueuing_deliveries_that_are_still_queued_changes_nothing() {
     let scene = Scene::new().await;
     let world = &scene.world;
     let ada = world.coach("ada").client_cap(9).await;
@@ -275,7 +282,7 @@ async fn to_order_anew_what_is_still_ordered_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_waits_is_found_however_much_of_the_log_is_before_it() {
+async fn waiting_deliveries_are_found_behind_any_length_of_log() {
     const EARLIER: usize = 1_200;
     let scene = Scene::new().await;
     scene.client("c1").await;
@@ -301,7 +308,7 @@ async fn what_waits_is_found_however_much_of_the_log_is_before_it() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_is_not_known_has_nothing_that_waits() {
+async fn an_unknown_endpoint_has_no_waiting_deliveries() {
     let scene = Scene::new().await;
     let asked = json!({ "coach_id": "ada", "resume": "we_00000000000000000000000000000000" });
     scene.world.send("deliveries", &asked.to_string()).await;

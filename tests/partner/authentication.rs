@@ -1,4 +1,4 @@
-//! Keys: which requests are let in, and what the others are told, in which order.
+//! Authentication of keys: which requests are admitted, and the order of refusals.
 
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
@@ -7,24 +7,24 @@ use edge::routes::ROUTES;
 use serde_json::{Value, json};
 
 use crate::tidy::template::{functions, route_keys, template};
-use crate::world::{Bill, Caller, Fact, World, costs, time};
+use crate::world::{Bill, Caller, Fact, World, assert_cost, time};
 
-/// More environments than one caller, who waits for each answer, meets of a function.
+/// More environments of a function than one sequential caller can start.
 const MOST_ENVIRONMENTS: usize = 10;
 
 fn with_both(world: &World, bearer: &str, header: &str) -> Caller {
-    world.anonymous().bearing(bearer).with("x-api-key", header)
+    world.anonymous().with_bearer(bearer).with("x-api-key", header)
 }
 
 #[tokio::test]
-async fn a_key_opens_in_either_header_and_the_same_in_both() {
+async fn a_key_is_accepted_in_either_header_and_identically_in_both() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let made = ada.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
     let key = made.str("key");
     assert!(key.starts_with("svc_live_") && key.len() == "svc_live_".len() + 38, "the form of a key");
     for caller in [
-        world.anonymous().bearing(key),
+        world.anonymous().with_bearer(key),
         world.anonymous().with("authorization", &format!("bearer {key}")),
         world.anonymous().with("x-api-key", key),
         with_both(&world, key, key),
@@ -33,7 +33,7 @@ async fn a_key_opens_in_either_header_and_the_same_in_both() {
     }
     let other = ada.new_key(json!({ "name": "Other", "scope": "partner" })).await;
     with_both(&world, key, other.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
-    // A header that holds nothing is no header.
+    // An empty header counts as absent.
     for caller in [
         with_both(&world, key, ""),
         world.anonymous().with("authorization", "").with("x-api-key", key),
@@ -66,7 +66,7 @@ async fn a_malformed_key_is_refused_without_a_call_to_the_store() {
         "svc_live_".to_owned(),
         "nonsense".to_owned(),
     ] {
-        let reply = world.anonymous().bearing(&malformed).get("/v1/ping").await.refused(401, "unauthorized");
+        let reply = world.anonymous().with_bearer(&malformed).get("/v1/ping").await.refused(401, "unauthorized");
         assert!(reply.header("www-authenticate").is_some());
         let latest = &world.calls("ping").await[0];
         assert_eq!(latest["request_id"], reply.body["request_id"]);
@@ -85,10 +85,10 @@ async fn a_malformed_key_is_refused_without_a_call_to_the_store() {
         ("/v1/crm/workflows", "crm-workflows"),
     ] {
         world.anonymous().get(path).await.refused(401, "unauthorized");
-        world.anonymous().bearing("nonsense").get(path).await.refused(401, "unauthorized");
+        world.anonymous().with_bearer("nonsense").get(path).await.refused(401, "unauthorized");
         assert!(world.calls(function).await[..2].iter().all(|call| call["calls"] == json!([])), "{path}");
     }
-    for caller in [world.anonymous(), world.anonymous().bearing("nonsense")] {
+    for caller in [world.anonymous(), world.anonymous().with_bearer("nonsense")] {
         caller.post("/v1/clients/c1/login-link", json!({})).await.refused(401, "unauthorized");
         assert_eq!(world.calls("login-links").await[0]["calls"], json!([]));
         caller.patch("/v1/clients/c1", json!({ "is_active": true })).await.refused(401, "unauthorized");
@@ -101,15 +101,15 @@ async fn a_malformed_key_is_refused_without_a_call_to_the_store() {
 }
 
 #[tokio::test]
-async fn a_well_formed_key_that_nobody_has_is_refused() {
+async fn a_well_formed_unknown_key_is_refused() {
     let elsewhere = World::start().await;
     let key = elsewhere.coach("ada").await.new_key(json!({ "name": "Elsewhere", "scope": "partner" })).await;
     let world = World::start().await;
     world.coach("ada").await;
-    world.anonymous().bearing(key.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
+    world.anonymous().with_bearer(key.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
 }
 
-/// The names of what an invocation called.
+/// The operations that an invocation called.
 fn operations(invocation: &Value) -> Vec<&str> {
     let calls = invocation["calls"].as_array().unwrap();
     calls.iter().map(|call| call["operation"].as_str().unwrap()).collect()
@@ -125,20 +125,20 @@ fn functions_by_route() -> BTreeMap<String, String> {
 }
 
 #[tokio::test]
-async fn a_forged_key_with_a_right_checksum_costs_its_own_check_and_no_read() {
+async fn a_forged_key_with_a_valid_checksum_costs_its_check_and_no_read() {
     let elsewhere = World::start().await;
     let stranger = elsewhere.coach("ada").await;
     let world = World::start().await;
     let ada = world.coach("ada").await;
-    world.facts([Fact::client("ada", "c1")]).await;
-    // Real keys that the environments know help no forged one.
+    world.apply([Fact::client("ada", "c1")]).await;
+    // Known keys do not help a forged one.
     let known = ada.partner_key().await;
     let mut forged = Vec::new();
     for body in [
         json!({ "name": "Elsewhere", "scope": "partner" }),
         json!({ "name": "Elsewhere", "scope": "crm", "permissions": ["contacts.read", "bookings.read"] }),
     ] {
-        forged.push(world.anonymous().bearing(stranger.new_key(body).await.expect(201).str("key")));
+        forged.push(world.anonymous().with_bearer(stranger.new_key(body).await.expect(201).str("key")));
     }
     let functions = functions_by_route();
     let mut tried = 0;
@@ -153,7 +153,7 @@ async fn a_forged_key_with_a_right_checksum_costs_its_own_check_and_no_read() {
         for query in queries {
             let call = |caller: &Caller| {
                 let call = caller.call(method, &format!("{path}{query}"));
-                if *method == "GET" { call } else { call.json(&json!({})).once("forged") }
+                if *method == "GET" { call } else { call.json(&json!({})).idempotent("forged") }
             };
             let _ = call(&known).await;
             for caller in &forged {
@@ -169,19 +169,19 @@ async fn a_forged_key_with_a_right_checksum_costs_its_own_check_and_no_read() {
 }
 
 #[tokio::test]
-async fn reads_run_beside_the_check_of_a_key_that_was_admitted_before_and_of_no_other() {
+async fn reads_run_beside_the_check_of_previously_admitted_keys_only() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     let made = ada.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
-    let key = world.anonymous().bearing(made.str("key"));
+    let key = world.anonymous().with_bearer(made.str("key"));
     let path = "/v1/clients/c1";
     key.get(path).await.expect(200);
     assert_eq!(Bill::of(&world.calls("clients").await[0]).in_sequence, 2, "the key is new here");
-    costs(&world, "clients", async || drop(key.get(path).await.expect(200)), |bill| bill.calls == 2, 1).await;
+    assert_cost(&world, "clients", async || drop(key.get(path).await.expect(200)), |bill| bill.calls == 2, 1).await;
 
     ada.settings().await.delete(&format!("/settings/keys/{}", made.str("id"))).await.expect(200);
-    // Each environment that has admitted the key finds out once.
+    // Each environment that has admitted the key notices once.
     for _ in 0..MOST_ENVIRONMENTS {
         key.get(path).await.refused(401, "unauthorized");
         if operations(&world.calls("clients").await[0]) == ["UpdateItem"] {
@@ -196,7 +196,7 @@ async fn a_revoked_key_is_refused_on_the_next_request() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let made = ada.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
-    let key = world.anonymous().bearing(made.str("key"));
+    let key = world.anonymous().with_bearer(made.str("key"));
     key.get("/v1/ping").await.expect(200);
     let revoked = ada.settings().await.delete(&format!("/settings/keys/{}", made.str("id"))).await.expect(200);
     assert!(revoked.body["revoked_at"].is_string());
@@ -214,7 +214,7 @@ async fn an_expired_key_is_refused() {
     let expires_at = world.timestamp_in(3600).await;
     let made = ada.new_key(json!({ "name": "Short", "scope": "partner", "expires_at": expires_at })).await;
     assert_eq!(made.str("expires_at"), expires_at);
-    let key = world.anonymous().bearing(made.str("key"));
+    let key = world.anonymous().with_bearer(made.str("key"));
     world.advance_s(3500).await;
     key.get("/v1/ping").await.expect(200);
     world.advance_s(101).await;
@@ -230,7 +230,7 @@ async fn a_rotated_key_lives_on_for_24_hours() {
     let new = ada.settings().await.post(&path, json!({})).await.expect(201);
     assert_ne!(new.str("id"), old.str("id"));
     assert_eq!((new.str("name"), new.str("scope")), ("Automation", "partner"));
-    let [old_key, new_key] = [&old, &new].map(|made| world.anonymous().bearing(made.str("key")));
+    let [old_key, new_key] = [&old, &new].map(|made| world.anonymous().with_bearer(made.str("key")));
     world.advance_s(24 * 3600 - 60).await;
     old_key.get("/v1/ping").await.expect(200);
     new_key.get("/v1/ping").await.expect(200);
@@ -275,7 +275,7 @@ async fn a_workspace_that_loses_its_entitlement_gets_402_at_once_and_access_back
 }
 
 #[tokio::test]
-async fn a_key_made_while_the_workspace_is_not_entitled_opens_once_it_is() {
+async fn a_key_created_without_the_entitlement_works_once_it_is_granted() {
     let world = World::start().await;
     let key = world.coach("ada").not_entitled().await.partner_key().await;
     key.get("/v1/ping").await.refused(402, "partner_api_not_entitled");
@@ -289,7 +289,7 @@ async fn checks_come_in_the_order_key_rate_scope_entitlement_header_size() {
     let ada = world.coach("ada").not_entitled().await;
     let (partner, crm) = (ada.partner_key().await, ada.crm_key().await);
     let too_large = vec![b' '; 256 * 1024 + 1];
-    let bad = |caller: &Caller| caller.call("POST", "/v1/clients").once(&"k".repeat(256)).body(too_large.clone());
+    let bad = |caller: &Caller| caller.call("POST", "/v1/clients").idempotent(&"k".repeat(256)).body(too_large.clone());
     bad(&world.anonymous()).await.refused(401, "unauthorized");
     bad(&crm).await.refused(403, "wrong_scope");
     bad(&partner).await.refused(402, "partner_api_not_entitled");
@@ -306,7 +306,7 @@ async fn checks_come_in_the_order_key_rate_scope_entitlement_header_size() {
 }
 
 #[tokio::test]
-async fn errors_hold_what_the_caller_needs_in_the_form_it_asks_for() {
+async fn errors_are_rendered_in_the_format_that_the_caller_accepts() {
     let world = World::start().await;
     let reply = world.anonymous().get("/v1/ping").await.refused(401, "unauthorized");
     assert_eq!(reply.members(), ["code", "error", "request_id"]);

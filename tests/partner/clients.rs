@@ -1,4 +1,4 @@
-//! Reading, listing and switching clients.
+//! Clients: read, list, switch on and off.
 
 mod compliance;
 pub(crate) mod create;
@@ -25,7 +25,7 @@ const PROFILE: [&str; 10] = [
     "weight_lbs",
 ];
 
-/// Creates a client by its address; its id.
+/// Creates a client by its address and returns its id.
 async fn create(key: &Caller, email: &str) -> String {
     let body = json!({ "email": email, "send_welcome": false });
     key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
@@ -36,7 +36,7 @@ fn emails(clients: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn a_client_is_shown_whole_with_null_for_what_is_unknown() {
+async fn a_client_is_shown_completely_with_null_for_unknown_fields() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let full = json!({ "email": "a@example.com", "full_name": "A", "goals": "G", "health_notes": "H", "height_in": 66.5, "weight_lbs": 120 });
@@ -77,7 +77,7 @@ async fn a_client_of_another_coach_is_not_found_before_and_after_a_hand_over() {
     };
     is_found(&ada, true).await;
     is_found(&bob, false).await;
-    world.facts([Fact::client("bob", &client).with("email", "a@example.com")]).await;
+    world.apply([Fact::client("bob", &client).with("email", "a@example.com")]).await;
     is_found(&ada, false).await;
     is_found(&bob, true).await;
     for nobody in ["client_0", "x", "%00", "a%20b", &"x".repeat(200)] {
@@ -101,13 +101,13 @@ async fn a_client_is_switched_off_and_on_and_the_answer_shows_it() {
         assert_eq!(key.get("/v1/ping").await.body["active_clients"], u64::from(is_active));
     }
     world.settle().await;
-    let facts = world.outgoing("client.activation_changed").await;
+    let facts = world.changes("client.activation_changed").await;
     let flags: Vec<&Value> = facts.iter().map(|fact| &fact["client"]["is_active"]).collect();
     assert_eq!(flags, [&json!(false), &json!(true)], "the value already held changes nothing");
 }
 
 #[tokio::test]
-async fn a_flag_that_the_api_confirms_is_not_changed_by_what_was_said_before() {
+async fn a_flag_confirmed_by_the_api_is_not_changed_by_older_facts() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for is_active in [true, false] {
@@ -115,7 +115,7 @@ async fn a_flag_that_the_api_confirms_is_not_changed_by_what_was_said_before() {
         let saved = async |seconds, is_active| {
             let occurred_at = world.timestamp_in(seconds).await;
             world
-                .facts([Fact::client("ada", &client).with("is_active", is_active).with("occurred_at", occurred_at)])
+                .apply([Fact::client("ada", &client).with("is_active", is_active).with("occurred_at", occurred_at)])
                 .await;
         };
         saved(-600, is_active).await;
@@ -127,8 +127,8 @@ async fn a_flag_that_the_api_confirms_is_not_changed_by_what_was_said_before() {
         saved(60, !is_active).await;
         assert_eq!(flag().await, !is_active);
     }
-    let told = world.outgoing("client.activation_changed").await;
-    let flags: Vec<&Value> = told.iter().map(|fact| &fact["client"]["is_active"]).collect();
+    let emitted = world.changes("client.activation_changed").await;
+    let flags: Vec<&Value> = emitted.iter().map(|fact| &fact["client"]["is_active"]).collect();
     assert_eq!(flags, [&json!(true), &json!(false)], "the application learns what its own word no longer changes");
 }
 
@@ -168,7 +168,7 @@ async fn many_patches_at_once_leave_the_count_right() {
 }
 
 #[tokio::test]
-async fn a_switch_that_others_overtake_is_told_in_the_order_in_which_it_was_made() {
+async fn overtaken_switches_are_emitted_in_their_order_of_commit() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for spared_calls in 0..5 {
@@ -186,23 +186,23 @@ async fn a_switch_that_others_overtake_is_told_in_the_order_in_which_it_was_made
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
         stalled.await.unwrap().expect(200);
         world.settle().await;
-        let mut told = world.outgoing("client.activation_changed").await;
-        told.retain(|fact| fact["client"]["client_id"] == id.as_str());
-        told.sort_by_key(|fact| time(&fact["occurred_at"]));
+        let mut emitted = world.changes("client.activation_changed").await;
+        emitted.retain(|fact| fact["client"]["client_id"] == id.as_str());
+        emitted.sort_by_key(|fact| time(&fact["occurred_at"]));
         let is_active = &key.get(&path).await.expect(200).body["is_active"];
-        assert_eq!(&told.last().unwrap()["client"]["is_active"], is_active, "after {spared_calls} calls");
-        assert!(told.windows(2).all(|pair| pair[0]["occurred_at"] != pair[1]["occurred_at"]), "{told:?}");
+        assert_eq!(&emitted.last().unwrap()["client"]["is_active"], is_active, "after {spared_calls} calls");
+        assert!(emitted.windows(2).all(|pair| pair[0]["occurred_at"] != pair[1]["occurred_at"]), "{emitted:?}");
     }
 }
 
 #[tokio::test]
-async fn a_switch_after_what_was_said_for_the_end_of_time_is_told() {
+async fn a_switch_after_a_fact_dated_at_the_end_of_time_is_emitted() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::client("ada", "c1").with("occurred_at", "9999-12-31T23:59:59.999Z")]).await;
+    world.apply([Fact::client("ada", "c1").with("occurred_at", "9999-12-31T23:59:59.999Z")]).await;
     key.patch("/v1/clients/c1", json!({ "is_active": false })).await.expect(200);
     world.settle().await;
-    assert_eq!(world.outgoing("client.activation_changed").await.len(), 1);
+    assert_eq!(world.changes("client.activation_changed").await.len(), 1);
 }
 
 #[tokio::test]
@@ -221,14 +221,14 @@ async fn the_list_is_newest_first_in_its_exact_shape() {
     assert!(reply.body["clients"].as_array().unwrap().iter().all(|client| members(client) == LIST_ITEM));
 }
 
-/// So many clients of Ada's, that the application knew already.
+/// Creates clients of `ada` by facts without events.
 async fn roster(world: &World, size: usize) {
     let facts = (0..size).map(|number| {
         let fact =
             Fact::client("ada", &format!("c{number:03}")).with("backfill", true).with("is_active", number % 3 != 0);
         fact.with("created_at", format!("2026-01-01T{:02}:{:02}:00Z", number / 60, number % 60))
     });
-    world.facts(facts).await;
+    world.apply(facts).await;
 }
 
 #[tokio::test]
@@ -293,7 +293,7 @@ async fn a_roster_of_450_is_paged_through_without_loss() {
 }
 
 #[tokio::test]
-async fn a_page_that_ends_with_the_roster_has_no_next() {
+async fn the_last_page_of_the_roster_has_no_next_cursor() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     roster(&world, 4).await;
@@ -320,7 +320,7 @@ async fn only_the_exact_value_true_filters_to_active_clients() {
 }
 
 #[tokio::test]
-async fn an_email_finds_its_client_at_once_whatever_its_case_and_the_limit() {
+async fn an_email_search_ignores_case_and_limit() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let first = create(&key, "First+Tag@Example.com").await;
@@ -345,7 +345,7 @@ async fn an_email_finds_its_client_at_once_whatever_its_case_and_the_limit() {
 }
 
 #[tokio::test]
-async fn an_address_that_a_record_shows_is_found_whatever_it_is() {
+async fn every_shown_address_can_be_searched_for() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let addresses = [
@@ -355,7 +355,7 @@ async fn an_address_that_a_record_shows_is_found_whatever_it_is() {
         ("c4", "Jörg@bücher.example"),
         ("c5", "a+b c@x.example"),
     ];
-    world.facts(addresses.map(|(id, email)| Fact::client("ada", id).with("email", email))).await;
+    world.apply(addresses.map(|(id, email)| Fact::client("ada", id).with("email", email))).await;
     let find =
         async |query: &str| key.get(&format!("/v1/clients?email={query}")).await.expect(200).body["clients"].clone();
     for (id, email) in addresses {
@@ -364,9 +364,10 @@ async fn an_address_that_a_record_shows_is_found_whatever_it_is() {
         assert_eq!((&found[0]["client_id"], &found[0]["email"]), (&json!(id), &json!(email)));
     }
     assert_eq!(find("J%C3%96RG@XN--BCHER-KVA.example").await[0]["client_id"], "c4");
-    // A plus sign in a query is a blank, and who writes one means a plus sign, whatever another coach has.
+    // A plus sign in a query means a blank, but a caller who writes it means a plus sign, whatever other coaches have
+    // stored.
     world.coach("bob").await;
-    world.facts([Fact::client("bob", "theirs").with("email", "first tag@example.com")]).await;
+    world.apply([Fact::client("bob", "theirs").with("email", "first tag@example.com")]).await;
     create(&key, "first+tag@example.com").await;
     assert_eq!(find("first+tag@example.com").await[0]["email"], "first+tag@example.com");
     assert_eq!(find("first%20tag@example.com").await[0]["email"], "first+tag@example.com");
@@ -380,7 +381,7 @@ async fn clients_who_share_an_address_are_paged_through() {
         let fact = Fact::client("ada", &format!("c{number}")).with("backfill", true).with("email", "all@example.com");
         fact.with("created_at", format!("2026-01-01T00:0{number}:00Z"))
     });
-    world.facts(shared).await;
+    world.apply(shared).await;
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     for count in [2, 2, 1] {
         let page = key.get(&format!("/v1/clients?email=ALL@example.com&limit=2{cursor}")).await.expect(200);

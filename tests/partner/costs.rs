@@ -1,9 +1,9 @@
-//! What requests cost: calls to the store, how many of them wait for another, and capacity units.
+//! Costs of requests: calls to the store, the longest sequence of dependent calls, and capacity units.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Bill, Caller, Fact, World, costs, rendered};
+use crate::world::{Bill, Caller, Fact, World, assert_cost, rendered};
 
 async fn create(world: &World, key: &Caller, send_welcome: bool, phone: Option<&str>) -> String {
     let email = format!("c{}@example.com", world.number());
@@ -18,7 +18,7 @@ async fn a_read_by_id_takes_two_calls_at_once() {
     let path = format!("/v1/clients/{}", create(&world, &key, false, None).await);
     let read = async || drop(key.get(&path).await.expect(200));
     let affordable = |bill: &Bill| bill.calls == 2 && bill.write_units == 1.0 && bill.read_units == 1.0;
-    costs(&world, "clients", read, affordable, 1).await;
+    assert_cost(&world, "clients", read, affordable, 1).await;
 }
 
 #[tokio::test]
@@ -36,8 +36,8 @@ async fn switching_a_client_off_and_on_takes_two_calls_in_sequence() {
         set(true).await;
     };
     let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units <= 20.0 && bill.read_units == 1.0;
-    costs(&world, "clients", off, affordable, 2).await;
-    costs(&world, "clients", on, affordable, 2).await;
+    assert_cost(&world, "clients", off, affordable, 2).await;
+    assert_cost(&world, "clients", on, affordable, 2).await;
 }
 
 #[tokio::test]
@@ -47,11 +47,11 @@ async fn ping_and_lists_take_two_calls_in_sequence() {
     let client = create(&world, &key, false, None).await;
     let email = key.get(&format!("/v1/clients/{client}")).await.str("email").to_owned();
     let ping = async || drop(key.get("/v1/ping").await.expect(200));
-    costs(&world, "ping", ping, |bill| bill.calls == 2 && bill.write_units == 1.0, 2).await;
+    assert_cost(&world, "ping", ping, |bill| bill.calls == 2 && bill.write_units == 1.0, 2).await;
     for query in [String::new(), "?active=true".to_owned(), format!("?email={email}")] {
         let path = format!("/v1/clients{query}");
         let list = async || assert_eq!(key.get(&path).await.expect(200).body["count"], 1);
-        costs(&world, "clients", list, |bill| bill.calls <= 3 && bill.write_units == 1.0, 2).await;
+        assert_cost(&world, "clients", list, |bill| bill.calls <= 3 && bill.write_units == 1.0, 2).await;
     }
 }
 
@@ -63,14 +63,14 @@ async fn a_creation_takes_at_most_five_calls_in_sequence() {
         for phone in [None, Some("+1 415 555 2671")] {
             let creation = async || {
                 if let Some(phone) = phone {
-                    // A lead of its own for each: a contact becomes one client only.
+                    // A lead of its own for each creation: a contact becomes one client only.
                     let id = format!("00000000-0000-7000-8000-{:012}", world.number());
-                    world.facts([Fact::contact("ada", &id).with("phone", phone)]).await;
+                    world.apply([Fact::contact("ada", &id).with("phone", phone)]).await;
                 }
                 create(&world, &key, send_welcome, phone).await;
             };
-            // The automations that wait for a new client are read beside the claim.
-            costs(&world, "clients", creation, |bill| bill.calls <= 8, 5).await;
+            // The automations on `new_client` are read beside the claim.
+            assert_cost(&world, "clients", creation, |bill| bill.calls <= 8, 5).await;
         }
     }
 }
@@ -81,14 +81,14 @@ async fn a_replay_takes_two_calls_in_sequence() {
     let key = world.coach("ada").await.partner_key().await;
     let post = async || drop(key.post("/v1/clients", json!({ "email": "a@example.com" })).await.expect(201));
     post().await;
-    costs(&world, "clients", post, |bill| bill.calls == 5, 2).await;
+    assert_cost(&world, "clients", post, |bill| bill.calls == 5, 2).await;
 }
 
-/// Clients of a coach, and every how many of them one is active.
+/// Clients of a coach, and the interval of the active ones among them.
 const ROSTER: usize = 20_000;
 const ACTIVE_EVERY: usize = 200;
 
-/// The client's item under another id, with an address and a time of its own.
+/// A copy of the client's item under another id, with its own address and time.
 fn another(item: &Value, number: usize, created_at: DateTime<Utc>) -> Value {
     let id = format!("c{number:05}");
     let created_at = rendered(created_at);
@@ -107,10 +107,10 @@ fn another(item: &Value, number: usize, created_at: DateTime<Utc>) -> Value {
 }
 
 #[tokio::test]
-async fn the_active_among_20_000_clients_take_no_more_calls_than_among_a_few() {
+async fn listing_active_clients_among_20_000_takes_no_more_calls_than_among_a_few() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::client("ada", "on"), Fact::client("ada", "off").with("is_active", false)]).await;
+    world.apply([Fact::client("ada", "on"), Fact::client("ada", "off").with("is_active", false)]).await;
     let on = world.take_item("clients", "CLIENT#on").await;
     let off = world.take_item("clients", "CLIENT#off").await;
     let began = world.now().await - TimeDelta::days(ROSTER as i64);
@@ -133,9 +133,9 @@ async fn the_active_among_20_000_clients_take_no_more_calls_than_among_a_few() {
             assert_eq!(client["is_active"], true);
             walked.push(client["client_id"].as_str().unwrap().to_owned());
         }
-        // Half a read unit for 4 KB: as many as the page has, and not as the roster has.
+        // Half a read unit for 4 KB: the cost follows the page, not the roster.
         let affordable = |bill: &Bill| bill.calls <= 3 && bill.write_units == 1.0 && bill.read_units <= 5.0;
-        costs(&world, "clients", async || drop(key.get(&path).await.expect(200)), affordable, 2).await;
+        assert_cost(&world, "clients", async || drop(key.get(&path).await.expect(200)), affordable, 2).await;
         assert_eq!(page.body["next_cursor"].is_null(), is_last, "{}", page.text);
         cursor = format!("&cursor={}", page.body["next_cursor"].as_str().unwrap_or_default());
     }

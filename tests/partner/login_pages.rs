@@ -1,4 +1,4 @@
-//! What a login link does: it opens a page as often as one likes, signs its client in once, and dies in time.
+//! Login links: a link opens a page any number of times, signs its client in once, and expires.
 
 use std::future::IntoFuture;
 
@@ -15,14 +15,14 @@ use crate::world::{Caller, Fact, Reply, World, bytes_of, list, members};
 
 const LIFE_S: u64 = 15 * 60;
 
-/// A new link to a client's account: its path.
+/// Mints a link to a client's account and returns its path.
 async fn link(key: &Caller, client: &str) -> String {
     let made = mint(key, client).await.expect(200);
     let url = made.str("login_url");
     format!("/login/{}", url.rsplit_once('/').unwrap().1)
 }
 
-/// The assertion that a verified link is answered with, and where it is sent.
+/// The assertion in the answer to a verified link, and its target.
 #[track_caller]
 fn assertion(reply: &Reply) -> (String, String) {
     assert_eq!(reply.status, 303, "{}", reply.text);
@@ -30,12 +30,12 @@ fn assertion(reply: &Reply) -> (String, String) {
     (url.to_owned(), token.to_owned())
 }
 
-/// What an assertion says, for whoever is handed it without a check.
+/// Claims of an assertion, without a check of its signature.
 fn claims(token: &str) -> Value {
     serde_json::from_slice(&URL_SAFE_NO_PAD.decode(token.split('.').nth(1).unwrap()).unwrap()).unwrap()
 }
 
-/// Asserts that a link is dead, however it is looked at.
+/// Asserts that a link is dead for every method.
 async fn expect_dead(world: &World, link: &str) {
     let browser = world.anonymous();
     for method in ["GET", "HEAD", "POST"] {
@@ -45,7 +45,7 @@ async fn expect_dead(world: &World, link: &str) {
     }
 }
 
-/// The headers of every page.
+/// Asserts the headers of every page.
 #[track_caller]
 fn expect_private(reply: &Reply) {
     for (name, value) in [
@@ -61,7 +61,7 @@ fn expect_private(reply: &Reply) {
         assert!(policy.contains(directive), "{policy}");
     }
     assert!(!policy.contains("unsafe") && !policy.contains('*'), "{policy}");
-    // One script, by its hash, where there is a form; none elsewhere.
+    // One script, by its hash, on pages with a form; none elsewhere.
     let scripts: Vec<&str> = policy.split("; ").filter_map(|directive| directive.strip_prefix("script-src ")).collect();
     if policy.contains("form-action 'self'") {
         assert!(scripts.len() == 1 && scripts[0].starts_with("'sha256-") && !scripts[0].contains(' '), "{policy}");
@@ -72,7 +72,7 @@ fn expect_private(reply: &Reply) {
 }
 
 #[tokio::test]
-async fn a_link_signs_its_client_in_and_the_published_keys_verify_who_it_was() {
+async fn a_link_signs_its_client_in_and_the_published_keys_verify_the_assertion() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -122,7 +122,7 @@ async fn each_assertion_has_an_id_of_its_own() {
 async fn opening_a_link_changes_nothing_however_often() {
     let world = World::start().await;
     let key = world.coach("ada").with("name", "Ada <b>& Sons</b>").await.partner_key().await;
-    world.facts([Fact::client("ada", "c1").with("full_name", "Gwen Testperson")]).await;
+    world.apply([Fact::client("ada", "c1").with("full_name", "Gwen Testperson")]).await;
     let link = link(&key, "c1").await;
     let before = world.table("login-links").await;
     let browser = world.anonymous();
@@ -152,7 +152,7 @@ async fn opening_a_link_changes_nothing_however_often() {
 }
 
 #[tokio::test]
-async fn of_any_number_of_posts_at_once_exactly_one_signs_in() {
+async fn of_simultaneous_posts_exactly_one_signs_in() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -168,7 +168,7 @@ async fn of_any_number_of_posts_at_once_exactly_one_signs_in() {
 }
 
 #[tokio::test]
-async fn a_link_nobody_was_given_is_as_dead_as_a_used_one() {
+async fn an_unknown_link_looks_like_a_used_one() {
     let world = World::start().await;
     world.coach("ada").await;
     let unknown = format!("/login/{}", URL_SAFE_NO_PAD.encode([7; 32]));
@@ -209,7 +209,7 @@ async fn a_link_dies_after_15_minutes_whether_or_not_its_item_is_gone() {
 async fn deactivation_kills_links_and_reactivation_revives_none() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     let by_api = link(&key, "c1").await;
     for is_active in [false, true] {
         key.patch("/v1/clients/c1", json!({ "is_active": is_active })).await.expect(200);
@@ -217,7 +217,7 @@ async fn deactivation_kills_links_and_reactivation_revives_none() {
     }
     let by_application = link(&key, "c1").await;
     for is_active in [false, true] {
-        world.facts([Fact::client("ada", "c1").with("is_active", is_active)]).await;
+        world.apply([Fact::client("ada", "c1").with("is_active", is_active)]).await;
         expect_dead(&world, &by_application).await;
         expect_dead(&world, &by_api).await;
     }
@@ -229,35 +229,35 @@ async fn a_hand_over_kills_links_even_when_the_client_comes_back() {
     let world = World::start().await;
     let ada = world.coach("ada").await.partner_key().await;
     let bob = world.coach("bob").await.partner_key().await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     let of_ada = link(&ada, "c1").await;
-    world.facts([Fact::client("bob", "c1")]).await;
+    world.apply([Fact::client("bob", "c1")]).await;
     expect_dead(&world, &of_ada).await;
     let of_bob = link(&bob, "c1").await;
     let reply = world.anonymous().call("POST", &of_bob).await;
     let (url, token) = assertion(&reply);
     assert_eq!((url.as_str(), &claims(&token)["coach_id"]), ("https://bob.example/session", &json!("bob")));
     let of_bob = link(&bob, "c1").await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     expect_dead(&world, &of_ada).await;
     expect_dead(&world, &of_bob).await;
 }
 
 #[tokio::test]
-async fn a_changed_address_kills_links_and_another_change_does_not() {
+async fn a_changed_address_kills_links_and_other_changes_do_not() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     let link_of = async || link(&key, "c1").await;
     let kept = link_of().await;
     let changed = Fact::client("ada", "c1").with("full_name", "Another Name").with("phone", "+1 212 555 0100");
-    world.facts([changed.clone()]).await;
+    world.apply([changed.clone()]).await;
     assertion(&world.anonymous().call("POST", &kept).await);
     let killed = link_of().await;
-    world.facts([changed.with("email", "other@clients.example")]).await;
+    world.apply([changed.with("email", "other@clients.example")]).await;
     expect_dead(&world, &killed).await;
     let killed = link_of().await;
-    world.facts([fact_of_erasure()]).await;
+    world.apply([fact_of_erasure()]).await;
     expect_dead(&world, &killed).await;
     mint(&key, "c1").await.refused(404, "not_found");
 }
@@ -285,7 +285,7 @@ async fn a_deactivation_between_a_posts_reads_and_its_write_wins() {
 }
 
 #[tokio::test]
-async fn a_client_is_sent_to_the_host_that_the_coach_has_by_then() {
+async fn a_client_is_redirected_to_the_coachs_current_host() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -301,14 +301,14 @@ async fn a_client_is_sent_to_the_host_that_the_coach_has_by_then() {
 }
 
 #[tokio::test]
-async fn a_fault_is_a_page_with_an_event_id_and_uses_no_link_up() {
+async fn a_fault_shows_a_page_with_an_event_id_and_does_not_use_the_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
     let link = link(&key, &client).await;
     let token = link.rsplit_once('/').unwrap().1;
     for method in ["GET", "POST"] {
-        // Those of all of the SDK's own tries.
+        // All tries of the SDK.
         world.faults(json!({ "function": "login-links", "store_failures": 3 })).await;
         let reply = world.anonymous().call(method, &link).await.expect(500);
         assert_eq!(reply.header("content-type"), Some("text/html; charset=utf-8"));
@@ -317,7 +317,7 @@ async fn a_fault_is_a_page_with_an_event_id_and_uses_no_link_up() {
         assert!(event_id.starts_with("err_") && world.log().contains(event_id), "{event_id}");
         assert!(!reply.text.contains(token) && !world.log().contains(token));
     }
-    // An answer that gets lost is not a link that gets lost: the transaction's repeat finds it done.
+    // A lost answer does not cost the link: the transaction's repeat finds it committed.
     world.faults(json!({ "spared_calls": 3, "store_failures": 0, "store_lost_answers": 1 })).await;
     assertion(&world.anonymous().call("POST", &link).await);
     world.faults(json!({ "spared_calls": 0, "store_lost_answers": 0 })).await;
@@ -325,7 +325,7 @@ async fn a_fault_is_a_page_with_an_event_id_and_uses_no_link_up() {
 }
 
 #[tokio::test]
-async fn a_huge_body_is_refused_and_uses_no_link_up() {
+async fn a_huge_body_is_refused_and_does_not_use_the_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -338,7 +338,7 @@ async fn a_huge_body_is_refused_and_uses_no_link_up() {
 }
 
 #[tokio::test]
-async fn tokens_and_assertions_are_stored_logged_and_told_to_nobody_else() {
+async fn tokens_and_assertions_are_neither_stored_nor_logged_nor_emitted() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::world::World;
 
 #[tokio::test]
-async fn ping_says_whose_key_it_is_and_nothing_else() {
+async fn ping_names_the_keys_coach_and_nothing_else() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let reply = key.get("/v1/ping").await.expect(200);

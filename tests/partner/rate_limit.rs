@@ -38,7 +38,7 @@ async fn of_600_requests_of_one_key_in_one_minute_exactly_300_pass() {
 }
 
 #[tokio::test]
-async fn a_request_counts_once_though_the_answer_of_the_store_is_lost() {
+async fn a_request_counts_once_although_the_stores_answer_is_lost() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world.advance_to_next_minute().await;
@@ -47,16 +47,16 @@ async fn a_request_counts_once_though_the_answer_of_the_store_is_lost() {
     for left in [1, 0] {
         world.faults(json!({ "function": "ping", "store_lost_answers": 2 })).await;
         let reply = key.get("/v1/ping").await.expect(200);
-        let told = reply.header("ratelimit").unwrap();
-        assert!(told.starts_with(&format!("\"default\";r={left};t=")), "{told}");
-        assert_eq!(world.local_faults().await["store_lost_answers"], 0);
+        let header = reply.header("ratelimit").unwrap();
+        assert!(header.starts_with(&format!("\"default\";r={left};t=")), "{header}");
+        assert_eq!(world.remaining_faults().await["store_lost_answers"], 0);
     }
     key.get("/v1/ping").await.refused(429, "rate_limited");
     assert_eq!(world.now().await.timestamp() / 60, began.timestamp() / 60, "the requests have to fit into one minute");
 }
 
 #[tokio::test]
-async fn every_authenticated_answer_says_what_is_left_of_the_minute() {
+async fn every_authenticated_answer_states_the_rest_of_the_minutes_limit() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.partner_key().await;
@@ -73,8 +73,8 @@ async fn every_authenticated_answer_says_what_is_left_of_the_minute() {
         let reply = call.await;
         assert_eq!(reply.header("ratelimit-policy"), Some("\"default\";q=300;w=60"));
         let left = format!("\"default\";r={};t=", 299 - used);
-        let told = reply.header("ratelimit").unwrap();
-        let reset: u64 = told.strip_prefix(&left).unwrap_or_else(|| panic!("{told}")).parse().unwrap();
+        let header = reply.header("ratelimit").unwrap();
+        let reset: u64 = header.strip_prefix(&left).unwrap_or_else(|| panic!("{header}")).parse().unwrap();
         assert!((1..=60).contains(&reset));
     }
     let crm = ada.crm_key().await.get("/v1/ping").await.refused(403, "wrong_scope");

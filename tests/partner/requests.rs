@@ -1,4 +1,4 @@
-//! What holds for any request: paths, methods, sizes, media types, the form of a body.
+//! Rules for all requests: paths, methods, sizes, media types, the form of a body.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ async fn an_unknown_path_is_not_found_with_or_without_a_key() {
 }
 
 #[tokio::test]
-async fn a_path_that_does_not_decode_names_nothing_and_is_no_way_past_the_key() {
+async fn an_undecodable_path_is_not_found_and_still_needs_a_key() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     ada.partner_key().await.get("/v1/clients/%ff").await.refused(404, "not_found");
@@ -35,7 +35,7 @@ async fn a_path_that_does_not_decode_names_nothing_and_is_no_way_past_the_key() 
 }
 
 #[tokio::test]
-async fn a_known_path_names_the_methods_that_it_takes() {
+async fn a_known_path_names_its_allowed_methods() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for (path, allow) in [
@@ -57,7 +57,7 @@ async fn a_known_path_names_the_methods_that_it_takes() {
 }
 
 #[tokio::test]
-async fn a_body_is_taken_up_to_256_kib() {
+async fn a_body_is_accepted_up_to_256_kib() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let sized = |bytes: usize| {
@@ -74,7 +74,7 @@ async fn a_body_is_taken_up_to_256_kib() {
 }
 
 #[tokio::test]
-async fn a_refusal_quotes_of_a_body_no_more_than_it_has_room_for() {
+async fn a_refusal_quotes_a_body_up_to_a_limit() {
     let world = World::start().await;
     let coach = world.coach("ada").await;
     let (crm, settings) = (coach.crm_key().await, coach.settings().await);
@@ -83,7 +83,7 @@ async fn a_refusal_quotes_of_a_body_no_more_than_it_has_room_for() {
     let bodies = [("long", json!({ long.as_str(): 1 })), ("many", Value::Object(many))];
     for (case, body) in bodies {
         for path in ["/v1/crm/contacts", "/v1/crm/opportunities", "/v1/crm/bookings"] {
-            let call = crm.post(path, body.clone()).once(&format!("{case}-{path}"));
+            let call = crm.post(path, body.clone()).idempotent(&format!("{case}-{path}"));
             let refused = call.clone().await.refused(400, "invalid_request");
             assert!(refused.text.len() < 1_500, "{case}: {} bytes", refused.text.len());
             assert!(refused.body["field"].as_str().unwrap().starts_with(['é', 'f']), "{}", refused.text);
@@ -100,7 +100,7 @@ async fn a_refusal_quotes_of_a_body_no_more_than_it_has_room_for() {
 }
 
 #[tokio::test]
-async fn a_body_that_says_that_it_is_not_json_is_415() {
+async fn a_body_of_another_media_type_is_415() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let post = |number: usize| {
@@ -121,15 +121,15 @@ async fn a_body_that_says_that_it_is_not_json_is_415() {
 }
 
 #[tokio::test]
-async fn a_media_type_can_be_mended_under_the_same_idempotency_key() {
+async fn a_media_type_can_be_corrected_under_the_same_idempotency_key() {
     let world = World::start().await;
     let coach = world.coach("ada").await;
     let (partner, crm) = (coach.partner_key().await, coach.crm_key().await);
     let body = json!({ "name": "Ada", "full_name": "Ada", "email": "c@example.com", "send_welcome": false });
     let contact = json!({ "name": "Ada", "email": "ada@example.com" });
-    let explicit = partner.post("/v1/clients", body.clone()).once("one");
+    let explicit = partner.post("/v1/clients", body.clone()).idempotent("one");
     let derived = partner.post("/v1/clients", json!({ "email": "d@example.com", "send_welcome": false }));
-    for call in [explicit, derived, crm.post("/v1/crm/contacts", contact).once("one")] {
+    for call in [explicit, derived, crm.post("/v1/crm/contacts", contact).idempotent("one")] {
         let refused = call.clone().header("content-type", "text/plain").await.refused(415, "unsupported_media_type");
         assert!(!refused.is_replay());
         assert!(!call.await.expect(201).is_replay());
@@ -166,12 +166,12 @@ async fn a_body_has_to_be_a_json_object_of_bounded_depth() {
             assert!(reply.error().contains("32"), "{}", reply.text);
         }
     }
-    // Another address: what was refused is recorded under the one above.
+    // Another address: the refusal above is recorded for the first one.
     key.call("POST", "/v1/clients").body(nested(31).replace("a@", "b@")).await.expect(201);
 }
 
 #[tokio::test]
-async fn a_byte_order_mark_before_a_body_does_not_count() {
+async fn a_byte_order_mark_before_a_body_is_ignored() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let (partner, crm, settings) = (ada.partner_key().await, ada.crm_key().await, ada.settings().await);
@@ -193,7 +193,7 @@ async fn a_byte_order_mark_before_a_body_does_not_count() {
         let off = send(partner.call("PATCH", &path), marked(&json!({ "is_active": false }))).await.expect(200);
         assert_eq!(off.body["is_active"], false);
         let contact = json!({ "name": "Lee", "email": format!("c{number}@example.com") });
-        let post = || crm.call("POST", "/v1/crm/contacts").once(&format!("key-{number}"));
+        let post = || crm.call("POST", "/v1/crm/contacts").idempotent(&format!("key-{number}"));
         send(post(), contact.to_string()).await.expect(201);
         is_replay(send(post(), marked(&contact)).await.expect(201));
         let key = json!({ "name": "Marked", "scope": "partner" });
@@ -202,7 +202,7 @@ async fn a_byte_order_mark_before_a_body_does_not_count() {
 }
 
 #[tokio::test]
-async fn answers_name_their_request_and_are_not_to_be_stored() {
+async fn answers_have_a_request_id_and_forbid_caching() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let mut seen = Vec::new();

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 
 static LOCK: Mutex<()> = Mutex::new(());
 
-/// Keeps the event. False if it is here already.
+/// Stores the event. Returns false if it is stored already.
 fn store(id: &str, body: &[u8]) -> io::Result<bool> {
     let (file, draft) = (Path::new("inbox").join(id), Path::new("inbox/draft"));
     let _held = LOCK.lock().unwrap_or_else(|poisoned| poisoned.into_inner());

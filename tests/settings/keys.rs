@@ -1,4 +1,4 @@
-//! `/settings/keys`: making, rotating and revoking keys.
+//! `/settings/keys`: create, rotate and revoke keys.
 
 mod lists;
 mod rings;
@@ -61,8 +61,8 @@ async fn keys_are_listed_newest_first_and_the_revoked_ones_after_the_live_ones()
 }
 
 #[tokio::test]
-async fn a_key_that_expires_while_it_is_revoked_frees_its_place_once() {
-    /// The next one is the transaction.
+async fn a_key_that_expires_during_its_revocation_frees_one_place() {
+    /// The next call is the transaction.
     const CALLS_BEFORE: usize = 2;
     let world = World::start().await;
     let ada = world.coach("ada").await;
@@ -102,7 +102,7 @@ async fn a_crm_key_has_the_permissions_that_were_selected() {
 }
 
 #[tokio::test]
-async fn what_makes_no_key_is_refused_by_name() {
+async fn invalid_key_fields_are_refused_by_name() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     let past = world.timestamp_in(-1).await;
@@ -157,7 +157,7 @@ async fn a_workspace_has_at_most_50_live_keys() {
 }
 
 #[tokio::test]
-async fn of_sixty_keys_made_at_once_fifty_are_made_and_the_rest_refused() {
+async fn of_sixty_simultaneous_keys_fifty_are_created_and_the_rest_refused() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
@@ -189,7 +189,7 @@ async fn a_revoked_key_that_had_expired_frees_no_second_place() {
 }
 
 #[tokio::test]
-async fn a_rotation_makes_a_key_like_the_old_one() {
+async fn a_rotation_creates_a_key_like_the_old_one() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let old = ada.new_key(json!({ "name": "CRM", "scope": "crm", "permissions": ["contacts.read"] })).await;
@@ -211,21 +211,21 @@ async fn a_rotation_makes_a_key_like_the_old_one() {
 }
 
 #[tokio::test]
-async fn a_rotation_never_lengthens_a_keys_life() {
+async fn a_rotation_never_extends_a_keys_lifetime() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let expires_at = world.timestamp_in(3600).await;
     let old = ada.new_key(json!({ "name": "x", "scope": "partner", "expires_at": expires_at })).await;
     let settings = ada.settings().await;
     settings.post(&format!("/settings/keys/{}/rotate", old.str("id")), json!({})).await.expect(201);
-    let key = world.anonymous().bearing(old.str("key"));
+    let key = world.anonymous().with_bearer(old.str("key"));
     key.get("/v1/ping").await.expect(200);
     world.advance_s(3601).await;
     key.get("/v1/ping").await.refused(401, "unauthorized");
 }
 
 #[tokio::test]
-async fn a_key_that_is_rotated_twice_has_two_successors_with_the_life_that_the_coach_chose() {
+async fn a_key_rotated_twice_has_two_successors_with_the_chosen_lifetime() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
@@ -240,17 +240,17 @@ async fn a_key_that_is_rotated_twice_has_two_successors_with_the_life_that_the_c
             (&first.body["expires_at"], &again.body["expires_at"]),
             (&old.body["expires_at"], &old.body["expires_at"])
         );
-        // The old one ends when the first rotation said.
+        // The old key ends at the time that the first rotation set.
         world.advance_s(23 * 3600 + 1).await;
-        world.anonymous().bearing(old.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
+        world.anonymous().with_bearer(old.str("key")).get("/v1/ping").await.refused(401, "unauthorized");
         for successor in [&first, &again] {
-            world.anonymous().bearing(successor.str("key")).get("/v1/ping").await.expect(200);
+            world.anonymous().with_bearer(successor.str("key")).get("/v1/ping").await.expect(200);
         }
     }
 }
 
 #[tokio::test]
-async fn keys_of_another_coach_do_not_exist() {
+async fn keys_of_another_coach_are_not_found() {
     let world = World::start().await;
     let (ada, bob) = (world.coach("ada").await, world.coach("bob").await);
     let made = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
@@ -258,7 +258,7 @@ async fn keys_of_another_coach_do_not_exist() {
     assert_eq!(settings.get("/settings/keys").await.expect(200).body["keys"], json!([]));
     settings.delete(&format!("/settings/keys/{}", made.str("id"))).await.refused(404, "not_found");
     settings.post(&format!("/settings/keys/{}/rotate", made.str("id")), json!({})).await.refused(404, "not_found");
-    world.anonymous().bearing(made.str("key")).get("/v1/ping").await.expect(200);
+    world.anonymous().with_bearer(made.str("key")).get("/v1/ping").await.expect(200);
     assert_eq!(audit(&world, &bob).await, [] as [(String, String); 0]);
 }
 
@@ -290,7 +290,7 @@ async fn every_change_leaves_an_audit_record() {
     }
 }
 
-/// The coach's audit trail, oldest first: what was done, and to what.
+/// The coach's audit trail, oldest first: action and target.
 async fn audit(world: &World, coach: &Coach<'_>) -> Vec<(String, String)> {
     let mut trail = world.items("workspaces", &format!("COACH#{}", coach.id)).await;
     trail.retain(|item| item["sk"]["S"].as_str().unwrap().starts_with("AUDIT#"));

@@ -1,14 +1,14 @@
-//! Who may use the settings API, and from which page.
+//! Access to the settings API: sessions, limits and allowed origins.
 
 use std::future::IntoFuture;
 
 use futures::StreamExt;
 use serde_json::json;
 
-use crate::world::{Bill, Caller, Reply, World, costs, members};
+use crate::world::{Bill, Caller, Reply, World, assert_cost, members};
 
 #[tokio::test]
-async fn a_session_opens_the_settings_and_nothing_else_does() {
+async fn only_a_session_gives_access_to_the_settings() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     ada.settings().await.get("/settings/keys").await.expect(200);
@@ -22,8 +22,8 @@ async fn a_session_opens_the_settings_and_nothing_else_does() {
     for bad in
         [key.str("key"), &format!("{head}.{flipped}{}", &signature[1..]), &format!("{head}."), head, &foreign, "x"]
     {
-        world.anonymous().bearing(bad).get("/settings/keys").await.expect(401);
-        world.anonymous().bearing(bad).post("/settings/webhooks", json!({})).await.expect(401);
+        world.anonymous().with_bearer(bad).get("/settings/keys").await.expect(401);
+        world.anonymous().with_bearer(bad).post("/settings/webhooks", json!({})).await.expect(401);
     }
     world.anonymous().get("/settings/keys").await.expect(401);
     world.anonymous().with("x-api-key", key.str("key")).get("/settings/keys").await.expect(401);
@@ -33,7 +33,7 @@ async fn a_session_opens_the_settings_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn a_session_does_not_open_the_api() {
+async fn a_session_gives_no_access_to_the_api() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     for path in ["/v1/ping", "/v1/clients"] {
@@ -64,7 +64,7 @@ async fn there_are_no_settings_before_the_workspace() {
 }
 
 #[tokio::test]
-async fn the_settings_page_alone_may_call_from_a_browser() {
+async fn only_the_settings_page_may_call_from_a_browser() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     let page = world.base_url();
@@ -120,7 +120,7 @@ async fn of_400_requests_of_a_coach_in_one_minute_exactly_300_pass() {
 }
 
 #[tokio::test]
-async fn every_settings_route_counts_and_says_what_is_left() {
+async fn every_settings_route_counts_and_states_the_rest_of_the_limit() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     let nobody = world.settings_of("nobody").await;
@@ -148,10 +148,10 @@ async fn every_settings_route_counts_and_says_what_is_left() {
     {
         let reply = call.await;
         assert_eq!(reply.header("ratelimit-policy"), Some("\"settings\";q=300;w=60"));
-        let told = reply.header("ratelimit").unwrap();
-        assert!(told.starts_with(&format!("\"settings\";r={};t=", 299 - used)), "{told} after {used}");
+        let header = reply.header("ratelimit").unwrap();
+        assert!(header.starts_with(&format!("\"settings\";r={};t=", 299 - used)), "{header} after {used}");
     }
-    // The limit comes before the workspace.
+    // The limit is checked before the workspace.
     let unknown = lists(&nobody, 301).await;
     assert_eq!(unknown.iter().filter(|reply| reply.status == 429).count(), 1);
     unknown
@@ -162,30 +162,30 @@ async fn every_settings_route_counts_and_says_what_is_left() {
 }
 
 #[tokio::test]
-async fn a_settings_request_counts_once_though_the_answer_of_the_store_is_lost() {
+async fn a_settings_request_counts_once_although_the_stores_answer_is_lost() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     world.advance_to_next_minute().await;
     for left in [299, 298] {
         world.faults(json!({ "function": "settings", "store_lost_answers": 3 })).await;
         let reply = settings.get("/settings/webhooks").await.expect(200);
-        assert_eq!(world.local_faults().await["store_lost_answers"], 0);
-        let told = reply.header("ratelimit").unwrap();
-        assert!(told.starts_with(&format!("\"settings\";r={left};t=")), "{told}");
+        assert_eq!(world.remaining_faults().await["store_lost_answers"], 0);
+        let header = reply.header("ratelimit").unwrap();
+        assert!(header.starts_with(&format!("\"settings\";r={left};t=")), "{header}");
     }
 }
 
 #[tokio::test]
-async fn the_limit_costs_a_settings_request_one_write_unit_and_no_wait() {
+async fn the_limit_costs_a_settings_request_one_write_unit_and_no_latency() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     let list = async || drop(settings.get("/settings/webhooks").await.expect(200));
     let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units == 1.0;
-    costs(&world, "settings", list, affordable, 2).await;
+    assert_cost(&world, "settings", list, affordable, 2).await;
 }
 
 #[tokio::test]
-async fn counters_of_a_coach_s_minutes_do_not_pile_up() {
+async fn counters_of_a_coachs_past_minutes_are_removed() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     for _ in 0..25 {

@@ -1,4 +1,4 @@
-//! `/settings/webhooks`: registering receivers.
+//! `/settings/webhooks`: register, change and delete endpoints.
 
 mod limits;
 mod retry;
@@ -41,7 +41,7 @@ async fn an_endpoints_secret_is_shown_once() {
 }
 
 #[tokio::test]
-async fn receivers_inside_and_odd_urls_are_refused() {
+async fn internal_addresses_and_odd_urls_are_refused() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     for url in [
@@ -94,7 +94,7 @@ async fn receivers_inside_and_odd_urls_are_refused() {
 }
 
 #[tokio::test]
-async fn what_makes_no_endpoint_is_refused_by_name() {
+async fn invalid_endpoint_fields_are_refused_by_name() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     for (field, value) in [
@@ -118,7 +118,7 @@ async fn what_makes_no_endpoint_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn a_change_sets_what_it_names_and_leaves_the_rest() {
+async fn a_change_sets_its_fields_and_keeps_the_others() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     let made = settings.post("/settings/webhooks", endpoint("https://hooks.example.com/a")).await.expect(201);
@@ -127,7 +127,7 @@ async fn a_change_sets_what_it_names_and_leaves_the_rest() {
     for (field, value) in [
         ("url", json!("https://hooks.example.com/b")),
         ("events", json!(["phase_advanced"])),
-        // What automations send comes all the same.
+        // Automations may send to an endpoint without subscriptions.
         ("events", json!([])),
         ("description", json!("New")),
         ("description", Value::Null),
@@ -176,7 +176,7 @@ async fn a_deleted_endpoint_is_gone() {
 }
 
 #[tokio::test]
-async fn endpoints_of_another_coach_do_not_exist() {
+async fn endpoints_of_another_coach_are_not_found() {
     let world = World::start().await;
     let ada = world.coach("ada").await.settings().await;
     let bob = world.coach("bob").await.settings().await;

@@ -1,4 +1,4 @@
-//! The local stack, as the tests start it.
+//! The local stack, started by the tests.
 
 fn main() -> std::process::ExitCode {
     local_stack::process::main()

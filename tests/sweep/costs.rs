@@ -1,18 +1,18 @@
-//! What the sweep costs: as much as there are clients due, however many there are. And what a fact costs before it.
+//! Costs of the sweep, which grow with the due clients only, and of the facts before it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::{DateTime, Days, DurationRound, NaiveDate, TimeDelta, Timelike, Utc};
 use serde_json::{Value, json};
 
-use crate::world::sweep::{Watched, check_in, daily_log, dose, dose_deleted, schedule};
-use crate::world::{Bill, Fact, World, costs, fact, list, rendered};
+use crate::world::sweep::{SweepScene, check_in, daily_log, dose, dose_deleted, schedule};
+use crate::world::{Bill, Fact, World, assert_cost, fact, list, rendered};
 
 /// Shards of the due index.
 pub(crate) const SHARDS: u32 = 4;
 
-/// The five kinds of computed events, by rules that a client who does everything does not match, but for the milestone.
-pub(crate) fn all_rules(place: &Watched) -> Vec<Fact> {
+/// Rules for the five computed events. A client who does everything matches the milestone only.
+pub(crate) fn all_rules(scene: &SweepScene) -> Vec<Fact> {
     let rules = [
         ("drop", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 7 })),
         ("milestone", json!({ "event": "compliance_milestone", "threshold": 90, "window_days": 7 })),
@@ -20,39 +20,39 @@ pub(crate) fn all_rules(place: &Watched) -> Vec<Fact> {
         ("check_in", json!({ "event": "check_in_inactivity", "days": 4 })),
         ("log", json!({ "event": "daily_log_inactivity", "days": 3 })),
     ];
-    rules.into_iter().map(|(id, trigger)| place.automation(id, trigger)).collect()
+    rules.into_iter().map(|(id, trigger)| scene.automation(id, trigger)).collect()
 }
 
-/// A client in its phase since the day before yesterday, with a dose on each of so many days and a daily log today.
-pub(crate) async fn client(place: &Watched, id: &str, doses: u64, checked_in: DateTime<Utc>) {
-    let world = &place.world;
+/// A client in its phase since the day before yesterday, with `doses` days of doses and a daily log today.
+pub(crate) async fn client(scene: &SweepScene, id: &str, doses: u64, checked_in: DateTime<Utc>) {
+    let world = &scene.world;
     let now = world.now().await;
     let back = |days| now.date_naive().checked_sub_days(Days::new(days)).unwrap();
     let phases = json!([{ "name": "Build", "min_days": 5, "min_compliance_pct": 80 },
         { "name": "Keep", "min_days": 1, "min_compliance_pct": null }]);
-    world.facts([fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))]).await;
-    place.client(id, now - TimeDelta::days(60)).await;
+    world.apply([fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))]).await;
+    scene.client(id, now - TimeDelta::days(60)).await;
     let client = Fact::client("ada", id)
         .with("created_at", rendered(now - TimeDelta::days(60)))
         .with("programme_id", "p")
         .with("current_phase", "Build")
         .with("phase_started_on", back(2).to_string());
-    world.facts([client]).await;
-    world.facts((0..doses).map(|days| dose(id, back(days)))).await;
-    world.facts([daily_log(id, back(0)), check_in(id, &format!("{id}-k"), checked_in)]).await;
+    world.apply([client]).await;
+    world.apply((0..doses).map(|days| dose(id, back(days)))).await;
+    world.apply([daily_log(id, back(0)), check_in(id, &format!("{id}-k"), checked_in)]).await;
 }
 
-/// When a sweep has seeded what is saved shortly before noon: the first automation of a coach waits for a minute.
+/// Time by which a sweep has seeded what is saved shortly before noon. A coach's first automation waits for a minute.
 pub(crate) fn seeded_by(now: DateTime<Utc>) -> DateTime<Utc> {
     now.duration_round(TimeDelta::hours(1)).unwrap() + TimeDelta::minutes(15)
 }
 
-/// Where a client is in the due index.
+/// The client's shard of the due index.
 pub(crate) fn shard_of(id: &str) -> u32 {
     format!("CLIENT#{id}").bytes().map(u32::from).sum::<u32>() % SHARDS
 }
 
-/// A client's items, which a scan of many clients would take long to find.
+/// A client's items, by query: a scan over many clients is slow.
 async fn partition(world: &World, table: &str, id: &str) -> Vec<Value> {
     let query = json!({
         "TableName": format!("partner-api-{table}"), "KeyConditionExpression": "pk = :pk", "ConsistentRead": true,
@@ -61,7 +61,7 @@ async fn partition(world: &World, table: &str, id: &str) -> Vec<Value> {
     list(world.anonymous().aws("DynamoDB_20120810.Query", &query).await["Items"].clone())
 }
 
-/// The items of a client of whom there are to be more: its record, and what a sweep reads of it.
+/// Template items for copies of a client: its record and the items that a sweep reads.
 pub(crate) struct Model {
     id: String,
     client: Value,
@@ -89,7 +89,7 @@ impl Model {
         item
     }
 
-    /// Stores copies under other ids, each changed in its record and its watch.
+    /// Stores copies under other ids. `change` adapts each copy's record and watch.
     pub(crate) async fn copy(&self, world: &World, ids: &[String], change: impl Fn(usize, &mut Value)) {
         let (mut clients, mut records) = (Vec::new(), Vec::new());
         for (number, id) in ids.iter().enumerate() {
@@ -110,12 +110,12 @@ impl Model {
     }
 }
 
-/// What all invocations of the sweep came to.
+/// Total over all invocations of the sweep.
 #[derive(Debug, Default)]
 struct Cost {
     read_units: f64,
     write_units: f64,
-    /// How many there were of each operation on each table.
+    /// Number of calls by operation and table.
     calls: BTreeMap<String, usize>,
 }
 
@@ -141,33 +141,33 @@ impl Cost {
         cost
     }
 
-    /// Calls of these operations.
+    /// Number of calls whose name has this prefix.
     fn count(&self, begins: &str) -> usize {
         self.calls.iter().filter(|(name, _)| name.starts_with(begins)).map(|(_, count)| count).sum()
     }
 }
 
-/// Clients of whom nobody is due, and 100 of whom 60 are to be told of. What a sweep costs then and what it costs before.
+/// Costs of a sweep with nobody due, and with 100 clients due of whom 60 match.
 async fn sweeps_of(roster: usize) -> (Cost, Cost) {
-    let place = Watched::new().await;
-    let world = &place.world;
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
     let now = world.now().await;
     let quarter = seeded_by(now);
     let at = |minutes| quarter + TimeDelta::minutes(minutes);
-    client(&place, "calm", 7, now).await;
-    client(&place, "quiet", 7, at(70) - TimeDelta::days(4)).await;
-    client(&place, "logged", 6, now).await;
-    world.facts(all_rules(&place)).await;
-    place.until(at(5)).await;
+    client(&scene, "calm", 7, now).await;
+    client(&scene, "quiet", 7, at(70) - TimeDelta::days(4)).await;
+    client(&scene, "logged", 6, now).await;
+    world.apply(all_rules(&scene)).await;
+    scene.until(at(5)).await;
     let ids: Vec<String> = (0..roster).map(|number| format!("calm{number:06}")).collect();
     let calm = Model::of(world, "calm").await;
     calm.copy(world, &ids, |_, _| {}).await;
 
-    place.until(at(59)).await;
-    place.until(at(61)).await;
+    scene.until(at(59)).await;
+    scene.until(at(61)).await;
     let none_due = Cost::since(world, at(59)).await;
 
-    world.facts([dose("logged", (now - TimeDelta::days(6)).date_naive())]).await;
+    world.apply([dose("logged", (now - TimeDelta::days(6)).date_naive())]).await;
     for (model, copies) in [("quiet", 29), ("logged", 29), ("calm", 40)] {
         let ids: Vec<String> = (0..copies).map(|number| format!("{model}-due{number:02}")).collect();
         let due = at(65).timestamp_millis().to_string();
@@ -178,21 +178,21 @@ async fn sweeps_of(roster: usize) -> (Cost, Cost) {
         };
         Model::of(world, model).await.copy(world, &ids, change).await;
     }
-    place.until(at(74)).await;
-    assert!(place.told().is_empty());
-    place.until(at(76)).await;
+    scene.until(at(74)).await;
+    assert!(scene.received().is_empty());
+    scene.until(at(76)).await;
     let due = Cost::since(world, at(74)).await;
-    let told: BTreeSet<String> = place.told().into_iter().map(|told| told.client).collect();
-    assert_eq!((told.len(), place.told().len()), (60, 60));
-    assert!(told.iter().all(|client| !client.starts_with("calm")));
+    let received: BTreeSet<String> = scene.received().into_iter().map(|event| event.client).collect();
+    assert_eq!((received.len(), scene.received().len()), (60, 60));
+    assert!(received.iter().all(|client| !client.starts_with("calm")));
     (none_due, due)
 }
 
-/// The big roster. `cargo test -p behaviour --features long-simulation sweep_costs` has it whole.
+/// The big roster. `cargo test -p behaviour --features long-simulation sweep_costs` uses the full size.
 const MANY: usize = if cfg!(feature = "long-simulation") { 100_000 } else { 10_000 };
 
 #[tokio::test]
-async fn a_sweep_costs_as_much_as_there_are_clients_due_however_many_there_are() {
+async fn a_sweeps_cost_depends_on_due_clients_and_not_on_the_roster() {
     let (_, of_few) = sweeps_of(1_000).await;
     let (none_due, of_many) = sweeps_of(MANY).await;
 
@@ -203,8 +203,8 @@ async fn a_sweep_costs_as_much_as_there_are_clients_due_however_many_there_are()
         assert_eq!((cost.read_units, cost.write_units, cost.count("")), (176.0, 580.0, 284));
         assert_eq!(cost.count("TransactWriteItems"), 100, "one for each client who is due");
         assert_eq!(cost.count("PutItem") + cost.count("UpdateItem") + cost.count("BatchWriteItem"), 0);
-        assert_eq!(cost.count("GetItem clients"), 60, "one for each client who is told of");
-        // A look and a page for each shard, and the watch with the doses of each client.
+        assert_eq!(cost.count("GetItem clients"), 60, "one for each emitted client");
+        // A look and a page for each shard, and a watch with doses for each client.
         assert_eq!(cost.count("Query records"), 2 * SHARDS as usize + 100);
     }
     let ratio = of_many.read_units / of_few.read_units;
@@ -212,13 +212,13 @@ async fn a_sweep_costs_as_much_as_there_are_clients_due_however_many_there_are()
     assert_eq!(of_many.write_units, of_few.write_units);
 }
 
-/// One kind of fact, and what it costs in `ingest` at most.
+/// A kind of fact and its maximum costs in `ingest`.
 struct Kind {
-    /// What has to come before it.
+    /// A fact that has to be applied before.
     first: Option<fn(u64, DateTime<Utc>) -> Fact>,
-    /// The n-th, of the client `c`, said at an instant.
+    /// The n-th fact about the client `c` at an instant.
     fact: fn(u64, DateTime<Utc>) -> Fact,
-    /// Calls, those in sequence, read units, write units.
+    /// Calls, calls in sequence, read units, write units.
     most: Most,
 }
 
@@ -228,7 +228,7 @@ fn past(number: u64, now: DateTime<Utc>) -> NaiveDate {
     now.date_naive().checked_sub_days(Days::new(20 + number)).unwrap()
 }
 
-/// Later than every date before it.
+/// Later than every earlier date.
 fn ahead(number: u64, now: DateTime<Utc>) -> NaiveDate {
     now.date_naive().checked_add_days(Days::new(number)).unwrap()
 }
@@ -270,35 +270,35 @@ const KINDS: [Kind; 9] = [
 
 #[tokio::test]
 async fn a_fact_costs_a_few_calls_whether_or_not_its_client_is_due() {
-    let place = Watched::new().await;
-    let world = &place.world;
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
     let now = world.now().await;
-    client(&place, "c", 7, now).await;
-    world.facts(all_rules(&place)).await;
-    place.until(seeded_by(now) + TimeDelta::minutes(1)).await;
+    client(&scene, "c", 7, now).await;
+    world.apply(all_rules(&scene)).await;
+    scene.until(seeded_by(now) + TimeDelta::minutes(1)).await;
     for Kind { first, fact, most } in KINDS {
         for is_due in [false, true] {
             let (calls, in_sequence, read_units, write_units) = most;
             let request = async || {
                 let number = world.number();
-                // Whatever went before is judged, and what comes now not before the next minute, nor by a sweep.
+                // Earlier facts are evaluated by now, and no sweep evaluates the next one before the next minute.
                 world.advance_to_next_minute().await;
                 while world.now().await.minute() % 15 > 10 {
                     world.advance_s(60).await;
                 }
-                world.facts([dose("c", past(number + 1_000, now))]).await;
+                world.apply([dose("c", past(number + 1_000, now))]).await;
                 let now = world.now().await;
                 if let Some(first) = first {
-                    world.facts([first(number, now)]).await;
+                    world.apply([first(number, now)]).await;
                 }
                 if is_due {
                     world.advance_to_next_minute().await;
                 }
-                world.facts([fact(number, now)]).await;
+                world.apply([fact(number, now)]).await;
             };
             let affordable =
                 |bill: &Bill| bill.calls <= calls && bill.read_units <= read_units && bill.write_units <= write_units;
-            costs(world, "ingest", request, affordable, in_sequence).await;
+            assert_cost(world, "ingest", request, affordable, in_sequence).await;
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Random histories through the whole stack: what the receiver is told is what a model tells that looks at every client
-//! at every sweep.
+//! Random histories through the whole stack: the received events are those of a model that evaluates every client at
+//! every sweep.
 //!
-//! A run is told by its seed. `cargo test -p behaviour --features long-simulation histories` makes more of them.
+//! A failure names its seed. `cargo test -p behaviour --features long-simulation histories` runs more of them.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::sweep::model::{Match, Model, local_date};
 use crate::world::sweep::{
-    Told, automation, automation_deleted, check_in, check_in_deleted, daily_log, daily_log_deleted, dose, phase,
-    schedule,
+    ComputedEvent, automation, automation_deleted, check_in, check_in_deleted, daily_log, daily_log_deleted, dose,
+    phase, schedule,
 };
 use crate::world::{Endpoint, Fact, Receiver, World, fact, rendered};
 
@@ -22,10 +22,10 @@ const CLIENTS: u64 = 10;
 const COACHES: [(&str, &str); 2] = [("ada", "America/New_York"), ("bob", "Asia/Kathmandu")];
 const PHASES: [&str; 3] = ["Base", "Build", "Keep"];
 const PERIOD_S: i64 = 900;
-/// How long after a sweep what it tells is delivered, on a busy machine, whose time runs on.
+/// Longest delay from a sweep to its deliveries on a busy machine, whose clock runs on.
 const DELIVERED: TimeDelta = TimeDelta::minutes(5);
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64: small and portable.
 struct Chance(u64);
 
 impl Chance {
@@ -53,7 +53,7 @@ impl Chance {
     }
 }
 
-/// What the history itself remembers of a client.
+/// The history's own record of a client.
 #[derive(Clone)]
 struct Person {
     saved: Fact,
@@ -69,7 +69,7 @@ struct History {
     automations: BTreeMap<String, Fact>,
     model: Model,
     receiver: Receiver,
-    /// Up to when the model has made the sweeps.
+    /// The model has made the sweeps up to this instant.
     seen: DateTime<Utc>,
     number: u64,
 }
@@ -80,7 +80,7 @@ impl History {
         self.number
     }
 
-    /// Somebody who is new, or has been with the coach for up to nine days.
+    /// Facts about a client who is new, or has been with the coach for up to nine days.
     fn newcomer(&mut self, now: DateTime<Utc>) -> Vec<Fact> {
         let id = format!("c{}", self.number());
         let (coach, _) = self.chance.of(&COACHES);
@@ -93,7 +93,7 @@ impl History {
         vec![saved, schedule(&id, 1)]
     }
 
-    /// What happens to a client.
+    /// A random fact about a client.
     fn happening(&mut self, id: &str, now: DateTime<Utc>) -> Fact {
         let (number, chance) = (self.number() + 1, &mut self.chance);
         let person = self.people.get_mut(id).unwrap();
@@ -106,8 +106,8 @@ impl History {
                 if chance.below(10) == 0 { taken.with("backfill", true) } else { taken }
             }
             16..=18 if !person.doses.is_empty() => {
-                let place = usize::try_from(chance.below(person.doses.len() as u64)).unwrap();
-                let taken = person.doses.swap_remove(place);
+                let scene = usize::try_from(chance.below(person.doses.len() as u64)).unwrap();
+                let taken = person.doses.swap_remove(scene);
                 fact("dose_log.deleted", json!({ "client_id": id, "dose_log_id": taken.detail["dose_log_id"] }))
             }
             19..=23 => {
@@ -140,7 +140,7 @@ impl History {
         }
     }
 
-    /// An automation that is new or becomes another.
+    /// Creates an automation or changes one.
     fn edit(&mut self) -> Fact {
         let ids: Vec<String> = self.automations.keys().cloned().collect();
         let id = self.chance.of(&ids);
@@ -159,7 +159,7 @@ impl History {
         edited
     }
 
-    /// The end of one, or a pause.
+    /// Deletes or pauses an automation.
     fn end(&mut self) -> Fact {
         let ids: Vec<String> = self.automations.keys().cloned().collect();
         let id = self.chance.of(&ids);
@@ -172,12 +172,12 @@ impl History {
         paused
     }
 
-    /// The model makes the sweeps up to an instant.
+    /// Runs the model's sweeps up to an instant.
     fn sweep_until(&mut self, at: DateTime<Utc>) {
-        let told: Vec<Told> = self.receiver.hooks().iter().map(Told::of).collect();
+        let received: Vec<ComputedEvent> = self.receiver.hooks().iter().map(ComputedEvent::of).collect();
         let dated = |found: &Match| {
-            let is_it = |told: &&Told| match_of(told) == *found;
-            told.iter().find(is_it).map(|told| told.at.parse().unwrap())
+            let is_it = |event: &&ComputedEvent| match_of(event) == *found;
+            received.iter().find(is_it).map(|event| event.at.parse().unwrap())
         };
         while next_sweep(self.seen) <= at {
             self.seen = next_sweep(self.seen);
@@ -185,15 +185,15 @@ impl History {
         }
     }
 
-    async fn facts(&mut self, world: &World, at: DateTime<Utc>, facts: Vec<Fact>) {
-        world.travel(at).await;
+    async fn apply(&mut self, world: &World, at: DateTime<Utc>, facts: Vec<Fact>) {
+        world.advance_to(at).await;
         self.sweep_until(at);
         for fact in &facts {
             self.model.take(fact);
         }
         let (saved, others): (Vec<_>, Vec<_>) = facts.into_iter().partition(|fact| fact.detail_type == "client.saved");
-        world.facts(saved).await;
-        world.facts(others).await;
+        world.apply(saved).await;
+        world.apply(others).await;
         let now = world.now().await;
         assert!(now < next_sweep(at), "the machine is too slow: what is of {at} is stored at {now}");
     }
@@ -204,10 +204,10 @@ fn next_sweep(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp((at.timestamp().div_euclid(PERIOD_S) + 1) * PERIOD_S, 0).unwrap()
 }
 
-/// A delivered event as a match of the sweep before it was sent.
-fn match_of(told: &Told) -> Match {
-    let swept_at = next_sweep(told.sent_at) - TimeDelta::seconds(PERIOD_S);
-    Match { swept_at, client: told.client.clone(), automation: told.automation.clone() }
+/// A received event as a match of the sweep before it was sent.
+fn match_of(event: &ComputedEvent) -> Match {
+    let swept_at = next_sweep(event.sent_at) - TimeDelta::seconds(PERIOD_S);
+    Match { swept_at, client: event.client.clone(), automation: event.automation.clone() }
 }
 
 async fn live(seed: u64) {
@@ -234,7 +234,7 @@ async fn live(seed: u64) {
     let (people, automations, model) = (BTreeMap::new(), BTreeMap::new(), Model::default());
     let chance = Chance(seed);
     let mut history = History { chance, endpoints, people, automations, model, receiver, seen: start, number: 0 };
-    history.facts(&world, start, rules).await;
+    history.apply(&world, start, rules).await;
     for n in 0..12 {
         let (coach, _) = COACHES[n % 2];
         let id = format!("a{}", history.number());
@@ -244,10 +244,10 @@ async fn live(seed: u64) {
     }
     let created: Vec<Fact> = history.automations.values().cloned().collect();
     let mut at = start + TimeDelta::minutes(1);
-    history.facts(&world, at, created).await;
+    history.apply(&world, at, created).await;
     at += TimeDelta::minutes(1);
     let come: Vec<Fact> = (0..CLIENTS).flat_map(|_| history.newcomer(at)).collect();
-    history.facts(&world, at, come).await;
+    history.apply(&world, at, come).await;
     let end = start + LENGTH;
     loop {
         at += TimeDelta::minutes(match history.chance.below(10) {
@@ -255,7 +255,7 @@ async fn live(seed: u64) {
             _ => 15 + i64::try_from(history.chance.below(700)).unwrap(),
         });
         if (next_sweep(at) - at).num_seconds() <= 120 {
-            // Facts of an instant have to be stored before the next sweep.
+            // Facts of an instant have to be applied before the next sweep.
             at += TimeDelta::minutes(3);
         }
         if at >= end {
@@ -271,40 +271,40 @@ async fn live(seed: u64) {
                 ids.into_iter().map(|id| history.happening(&id, at)).collect()
             }
         };
-        history.facts(&world, at, facts).await;
+        history.apply(&world, at, facts).await;
     }
-    world.travel(end).await;
+    world.advance_to(end).await;
     history.sweep_until(end);
     compare(seed, &history, end);
     assert!(!world.log().contains("panicked"), "seed {seed}");
 }
 
 fn compare(seed: u64, history: &History, end: DateTime<Utc>) {
-    let mut told = Vec::new();
+    let mut received = Vec::new();
     let hooks = history.receiver.hooks().into_iter();
     for hook in hooks.filter(|hook| hook.header("x-service-event") != "new_client") {
-        let one = Told::of(&hook);
+        let one = ComputedEvent::of(&hook);
         let is_signed = history.endpoints.values().any(|endpoint| hook.is_signed_with(&endpoint.secret));
         let found = match_of(&one);
         let is_timely = one.lateness() >= TimeDelta::seconds(-1) && one.sent_at - found.swept_at <= DELIVERED;
         assert!(is_signed && is_timely, "seed {seed}: {one:?}");
-        told.push(found);
+        received.push(found);
     }
-    let mut expected = history.model.told.clone();
-    told.sort();
+    let mut expected = history.model.emitted.clone();
+    received.sort();
     expected.sort();
     let last = end - TimeDelta::minutes(1);
-    told.retain(|one| one.swept_at < last);
+    received.retain(|one| one.swept_at < last);
     expected.retain(|one| one.swept_at < last);
-    let untold: Vec<_> = expected.iter().filter(|expected| !told.contains(expected)).collect();
-    let extra: Vec<_> = told.iter().filter(|told| !expected.contains(told)).collect();
-    assert!(told == expected, "seed {seed}: untold {untold:#?}\nextra {extra:#?}\nof {}", expected.len());
-    assert!(told.len() >= 30, "seed {seed}: a history in which little happens: {}", told.len());
-    println!("seed {seed}: {} told", told.len());
+    let missing: Vec<_> = expected.iter().filter(|expected| !received.contains(expected)).collect();
+    let extra: Vec<_> = received.iter().filter(|event| !expected.contains(event)).collect();
+    assert!(received == expected, "seed {seed}: missing {missing:#?}\nextra {extra:#?}\nof {}", expected.len());
+    assert!(received.len() >= 30, "seed {seed}: a history in which little happens: {}", received.len());
+    println!("seed {seed}: {} events", received.len());
 }
 
 #[tokio::test]
-async fn sweeps_tell_what_a_look_at_everybody_at_every_sweep_tells() {
+async fn sweeps_emit_what_evaluating_every_client_at_every_sweep_would() {
     for seed in SEEDS {
         live(*seed).await;
     }

@@ -1,5 +1,5 @@
-//! What computed events are to be told, as the rules are worded: a slow model that knows all facts and looks at every
-//! client at every sweep. It shares nothing with the service, not even the time zones.
+//! A slow model of the computed events, as the rules are worded: it knows all facts and evaluates every client at every
+//! sweep. It shares no code with the service, not even the time zones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::world::{Fact, time};
 
 const WEEK: TimeDelta = TimeDelta::days(7);
 
-/// The sweep that finds that a client came to match an automation.
+/// The sweep that finds a client's new match of an automation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Match {
     pub(crate) swept_at: DateTime<Utc>,
@@ -18,22 +18,22 @@ pub(crate) struct Match {
     pub(crate) automation: String,
 }
 
-/// The application's facts, and what was told of them.
+/// The applied facts and the emitted matches.
 #[derive(Default)]
 pub(crate) struct Model {
     coaches: BTreeMap<String, Coach>,
     clients: BTreeMap<String, Client>,
     memories: BTreeMap<(String, String), Memory>,
-    /// How many revisions of automations there were.
+    /// Number of automation revisions so far.
     revisions: u64,
-    pub(crate) told: Vec<Match>,
+    pub(crate) emitted: Vec<Match>,
 }
 
 #[derive(Default)]
 struct Coach {
     zone: String,
     automations: BTreeMap<String, Automation>,
-    /// Names, days and compliance of the phases of the one programme.
+    /// Phases of the only programme: name, days, compliance.
     phases: Vec<(String, i64, Option<i64>)>,
 }
 
@@ -42,7 +42,7 @@ struct Automation {
     revision: u64,
     active: bool,
     trigger: Value,
-    /// The parts that make a revision.
+    /// The parts whose change makes a new revision.
     said: [Value; 3],
 }
 
@@ -56,11 +56,11 @@ struct Client {
     daily_logs: BTreeSet<NaiveDate>,
     doses: BTreeMap<String, NaiveDate>,
     doses_a_day: i64,
-    /// The next sweep tells nothing of the client.
+    /// The next sweep seeds the client without emitting.
     is_silent: bool,
 }
 
-/// How an automation stands with a client.
+/// State of an automation for a client.
 #[derive(Clone, Default)]
 struct Memory {
     revision: u64,
@@ -80,7 +80,7 @@ impl Memory {
 }
 
 impl Model {
-    /// A fact is stored.
+    /// Applies a fact.
     pub(crate) fn take(&mut self, fact: &Fact) {
         let detail = &fact.detail;
         let text = |name: &str| detail[name].as_str().unwrap_or_default().to_owned();
@@ -141,8 +141,7 @@ impl Model {
         automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), said });
     }
 
-    /// A sweep that looks at everybody. The seven days between drops run from the timestamps of events, which `dated`
-    /// says.
+    /// Evaluates every client. The seven days between drops run from the events' timestamps, which `dated` gives.
     pub(crate) fn sweep(&mut self, now: DateTime<Utc>, dated: impl Fn(&Match) -> Option<DateTime<Utc>>) {
         for (id, client) in self.clients.iter_mut().filter(|(_, client)| client.is_active) {
             let coach = &self.coaches[&client.coach];
@@ -165,7 +164,7 @@ impl Model {
                     if automation.trigger["event"] == "compliance_drop" {
                         memory.dropped_at = Some(dated(&found).unwrap_or(now));
                     }
-                    self.told.push(found);
+                    self.emitted.push(found);
                 }
             }
         }
@@ -223,7 +222,7 @@ impl Client {
             "check_in_inactivity" => {
                 let last = self.check_ins.values().max().copied();
                 let since = last.unwrap_or(self.created_at);
-                let is_new = memory.inactive_since.is_none_or(|told| last.is_some_and(|last| last > told));
+                let is_new = memory.inactive_since.is_none_or(|emitted| last.is_some_and(|last| last > emitted));
                 if !is_new || now - since < TimeDelta::hours(24 * days) {
                     return false;
                 }
@@ -233,7 +232,7 @@ impl Client {
             "daily_log_inactivity" => {
                 let last = self.daily_logs.last().copied();
                 let since = last.unwrap_or(created_on);
-                let is_new = memory.unlogged_since.is_none_or(|told| last.is_some_and(|last| last > told));
+                let is_new = memory.unlogged_since.is_none_or(|emitted| last.is_some_and(|last| last > emitted));
                 let whole_days = (today - since).num_days() - 1;
                 if !is_new || whole_days < days {
                     return false;
@@ -245,7 +244,7 @@ impl Client {
         }
     }
 
-    /// Doses logged of those expected over so many dates, in percent, half up.
+    /// Logged doses of those expected over the window, in percent, rounded half up.
     fn pct(&self, today: NaiveDate, window_days: i64) -> Option<i64> {
         let since = today - TimeDelta::days(window_days - 1);
         let logged = self.doses.values().filter(|date| since <= **date && **date <= today).count();
@@ -257,7 +256,7 @@ impl Client {
     }
 }
 
-/// The date that it is there.
+/// The local date in the zone.
 pub(crate) fn local_date(zone: &str, at: DateTime<Utc>) -> NaiveDate {
     let sunday = |month, nth, hour| {
         let date = NaiveDate::from_weekday_of_month_opt(at.year(), month, Weekday::Sun, nth).unwrap();

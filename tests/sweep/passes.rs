@@ -1,5 +1,5 @@
-//! Passes: when what a coach's clients are judged by becomes another, the next sweep judges all of them, silently and each once, and what
-//! comes in meanwhile does not wait for it.
+//! Passes: after a change of what a coach's clients are evaluated by, the next sweep evaluates all of them, silently
+//! and once each. Facts do not wait for the pass.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -9,23 +9,23 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::sweep::crashes::Quiet;
-use crate::world::sweep::{Watched, check_in, daily_log, dose};
+use crate::world::sweep::{SweepScene, check_in, daily_log, dose};
 use crate::world::{Bill, Fact, World, fact, list, rendered, until};
 
-/// Page of a pass.
+/// Page size of a pass.
 const PAGE: usize = 200;
 
-/// An automation on clients who have not checked in for so many days.
+/// An automation on clients without a check-in for `days` days.
 fn inactive(quiet: &Quiet, id: &str, days: u32) -> Fact {
-    quiet.place.automation(id, json!({ "event": "check_in_inactivity", "days": days }))
+    quiet.scene.automation(id, json!({ "event": "check_in_inactivity", "days": days }))
 }
 
 fn versions(watches: &BTreeMap<String, Value>) -> BTreeMap<&str, u64> {
     watches.iter().map(|(id, watch)| (id.as_str(), watch["version"]["N"].as_str().unwrap().parse().unwrap())).collect()
 }
 
-/// Each of the watches has a state of each of the automations.
-fn are_judged_by(watches: &BTreeMap<String, Value>, automations: &[&str]) {
+/// Asserts that each watch has a state of each automation.
+fn assert_states_of(watches: &BTreeMap<String, Value>, automations: &[&str]) {
     for (id, watch) in watches {
         let states = watch["states"]["M"]["of"]["M"].as_object().unwrap();
         let missing: Vec<_> = automations.iter().filter(|automation| !states.contains_key(**automation)).collect();
@@ -33,16 +33,16 @@ fn are_judged_by(watches: &BTreeMap<String, Value>, automations: &[&str]) {
     }
 }
 
-/// Each of the watches has been written so often since.
+/// Asserts how often each watch has been written since.
 #[track_caller]
-fn are_written(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>, times: u64) {
+fn assert_written(before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>, times: u64) {
     let after = versions(after);
     for (id, version) in versions(before) {
         assert_eq!(after[id], version + times, "{id}");
     }
 }
 
-/// How many pages of active clients were read since an instant.
+/// Number of pages of active clients read since an instant.
 async fn pages_since(quiet: &Quiet, at: DateTime<Utc>) -> usize {
     let mut invocations = quiet.world().calls("sweep").await;
     invocations.retain(|invocation| invocation["started_us"].as_i64().unwrap() >= at.timestamp_micros());
@@ -51,52 +51,53 @@ async fn pages_since(quiet: &Quiet, at: DateTime<Utc>) -> usize {
 }
 
 #[tokio::test]
-async fn an_automation_for_thousands_holds_up_no_fact_and_is_judged_silently_by_the_next_sweep() {
+async fn an_automation_for_thousands_delays_no_fact_and_is_seeded_by_the_next_sweep() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
-    // With four days of absence due later, two days ago or never: by the new automation, of two days, some match and some do not yet.
+    // Four days without a check-in end later, ended two days ago, or never began. Of the new automation's two days,
+    // some have passed and some not.
     quiet.due_at("match", 900, quiet.at(24 * 60)).await;
     quiet.due_at("calm", 900, quiet.at(72 * 60)).await;
     let soon = quiet.at(60);
     let ids = quiet.due_at("soon", 200, soon + TimeDelta::days(2)).await;
     let before = quiet.watches("").await;
-    quiet.place.until(quiet.at(16)).await;
+    quiet.scene.until(quiet.at(16)).await;
     let saved_at = world.now().await;
-    world.facts([inactive(&quiet, "new", 2)]).await;
+    world.apply([inactive(&quiet, "new", 2)]).await;
     let bill = Bill::of(&world.calls("ingest").await[0]);
     assert!(bill.calls <= 6, "however many clients there are: {bill:?}");
-    are_written(&before, &quiet.watches("").await, 0);
+    assert_written(&before, &quiet.watches("").await, 0);
     let facts = ids[..10].iter().map(|id| check_in(id, &format!("{id}-k"), saved_at));
-    world.facts(facts).await;
+    world.apply(facts).await;
     let watches = quiet.watches("soon").await;
     assert!(ids[..10].iter().all(|id| watches[id]["last_check_in_at"]["S"] == rendered(saved_at)));
     assert_eq!(pages_since(&quiet, saved_at).await, 0, "there was no sweep yet");
 
-    quiet.place.until(quiet.at(31)).await;
+    quiet.scene.until(quiet.at(31)).await;
     let after = quiet.watches("").await;
-    are_judged_by(&after, &["quiet-a", "quiet-b", "new"]);
+    assert_states_of(&after, &["quiet-a", "quiet-b", "new"]);
     for name in ["match", "calm"] {
         let of = |watches: &BTreeMap<String, Value>| {
             let watches = watches.clone().into_iter().filter(|(id, _)| id.starts_with(name));
             watches.collect::<BTreeMap<_, _>>()
         };
-        are_written(&of(&before), &of(&after), 1);
+        assert_written(&of(&before), &of(&after), 1);
     }
-    assert_eq!(quiet.place.told(), []);
-    quiet.place.until(quiet.at(76)).await;
-    quiet.are_told_by(&["new"], &ids[10..].iter().map(|id| (id.clone(), soon)).collect());
+    assert_eq!(quiet.scene.received(), []);
+    quiet.scene.until(quiet.at(76)).await;
+    quiet.assert_events_of(&["new"], &ids[10..].iter().map(|id| (id.clone(), soon)).collect());
 }
 
 #[tokio::test]
-async fn a_pass_that_is_killed_is_finished_by_the_next_and_judges_nobody_twice() {
+async fn a_killed_pass_is_completed_by_the_next_and_evaluates_nobody_twice() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
     quiet.due_at("match", 500, quiet.at(24 * 60)).await;
     let soon = quiet.at(240);
     let ids = quiet.due_at("soon", 200, soon + TimeDelta::days(2)).await;
     let before = quiet.watches("").await;
-    quiet.place.until(quiet.at(14)).await;
-    world.facts([inactive(&quiet, "new", 2)]).await;
+    quiet.scene.until(quiet.at(14)).await;
+    world.apply([inactive(&quiet, "new", 2)]).await;
     for (spared, least) in [(300, 100), (700, 300)] {
         world.faults(json!({ "function": "sweep", "spared_calls": spared, "stalled_calls": 4 })).await;
         let journey = world.anonymous().post("/_local/clock", json!({ "advance_s": 15 * 60 }));
@@ -106,97 +107,97 @@ async fn a_pass_that_is_killed_is_finished_by_the_next_and_judges_nobody_twice()
         world.kill_and_restart().await;
         assert!(journey.await.is_err());
         let (before, after) = (versions(&before), quiet.watches("").await);
-        let judged = versions(&after).into_iter().filter(|(id, version)| *version > before[id]).count();
-        assert!((least..before.len()).contains(&judged), "{judged} are judged");
+        let evaluated = versions(&after).into_iter().filter(|(id, version)| *version > before[id]).count();
+        assert!((least..before.len()).contains(&evaluated), "{evaluated} are evaluated");
     }
     let now = world.now().await;
-    quiet.place.until(now + TimeDelta::minutes(46)).await;
+    quiet.scene.until(now + TimeDelta::minutes(46)).await;
     let after = quiet.watches("").await;
-    are_judged_by(&after, &["quiet-a", "quiet-b", "new"]);
-    are_written(&before, &after, 1);
-    assert_eq!(quiet.place.told(), []);
-    quiet.place.until(soon + TimeDelta::minutes(16)).await;
-    quiet.are_told_by(&["new"], &ids.into_iter().map(|id| (id, soon)).collect());
+    assert_states_of(&after, &["quiet-a", "quiet-b", "new"]);
+    assert_written(&before, &after, 1);
+    assert_eq!(quiet.scene.received(), []);
+    quiet.scene.until(soon + TimeDelta::minutes(16)).await;
+    quiet.assert_events_of(&["new"], &ids.into_iter().map(|id| (id, soon)).collect());
 }
 
 #[tokio::test]
-async fn rules_that_change_during_a_pass_are_passed_over_all_clients() {
+async fn rules_that_change_during_a_pass_are_evaluated_for_all_clients() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
     quiet.due_at("match", 450, quiet.at(24 * 60)).await;
     let before = quiet.watches("").await;
-    quiet.place.until(quiet.at(14)).await;
-    world.facts([inactive(&quiet, "first", 2)]).await;
+    quiet.scene.until(quiet.at(14)).await;
+    world.apply([inactive(&quiet, "first", 2)]).await;
     world.faults(json!({ "function": "sweep", "spared_calls": 600, "stalled_calls": 2 })).await;
     let journey = world.anonymous().post("/_local/clock", json!({ "advance_s": 2 * 60 }));
     let journey = tokio::spawn(async move { journey.await.status });
     world.until_stalled().await;
-    world.put([inactive(&quiet, "second", 3)]).await;
+    world.publish([inactive(&quiet, "second", 3)]).await;
     let stored =
         async { while !world.table("workspaces").await.iter().any(|item| item["sk"]["S"] == "AUTOMATION#second") {} };
     timeout(Duration::from_secs(20), stored).await.expect("a fact does not wait for a pass");
     world.faults(json!({ "stalled_calls": 0 })).await;
     assert_eq!(journey.await.unwrap(), 200);
-    quiet.place.until(quiet.at(31)).await;
+    quiet.scene.until(quiet.at(31)).await;
     let after = quiet.watches("").await;
-    are_judged_by(&after, &["quiet-a", "quiet-b", "first", "second"]);
+    assert_states_of(&after, &["quiet-a", "quiet-b", "first", "second"]);
     let (before, after) = (versions(&before), versions(&after));
     assert!(before.iter().all(|(id, version)| (1..=2).contains(&(after[id] - version))), "once by each of the rules");
-    assert_eq!(quiet.place.told(), []);
+    assert_eq!(quiet.scene.received(), []);
 }
 
-/// Before which of its calls `ingest` stores what it has last stored in a transaction.
+/// Number of calls of the last `ingest` invocation before its transaction.
 async fn before_the_transaction(world: &World) -> usize {
     let calls = list(world.calls("ingest").await[0]["calls"].clone());
     calls.iter().position(|call| call["operation"] == "TransactWriteItems").unwrap()
 }
 
 #[tokio::test]
-async fn who_is_judged_while_an_automation_is_being_stored_is_judged_by_it_too() {
-    let place = Watched::new().await;
-    let world = &place.world;
+async fn a_client_evaluated_while_an_automation_is_stored_is_evaluated_by_it_too() {
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
     for client in ["due", "calm"] {
-        place.client(client, world.now().await).await;
+        scene.client(client, world.now().await).await;
     }
-    world.facts([place.automation("a0", json!({ "event": "daily_log_inactivity", "days": 300 }))]).await;
+    world.apply([scene.automation("a0", json!({ "event": "daily_log_inactivity", "days": 300 }))]).await;
     let spared_calls = before_the_transaction(world).await;
-    place.swept().await;
+    scene.sweep().await;
     let now = world.now().await;
-    world.facts(["due", "calm"].map(|client| check_in(client, &format!("ci-{client}"), now))).await;
-    place.swept().await;
-    world.facts([check_in("due", "again", world.now().await)]).await;
+    world.apply(["due", "calm"].map(|client| check_in(client, &format!("ci-{client}"), now))).await;
+    scene.sweep().await;
+    world.apply([check_in("due", "again", world.now().await)]).await;
     world.advance_s(61).await;
     let version = async || {
         let items = world.items("records", "CLIENT#due").await;
         items.iter().find(|item| item["sk"]["S"] == "DOSES_WATCH").map(|item| item["version"].clone())
     };
-    let judged = version().await;
+    let evaluated = version().await;
     world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-    world.put([place.automation("a1", json!({ "event": "check_in_inactivity", "days": 2 }))]).await;
+    world.publish([scene.automation("a1", json!({ "event": "check_in_inactivity", "days": 2 }))]).await;
     world.until_stalled().await;
     for shard in 0..4 {
         world.send("sweep-shards", &json!({ "shard": shard }).to_string()).await;
     }
-    until("the evaluation", async || version().await != judged).await;
+    until("the evaluation", async || version().await != evaluated).await;
     world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
     world.settle().await;
-    place.until(world.now().await + TimeDelta::days(4)).await;
-    assert_eq!(place.pairs(), ["calm", "due"].map(|client| ("a1".to_owned(), client.to_owned())));
+    scene.until(world.now().await + TimeDelta::days(4)).await;
+    assert_eq!(scene.pairs(), ["calm", "due"].map(|client| ("a1".to_owned(), client.to_owned())));
 }
 
 #[tokio::test]
-async fn of_two_time_zones_the_one_that_was_said_last_counts_whichever_is_stored_last() {
-    let place = Watched::new().await;
-    let world = &place.world;
+async fn the_time_zone_with_the_later_time_counts_whichever_is_stored_last() {
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
     let mut stalled_at = 0;
     for spared_calls in 0..12 {
         let said = async |seconds: i64, zone: &str| {
             let said_at = world.timestamp_in(10 * spared_calls + seconds).await;
             world.coach("ada").with("time_zone", zone).into_fact().with("occurred_at", said_at)
         };
-        world.facts([said(1, "Europe/Paris").await]).await;
+        world.apply([said(1, "Europe/Paris").await]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.put([said(2, "Asia/Tokyo").await]).await;
+        world.publish([said(2, "Asia/Tokyo").await]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
@@ -209,7 +210,7 @@ async fn of_two_time_zones_the_one_that_was_said_last_counts_whichever_is_stored
             break;
         }
         stalled_at += 1;
-        world.put([said(3, "Europe/Berlin").await]).await;
+        world.publish([said(3, "Europe/Berlin").await]).await;
         let berlin = Some(json!("Europe/Berlin"));
         until("the zone", async || stored("workspaces", "WORKSPACE", "time_zone").await == berlin).await;
         world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;
@@ -221,25 +222,25 @@ async fn of_two_time_zones_the_one_that_was_said_last_counts_whichever_is_stored
 }
 
 #[tokio::test]
-async fn twenty_automations_saved_in_a_burst_make_one_pass() {
+async fn twenty_automations_saved_in_a_burst_cause_one_pass() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
     quiet.due_at("match", 450, quiet.at(24 * 60)).await;
     let before = quiet.watches("").await;
-    quiet.place.until(quiet.at(14)).await;
+    quiet.scene.until(quiet.at(14)).await;
     let ids: Vec<String> = (0..18).map(|number| format!("burst-{number:02}")).collect();
-    world.facts(ids.iter().map(|id| inactive(&quiet, id, 2))).await;
+    world.apply(ids.iter().map(|id| inactive(&quiet, id, 2))).await;
     let saved_at = world.now().await;
-    quiet.place.until(quiet.at(31)).await;
+    quiet.scene.until(quiet.at(31)).await;
     let after = quiet.watches("").await;
-    are_judged_by(&after, &ids.iter().map(String::as_str).collect::<Vec<_>>());
-    are_written(&before, &after, 1);
+    assert_states_of(&after, &ids.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_written(&before, &after, 1);
     assert_eq!(pages_since(&quiet, saved_at).await, before.len().div_ceil(PAGE));
-    assert_eq!(quiet.place.told(), []);
+    assert_eq!(quiet.scene.received(), []);
 }
 
 #[tokio::test]
-async fn a_client_that_a_pass_fails_at_is_judged_by_a_later_sweep() {
+async fn a_client_that_fails_in_a_pass_is_evaluated_by_a_later_sweep() {
     let quiet = Quiet::new().await;
     let world = quiet.world();
     let soon = quiet.at(120);
@@ -251,28 +252,28 @@ async fn a_client_that_a_pass_fails_at_is_judged_by_a_later_sweep() {
         ("lost", json!({ "spared_calls": 14, "store_lost_answers": 90 })),
         ("conflicts", json!({ "spared_calls": 14, "store_conflicts": 400 })),
     ] {
-        world.travel(quiet.at(minutes)).await;
+        world.advance_to(quiet.at(minutes)).await;
         world.faults(json!({ "function": "sweep" })).await;
-        world.facts([inactive(&quiet, name, 2)]).await;
+        world.apply([inactive(&quiet, name, 2)]).await;
         world.faults(faults).await;
-        quiet.place.until(quiet.at(minutes + 2)).await;
+        quiet.scene.until(quiet.at(minutes + 2)).await;
         let none = json!({ "spared_calls": 0, "store_failures": 0, "store_lost_answers": 0, "store_conflicts": 0 });
         world.faults(none).await;
         minutes += 30;
-        world.travel(quiet.at(minutes)).await;
-        are_judged_by(&quiet.watches("").await, &[name]);
+        world.advance_to(quiet.at(minutes)).await;
+        assert_states_of(&quiet.watches("").await, &[name]);
     }
     assert!(before.len() > 60);
-    assert_eq!(quiet.place.told(), []);
-    quiet.place.until(quiet.at(136)).await;
+    assert_eq!(quiet.scene.received(), []);
+    quiet.scene.until(quiet.at(136)).await;
     let due = ids.into_iter().map(|id| (id, soon)).collect();
-    quiet.are_told_by(&["failures", "lost", "conflicts"], &due);
+    quiet.assert_events_of(&["failures", "lost", "conflicts"], &due);
 }
 
 #[tokio::test]
-async fn another_programme_time_zone_or_dose_schedule_moves_when_clients_come_to_match() {
-    let place = Watched::new().await;
-    let world = &place.world;
+async fn changes_of_programme_zone_or_dose_schedule_move_due_times() {
+    let scene = SweepScene::new().await;
+    let world = &scene.world;
     let now = world.now().await;
     let today = now.date_naive();
     let back = |days| today.checked_sub_days(Days::new(days)).unwrap();
@@ -281,41 +282,42 @@ async fn another_programme_time_zone_or_dose_schedule_moves_when_clients_come_to
             { "name": "Keep", "min_days": 1, "min_compliance_pct": null }]);
         fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }))
     };
-    world.facts([programme(20)]).await;
+    world.apply([programme(20)]).await;
     for id in ["phase", "log", "dose"] {
-        place.client(id, now - TimeDelta::days(60)).await;
+        scene.client(id, now - TimeDelta::days(60)).await;
     }
     let client = Fact::client("ada", "phase")
         .with("created_at", rendered(now - TimeDelta::days(60)))
         .with("programme_id", "p")
         .with("current_phase", "Build")
         .with("phase_started_on", back(2).to_string());
-    world.facts([client, daily_log("log", today)]).await;
-    world.facts((0..7).map(|days| dose("dose", back(days)))).await;
+    world.apply([client, daily_log("log", today)]).await;
+    world.apply((0..7).map(|days| dose("dose", back(days)))).await;
     world
-        .facts([
-            place.automation("drop", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 7 })),
-            place.automation("eligible", json!({ "event": "phase_eligible" })),
-            place.automation("unlogged", json!({ "event": "daily_log_inactivity", "days": 3 })),
+        .apply([
+            scene.automation("drop", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 7 })),
+            scene.automation("eligible", json!({ "event": "phase_eligible" })),
+            scene.automation("unlogged", json!({ "event": "daily_log_inactivity", "days": 3 })),
         ])
         .await;
-    place.swept().await;
+    scene.sweep().await;
     // Seeded silently: two of the clients have never kept the daily log.
-    assert_eq!(place.told(), []);
+    assert_eq!(scene.received(), []);
 
-    // In UTC: the log at the fourth midnight to come, the doses at the third, the phase at the eighteenth.
-    world.facts([programme(5)]).await;
+    // In UTC: the log at the fourth midnight from now, the doses at the third, the phase at the eighteenth.
+    world.apply([programme(5)]).await;
     world.coach("ada").with("time_zone", "Asia/Tokyo").await;
     let tomorrow = today.checked_add_days(Days::new(1)).unwrap().to_string();
     let doses = json!([{ "dose_id": "d", "per_day": 1, "from": "2020-01-01", "until": today.to_string() },
         { "dose_id": "e", "per_day": 3, "from": tomorrow, "until": null }]);
-    world.facts([fact("dose_schedule.saved", json!({ "client_id": "dose", "doses": doses }))]).await;
-    place.swept().await;
-    assert_eq!(place.told(), []);
-    place.until(now + TimeDelta::days(6)).await;
+    world.apply([fact("dose_schedule.saved", json!({ "client_id": "dose", "doses": doses }))]).await;
+    scene.sweep().await;
+    assert_eq!(scene.received(), []);
+    scene.until(now + TimeDelta::days(6)).await;
     let midnight = |days| format!("{}T15:00:00.000Z", today.checked_add_days(Days::new(days)).unwrap());
-    let mut told: Vec<_> = place.told().into_iter().map(|told| (told.at, told.client, told.automation)).collect();
-    told.sort();
+    let mut received: Vec<_> =
+        scene.received().into_iter().map(|event| (event.at, event.client, event.automation)).collect();
+    received.sort();
     let expected = [(1, "dose", "drop"), (2, "phase", "eligible"), (3, "log", "unlogged")];
-    assert_eq!(told, expected.map(|(days, client, rule)| (midnight(days), client.to_owned(), rule.to_owned())));
+    assert_eq!(received, expected.map(|(days, client, rule)| (midnight(days), client.to_owned(), rule.to_owned())));
 }

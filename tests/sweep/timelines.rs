@@ -1,4 +1,5 @@
-//! Computed events, timeline by timeline: at which instants each is told, through the whole stack. The tables are in the modules.
+//! Computed events, timeline by timeline, through the whole stack: the instant of each event. The modules hold the
+//! tables.
 
 mod case;
 mod compliance;
@@ -19,7 +20,7 @@ async fn days_before_the_change(world: &World, month: u32) -> Days {
 }
 
 #[tokio::test]
-async fn each_computed_event_is_told_when_its_client_comes_to_match_and_not_again_before_it_may_be() {
+async fn each_computed_event_is_emitted_at_the_start_of_a_match_and_again_only_after_rearming() {
     let world = World::start().await;
     let days = days_before_the_change(&world, 3).await;
     let mut cases = compliance::drops(days);
@@ -36,21 +37,21 @@ async fn each_computed_event_is_told_when_its_client_comes_to_match_and_not_agai
 }
 
 #[tokio::test]
-async fn days_end_at_local_midnight_where_clocks_are_set_back() {
+async fn days_end_at_local_midnight_when_clocks_are_set_back() {
     let world = World::start().await;
     let days = days_before_the_change(&world, 11).await;
     run(&world, days, places::new_york(days, 11), days.at(4, "15:20")).await;
 }
 
 #[tokio::test]
-async fn after_three_days_without_sweeps_the_present_counts() {
+async fn after_three_days_without_sweeps_only_current_matches_are_emitted() {
     let world = World::start().await;
     let days = Days(world.now().await.date_naive() + TimeDelta::days(2));
     run(&world, days, places::outage(days), days.at(5, "12:20")).await;
 }
 
 #[tokio::test]
-async fn a_match_that_a_change_of_zone_or_programme_ends_before_the_sweep_is_not_told() {
+async fn a_match_ended_by_a_change_of_zone_or_programme_before_the_sweep_is_not_emitted() {
     let world = World::start().await;
     let days = Days(world.now().await.date_naive() + TimeDelta::days(2));
     run(&world, days, places::changes_before_the_sweep(days), days.at(1, "12:20")).await;

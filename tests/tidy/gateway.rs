@@ -1,4 +1,4 @@
-//! The gateway of template.yaml: what it throttles, what it logs, where it is reached.
+//! The gateway of template.yaml: throttles, access log and domain.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::tidy::template::{functions, is_anonymous, of_type, reservation, route_keys, template};
 
-/// Places that the bursts of the anonymous routes leave to the keyed routes of their function.
+/// Concurrency that the bursts of the anonymous routes leave to the keyed routes of their function.
 const LEFT_TO_KEYS: u64 = 20;
-/// Variables of the access log: nothing that a caller sent.
+/// Variables of the access log, none of which a caller controls.
 const LOGGED: [&str; 9] = [
     "error.responseType",
     "identity.sourceIp",
@@ -23,7 +23,7 @@ const LOGGED: [&str; 9] = [
 ];
 
 #[test]
-fn every_anonymous_route_is_throttled_far_below_the_api_and_no_other() {
+fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let template = template();
     let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
     let throttled: BTreeSet<&str> = settings.keys().map(String::as_str).collect();
@@ -41,7 +41,7 @@ fn every_anonymous_route_is_throttled_far_below_the_api_and_no_other() {
 }
 
 #[test]
-fn a_burst_of_anonymous_callers_leaves_places_to_callers_with_a_key() {
+fn a_burst_of_anonymous_callers_leaves_capacity_for_callers_with_a_key() {
     let template = template();
     let settings = &template["Resources"]["Api"]["Properties"]["RouteSettings"];
     let mut mixed = Vec::new();
@@ -63,7 +63,7 @@ fn a_burst_of_anonymous_callers_leaves_places_to_callers_with_a_key() {
 }
 
 #[test]
-fn the_api_is_throttled_and_logs_nothing_that_a_caller_sent() {
+fn the_api_is_throttled_and_logs_no_request_content() {
     let template = template();
     let api = &template["Resources"]["Api"]["Properties"];
     let limits =
@@ -83,13 +83,13 @@ fn the_api_is_throttled_and_logs_nothing_that_a_caller_sent() {
     assert!(serde_json::from_str::<Value>(&line).is_ok(), "{line}");
 }
 
-/// A line of the access log with a number in the place of each variable.
+/// A line of the access log with a number for each variable.
 fn filled(format: &str) -> String {
     LOGGED.iter().fold(format.to_owned(), |line, name| line.replace(&format!("$context.{name}"), "0"))
 }
 
 #[test]
-fn what_the_gateway_throttles_is_counted_from_the_fields_of_its_log() {
+fn throttled_requests_are_counted_from_the_fields_of_the_access_log() {
     let template = template();
     let filter = &template["Resources"]["GatewayThrottledFilter"]["Properties"];
     assert_eq!(filter["LogGroupName"], json!({ "Ref": "ApiLog" }));
@@ -102,7 +102,7 @@ fn what_the_gateway_throttles_is_counted_from_the_fields_of_its_log() {
 }
 
 #[test]
-fn a_domain_of_its_own_is_made_only_where_one_is_given() {
+fn a_custom_domain_is_created_only_if_one_is_given() {
     let template = template();
     let condition = json!({ "Fn::And": [{ "Condition": "HasDomain" }, { "Fn::Equals": [{ "Ref": "DisableDefaultEndpoint" }, "true"] }] });
     assert_eq!(template["Conditions"]["DisablesDefaultEndpoint"], condition);

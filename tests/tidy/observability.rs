@@ -1,4 +1,4 @@
-//! What an operator sees: every function has a log group, every alarm an entry in the runbook, and the dashboard shows all there is.
+//! Observability in template.yaml: log groups, alarms with their runbook entries, and a complete dashboard.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 
 use crate::tidy::template::{events, functions, of_type, target, template};
 
-/// Where the runbook is in the repository.
+/// Path of the runbook in the repository.
 const RUNBOOK: &str = "functions/docs/pages/runbook.md";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Names of the functions' own metrics, as their sources have them. Those of unit tests are none.
+/// Names of the functions' own metrics, as in their sources without unit tests.
 fn metrics() -> BTreeSet<String> {
     let mut waiting = vec![root().join("functions"), root().join("lib")];
     let mut names = BTreeSet::new();
@@ -33,7 +33,7 @@ fn metrics() -> BTreeSet<String> {
     names
 }
 
-/// Metrics of the template's filters over logs.
+/// Metrics of the template's log filters.
 fn filtered(template: &Value) -> BTreeSet<String> {
     let filters = of_type(template, "AWS::Logs::MetricFilter");
     let transformations = filters.values().flat_map(|filter| filter["Properties"]["MetricTransformations"].as_array());
@@ -44,7 +44,7 @@ fn filtered(template: &Value) -> BTreeSet<String> {
     names.collect()
 }
 
-/// Where the runbook tells of an alarm. Functions have one each for what goes wrong in the same ways.
+/// Name of the runbook section for an alarm. Alarms for the same failure in several functions share a section.
 fn section(template: &Value, alarm: &str) -> String {
     let function =
         |suffix: &str| alarm.strip_suffix(suffix).map(|name| &template["Resources"][format!("{name}Function")]);
@@ -56,7 +56,7 @@ fn section(template: &Value, alarm: &str) -> String {
     }
 }
 
-/// The metrics that an alarm watches: namespace and name.
+/// Namespace and name of each metric that an alarm watches.
 fn watched(alarm: &Value) -> Vec<(String, String)> {
     let parts = alarm["Metrics"].as_array().into_iter().flatten().map(|metric| &metric["MetricStat"]["Metric"]);
     let all = parts.chain([alarm]).filter(|metric| !metric["MetricName"].is_null());
@@ -64,7 +64,7 @@ fn watched(alarm: &Value) -> Vec<(String, String)> {
     all.map(|metric| (text(&metric["Namespace"]), text(&metric["MetricName"]))).collect()
 }
 
-/// `SweepLagAlarm`: `sweep-lag`.
+/// `SweepLagAlarm` becomes `sweep-lag`.
 fn kebab(alarm: &str) -> String {
     let mut name = String::new();
     for letter in alarm.strip_suffix("Alarm").unwrap().chars() {
@@ -77,7 +77,7 @@ fn kebab(alarm: &str) -> String {
 }
 
 #[test]
-fn whose_work_is_held_back_rings_no_alarm_on_what_waits() {
+fn functions_on_hold_raise_no_alarm_on_waiting_work() {
     let template = template();
     let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
     let quiet = alarms.iter().filter(|(_, alarm)| !alarm["Properties"]["ActionsEnabled"].is_null());
@@ -92,7 +92,7 @@ fn whose_work_is_held_back_rings_no_alarm_on_what_waits() {
 }
 
 #[test]
-fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
+fn every_function_has_its_own_log_group_and_every_group_expires_its_logs() {
     let template = template();
     let groups = of_type(&template, "AWS::Logs::LogGroup");
     let mut written = BTreeSet::new();
@@ -103,13 +103,13 @@ fn every_function_writes_into_a_log_group_of_its_own_and_every_group_forgets() {
     for (id, group) in &groups {
         assert_eq!(group["Properties"]["RetentionInDays"], json!({"Ref": "LogRetentionDays"}), "{id}");
     }
-    // A filter of Lambda's would drop metrics, which have no level.
+    // A log filter in Lambda would drop metrics, which have no level.
     let logging = &template["Globals"]["Function"]["LoggingConfig"];
     assert_eq!((&logging["LogFormat"], &logging["ApplicationLogLevel"]), (&json!("JSON"), &json!("TRACE")));
 }
 
 #[test]
-fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
+fn every_alarm_notifies_the_topic_and_has_its_section_in_the_runbook() {
     let template = template();
     let page = root().join(RUNBOOK);
     let mut metrics = metrics();
@@ -120,11 +120,11 @@ fn every_alarm_tells_the_topic_and_has_its_section_in_the_runbook() {
         .filter_map(|line| line.strip_prefix("## "))
         .map(|title| title.trim().to_lowercase().replace(' ', "-"))
         .collect();
-    let told = json!({"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
+    let topic = json!({"Fn::If": ["HasAlarmTopic", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]});
     for (id, alarm) in of_type(&template, "AWS::CloudWatch::Alarm") {
         let properties = &alarm["Properties"];
         for actions in ["AlarmActions", "OKActions"] {
-            assert_eq!(properties[actions], told, "{id}: {actions}");
+            assert_eq!(properties[actions], topic, "{id}: {actions}");
         }
         let section = section(&template, &id);
         let description = properties["AlarmDescription"].as_str().unwrap();
@@ -154,7 +154,7 @@ fn every_function_has_an_alarm_of_its_own_on_throttles_and_every_background_func
 }
 
 #[test]
-fn refusals_concurrency_and_mails_that_come_back_have_alarms() {
+fn refusals_concurrency_and_bounced_mails_have_alarms() {
     let template = template();
     let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
     let watched: BTreeSet<(String, String)> = alarms.values().flat_map(|alarm| watched(&alarm["Properties"])).collect();

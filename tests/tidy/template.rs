@@ -1,5 +1,5 @@
-//! What template.yaml says fits together: time-outs and visibility, concurrency and mappings; and nothing that is stored or queued lacks
-//! its protection.
+//! Consistency of template.yaml: time-outs, visibility, concurrency and mappings agree, and all stored or queued data
+//! is protected.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use edge::routes::PUBLIC;
 use local_stack::template::document;
 use serde_json::{Value, json};
 
-/// API Gateway gives up on a function after 30 seconds.
+/// Time-out of API Gateway for a function: 30 seconds.
 const GATEWAY_TIMEOUT_S: u64 = 30;
-/// An account's functions run this many times at once, unless it has asked for more. A hundred cannot be reserved.
+/// Default concurrency of an account. A hundred of it cannot be reserved.
 const ACCOUNT_CONCURRENCY: u64 = 1_000;
 const UNRESERVED: u64 = 100;
-/// Source of the events that the service puts on the bus.
+/// Source of the service's events on the bus.
 const OWN_SOURCE: &str = "partner-api";
-/// Lambda takes no lower limit of a queue's mapping. In an account of ten places it leaves some for requests.
+/// Lambda's minimum for a queue mapping. An account with a concurrency of ten keeps some for requests.
 const FEWEST_AT_ONCE: u64 = 2;
 
 pub(crate) type Resources = BTreeMap<String, Value>;
@@ -47,17 +47,17 @@ fn timeout_s(template: &Value, function: &Value) -> u64 {
     own.unwrap_or_else(|| template["Globals"]["Function"]["Timeout"].as_u64().unwrap())
 }
 
-/// What a `Fn::GetAtt` or a `Ref` names.
+/// The resource that a `Fn::GetAtt` or a `Ref` names.
 pub(crate) fn target(value: &Value) -> &str {
     value["Ref"].as_str().or_else(|| value["Fn::GetAtt"][0].as_str()).unwrap_or_else(|| panic!("{value}"))
 }
 
-/// The items of a list, or the one item that stands for a list of one.
+/// The items of a list, or a single item as a list of one.
 fn each(value: &Value) -> &[Value] {
     value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
 }
 
-/// Whether the function's policies let it send to the queue, or its environment names the queue's URL.
+/// Returns true if the function's policies let it send to the queue, or its environment names the queue's URL.
 fn may_send_to(function: &Value, queue: &str) -> bool {
     let properties = &function["Properties"];
     let variables = properties["Environment"]["Variables"].as_object();
@@ -68,7 +68,7 @@ fn may_send_to(function: &Value, queue: &str) -> bool {
 }
 
 #[test]
-fn a_message_is_hidden_for_six_times_as_long_as_its_function_may_take() {
+fn visibility_time_outs_are_six_times_the_functions_time_out() {
     let template = template();
     let mut mappings = 0;
     for (id, function) in functions(&template) {
@@ -82,7 +82,7 @@ fn a_message_is_hidden_for_six_times_as_long_as_its_function_may_take() {
     assert_eq!(mappings, 4);
 }
 
-/// Concurrency that a function reserves where concurrency is reserved.
+/// Concurrency that a function reserves, if the parameter turns reservations on.
 pub(crate) fn reservation(id: &str, function: &Value) -> u64 {
     let reservation = &function["Properties"]["ReservedConcurrentExecutions"];
     let choice = reservation["Fn::If"].as_array().unwrap_or_else(|| panic!("{id} reserves nothing"));
@@ -117,7 +117,7 @@ fn the_facts_of_a_batch_have_their_deadlines_within_the_functions_time_out() {
 }
 
 #[test]
-fn functions_reserve_what_their_mappings_or_anonymous_callers_may_take_and_leave_enough() {
+fn functions_reserve_concurrency_for_mappings_and_anonymous_callers_within_the_account() {
     let template = template();
     let mut reserved = 0;
     for (id, function) in functions(&template) {
@@ -157,7 +157,7 @@ fn functions_reserve_what_their_mappings_or_anonymous_callers_may_take_and_leave
 }
 
 #[test]
-fn who_may_send_to_a_queue_that_it_consumes_is_not_ended_as_a_runaway_and_nobody_else_is_spared() {
+fn only_functions_that_feed_their_own_queue_are_exempt_from_loop_detection() {
     let template = template();
     assert!(template["Globals"]["Function"]["RecursiveLoop"].is_null());
     let mut spared = 0;
@@ -171,7 +171,7 @@ fn who_may_send_to_a_queue_that_it_consumes_is_not_ended_as_a_runaway_and_nobody
 }
 
 #[test]
-fn what_goes_out_by_itself_can_be_held_and_what_comes_in_is_taken() {
+fn outgoing_work_can_be_held_and_incoming_work_is_always_accepted() {
     let template = template();
     assert_eq!(template["Parameters"]["HoldOutgoing"]["Default"], "false");
     for (id, function) in functions(&template) {
@@ -187,7 +187,7 @@ fn what_goes_out_by_itself_can_be_held_and_what_comes_in_is_taken() {
 }
 
 #[test]
-fn a_function_receives_from_its_own_queues_and_streams_alone() {
+fn a_function_receives_from_its_own_queues_and_streams_only() {
     let template = template();
     let mut bounded = 0;
     for (id, function) in functions(&template) {
@@ -209,7 +209,7 @@ fn a_function_receives_from_its_own_queues_and_streams_alone() {
 }
 
 #[test]
-fn functions_that_answer_requests_end_before_the_gateway_gives_up() {
+fn functions_behind_the_gateway_time_out_before_it() {
     let template = template();
     for (id, function) in functions(&template) {
         if !events(&function, "HttpApi").is_empty() {
@@ -219,7 +219,7 @@ fn functions_that_answer_requests_end_before_the_gateway_gives_up() {
 }
 
 #[test]
-fn every_table_is_backed_up_protected_encrypted_and_outlives_the_stack() {
+fn every_table_is_backed_up_protected_encrypted_and_retained() {
     let template = template();
     for (id, table) in of_type(&template, "AWS::DynamoDB::Table") {
         let properties = &table["Properties"];
@@ -240,7 +240,7 @@ fn every_table_is_backed_up_protected_encrypted_and_outlives_the_stack() {
 }
 
 #[test]
-fn every_queue_is_encrypted_and_its_dead_letters_outlive_its_messages() {
+fn every_queue_is_encrypted_and_keeps_its_dead_letters_longer_than_its_messages() {
     let template = template();
     let queues = of_type(&template, "AWS::SQS::Queue");
     let retention_s = |id: &str| queues[id]["Properties"]["MessageRetentionPeriod"].as_u64().unwrap();
@@ -255,7 +255,7 @@ fn every_queue_is_encrypted_and_its_dead_letters_outlive_its_messages() {
 }
 
 #[test]
-fn what_a_rule_cannot_bring_to_its_queue_lies_with_dead_letters() {
+fn undeliverable_events_of_a_rule_go_to_its_dead_letter_queue() {
     let template = template();
     let policies = of_type(&template, "AWS::SQS::QueuePolicy");
     for (id, rule) in of_type(&template, "AWS::Events::Rule") {
@@ -277,7 +277,7 @@ fn what_a_rule_cannot_bring_to_its_queue_lies_with_dead_letters() {
 }
 
 #[test]
-fn the_service_puts_events_of_its_own_source_alone() {
+fn the_service_publishes_events_of_its_own_source_only() {
     let template = template();
     let own = json!({ "StringEquals": { "events:source": OWN_SOURCE } });
     let mut grants = 0;

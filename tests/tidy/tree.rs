@@ -1,4 +1,5 @@
-//! The tree keeps its own rules: routes and template agree, dependencies point one way, files stay small, time has one source.
+//! Rules of the source tree: routes and template agree, dependencies point one way, files stay small, time has one
+//! source.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -20,7 +21,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All Rust files below these folders, with their paths from the root.
+/// All Rust files below these folders, with paths relative to the root.
 fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
     let mut waiting: Vec<PathBuf> = folders.iter().map(|folder| root().join(folder)).collect();
     let mut files = Vec::new();
@@ -36,7 +37,7 @@ fn rust_files(folders: &[&str]) -> Vec<(String, String)> {
     files
 }
 
-/// The file's lines before its unit tests.
+/// The file's lines above its unit tests.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| !line.starts_with("#[cfg(test)]"))
 }
@@ -68,7 +69,7 @@ fn dependencies(manifest: &Path) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// The folders in a folder.
+/// Names of the folders in a folder.
 fn crates_in(folder: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
     entries
@@ -111,9 +112,11 @@ async fn every_route_but_the_public_ones_is_refused_without_a_key_or_session() {
     assert!(PUBLIC.iter().all(|route| ROUTES.contains(route)));
     for (method, template) in ROUTES.iter().filter(|route| !PUBLIC.contains(route)) {
         let path = template.replace("{clientId}", "c1").replace("{id}", "x1");
-        for caller in
-            [world.anonymous(), world.anonymous().bearing("nonsense"), world.anonymous().with("x-api-key", "nonsense")]
-        {
+        for caller in [
+            world.anonymous(),
+            world.anonymous().with_bearer("nonsense"),
+            world.anonymous().with("x-api-key", "nonsense"),
+        ] {
             let reply = caller.call(method, &path).await;
             assert_eq!(reply.status, 401, "{method} {path}: {}", reply.text);
         }
@@ -144,7 +147,7 @@ fn the_readme_names_every_fact() {
     }
 }
 
-/// `noun.happened`.
+/// A name of the form `noun.happened`.
 fn is_name_of_fact(text: &str) -> bool {
     let word = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     text.split_once('.').is_some_and(|(noun, happened)| word(noun) && word(happened))
@@ -200,7 +203,7 @@ fn dependencies_point_one_way() {
 }
 
 #[test]
-fn unit_tests_are_run_where_there_are_some() {
+fn crates_with_unit_tests_run_them() {
     for folder in ["lib", "functions", "infra", "infra/local"] {
         for name in crates_in(folder) {
             let path = format!("{folder}/{name}");
@@ -232,7 +235,7 @@ fn files_are_small_and_say_what_they_are() {
 
 #[test]
 fn time_and_environment_are_read_in_one_place_each() {
-    // Cargo speaks to build scripts by the environment.
+    // Cargo passes values to build scripts in the environment.
     let places = ["lib/runtime/src/clock.rs", "lib/runtime/src/config.rs", "functions/docs/build.rs"];
     for (name, text) in rust_files(&["lib", "functions"]) {
         for read in ["Utc::now(", "SystemTime::now(", "env::var(", "env::vars(", "env::var_os("] {
@@ -243,7 +246,7 @@ fn time_and_environment_are_read_in_one_place_each() {
 }
 
 #[test]
-fn nothing_is_unfinished_and_no_test_sleeps() {
+fn no_code_is_unfinished_and_no_test_sleeps() {
     let unfinished = [
         concat!("todo", "!("),
         concat!("unimplemented", "!("),
@@ -258,7 +261,7 @@ fn nothing_is_unfinished_and_no_test_sleeps() {
         let sleep = concat!("sle", "ep(");
         let in_tests =
             text.lines().skip_while(|line| !line.starts_with("#[cfg(test)]")).any(|line| line.contains(sleep));
-        // One whose clock is paused takes no time.
+        // A test with a paused clock takes no time.
         assert!(!in_tests || text.contains("(start_paused = true)"), "{name}");
         assert!(!name.starts_with("tests/") || !text.contains(sleep), "{name}");
     }

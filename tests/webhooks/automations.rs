@@ -1,4 +1,4 @@
-//! Automations on emitted events: what their Webhook steps send, and when an answer was low.
+//! Automations on emitted events: the requests of their Webhook steps, and when an answer counts as low.
 
 use std::collections::BTreeSet;
 
@@ -16,9 +16,9 @@ const EVENTS: [&str; 6] = [
     "message_received",
 ];
 
-/// A coach, her client `c1`, whom nobody was told of, and two receivers: one subscribes to everything but the creation of clients, the
-/// other to that alone.
-pub(crate) struct Place {
+/// A coach, her client `c1` (no event) and two receivers. One subscribes to everything but `new_client`, the other to
+/// `new_client` only.
+pub(crate) struct Scene {
     pub(crate) world: World,
     key: Caller,
     pub(crate) subscribed: Receiver,
@@ -27,7 +27,7 @@ pub(crate) struct Place {
     pub(crate) named_endpoint: Endpoint,
 }
 
-impl Place {
+impl Scene {
     pub(crate) async fn new(payload_mode: &str) -> Self {
         let world = World::start().await;
         let (subscribed, named) = (Receiver::start().await, Receiver::start().await);
@@ -35,32 +35,32 @@ impl Place {
         let key = ada.partner_key().await;
         let subscribed_endpoint = endpoint(&ada, &subscribed, &EVENTS[1..], payload_mode).await;
         let named_endpoint = endpoint(&ada, &named, &EVENTS[..1], payload_mode).await;
-        world.facts([Fact::client("ada", "c1").with("backfill", true)]).await;
+        world.apply([Fact::client("ada", "c1").with("backfill", true)]).await;
         Self { world, key, subscribed, named, subscribed_endpoint, named_endpoint }
     }
 
-    /// Saves an automation whose step names the endpoint that does not subscribe.
+    /// Saves an automation whose step names the endpoint without subscriptions to its event.
     pub(crate) async fn automation(&self, id: &str, trigger: Value) {
-        self.world.facts([automation(id, trigger, &[&self.named_endpoint])]).await;
+        self.world.apply([automation(id, trigger, &[&self.named_endpoint])]).await;
     }
 
-    /// The bodies of that type that came to the one that steps name.
-    pub(crate) fn sent(&self, event: &str) -> Vec<Value> {
+    /// Bodies of that type at the endpoint that steps name.
+    pub(crate) fn sent_to_named(&self, event: &str) -> Vec<Value> {
         bodies(&self.named, &self.named_endpoint, event)
     }
 
-    /// The bodies of that type that came to the one that subscribes.
-    pub(crate) fn told(&self, event: &str) -> Vec<Value> {
+    /// Bodies of that type at the subscribed endpoint.
+    pub(crate) fn sent_to_subscribed(&self, event: &str) -> Vec<Value> {
         bodies(&self.subscribed, &self.subscribed_endpoint, event)
     }
 
-    /// Check-ins and automations of all low scores that subscribers were told of, sorted.
-    pub(crate) fn told_low(&self) -> Vec<(String, String)> {
+    /// Check-in and automation of each low score that the subscriber got, sorted.
+    pub(crate) fn low_scores(&self) -> Vec<(String, String)> {
         let pair = |body: &Value| {
             let id = |member: &str| body["data"][member]["id"].as_str().unwrap().to_owned();
             (id("check_in"), id("automation"))
         };
-        let mut pairs: Vec<_> = self.told("low_check_in_score").iter().map(pair).collect();
+        let mut pairs: Vec<_> = self.sent_to_subscribed("low_check_in_score").iter().map(pair).collect();
         pairs.sort();
         pairs
     }
@@ -118,19 +118,19 @@ fn advance(to_phase: &str) -> Fact {
 
 #[tokio::test]
 async fn a_step_sends_each_emitted_event_with_its_automation() {
-    let place = Place::new("identifiers").await;
-    let world = &place.world;
+    let scene = Scene::new("identifiers").await;
+    let world = &scene.world;
     for event in &EVENTS[1..] {
         let trigger = if *event == "low_check_in_score" { low(3.0, Value::Null) } else { on(event) };
-        place.automation(&format!("on_{event}"), trigger).await;
+        scene.automation(&format!("on_{event}"), trigger).await;
     }
     let first = check_in("k0", 1, json!({}), json!({ "gut": 3 })).with("backfill", true);
-    world.facts([first]).await;
-    world.facts([check_in("k1", 2, json!({ "sleep": 1 }), json!({ "gut": 2 })), message("m1"), advance("Build")]).await;
+    world.apply([first]).await;
+    world.apply([check_in("k1", 2, json!({ "sleep": 1 }), json!({ "gut": 2 })), message("m1"), advance("Build")]).await;
 
     let of_check_in = json!({ "check_in": { "id": "k1", "submitted_at": "2026-05-02T07:00:00.000Z" } });
     let step = json!({ "from_phase": null, "to_phase": "Build", "advanced_at": AT });
-    for (event, told, is_named) in [
+    for (event, data, is_named) in [
         ("check_in_submitted", of_check_in.clone(), true),
         ("low_check_in_score", of_check_in.clone(), false),
         ("system_grade_drop", of_check_in, false),
@@ -138,30 +138,33 @@ async fn a_step_sends_each_emitted_event_with_its_automation() {
         ("phase_advanced", step, true),
     ] {
         let id = format!("on_{event}");
-        let mut data = told;
+        let mut data = data;
         data["client"] = json!({ "id": "c1" });
         let to_subscribers = data.clone();
         data["automation"] = if is_named { json!({ "id": id, "name": name(&id) }) } else { json!({ "id": id }) };
-        let sent = place.sent(event);
+        let sent = scene.sent_to_named(event);
         assert_eq!((sent.len(), &sent[0]["data"]), (1, &data), "{event}");
         let expected = if event == "low_check_in_score" { data } else { to_subscribers };
-        let told = place.told(event);
-        assert_eq!((told.len(), &told[0]["data"], &told[0]["timestamp"]), (1, &expected, &sent[0]["timestamp"]));
+        let received = scene.sent_to_subscribed(event);
+        assert_eq!(
+            (received.len(), &received[0]["data"], &received[0]["timestamp"]),
+            (1, &expected, &sent[0]["timestamp"])
+        );
     }
-    assert_eq!(place.named.hooks().len(), 5);
+    assert_eq!(scene.named.hooks().len(), 5);
 }
 
 #[tokio::test]
-async fn a_creation_sets_off_automations_wherever_it_was_made() {
-    let place = Place::new("identifiers").await;
+async fn a_creation_triggers_automations_whatever_its_origin() {
+    let scene = Scene::new("identifiers").await;
     let trigger = on("new_client");
-    place.world.facts([automation("a1", trigger, &[&place.subscribed_endpoint])]).await;
+    scene.world.apply([automation("a1", trigger, &[&scene.subscribed_endpoint])]).await;
     for send_welcome in [false, true] {
         let email = format!("welcome-{send_welcome}@example.com");
-        let made = place.key.post("/v1/clients", json!({ "email": email, "send_welcome": send_welcome })).await;
+        let made = scene.key.post("/v1/clients", json!({ "email": email, "send_welcome": send_welcome })).await;
         let client = made.expect(201).str("client_id").to_owned();
-        place.world.settle().await;
-        let created_at = place.key.get(&format!("/v1/clients/{client}")).await.body["created_at"].clone();
+        scene.world.settle().await;
+        let created_at = scene.key.get(&format!("/v1/clients/{client}")).await.body["created_at"].clone();
         let body = json!({
             "type": "new_client", "timestamp": created_at,
             "data": {
@@ -169,119 +172,123 @@ async fn a_creation_sets_off_automations_wherever_it_was_made() {
                 "automation": { "id": "a1", "name": name("a1") },
             },
         });
-        assert_eq!(place.told("new_client").last(), Some(&body));
+        assert_eq!(scene.sent_to_subscribed("new_client").last(), Some(&body));
     }
-    let created = place.told("new_client").len();
-    place.world.facts([Fact::client("ada", "c2"), Fact::client("ada", "c3").with("backfill", true)]).await;
-    place.world.facts([Fact::client("ada", "c2").with("full_name", "Changed")]).await;
-    let told = place.told("new_client");
-    assert_eq!(told.len(), created + 1, "a backfill and a change set nothing off");
-    assert_eq!(told.last().unwrap()["data"]["client"]["id"], "c2");
-    assert!(place.sent("new_client").iter().all(|body| body["data"]["automation"].is_null()));
+    let created = scene.sent_to_subscribed("new_client").len();
+    scene.world.apply([Fact::client("ada", "c2"), Fact::client("ada", "c3").with("backfill", true)]).await;
+    scene.world.apply([Fact::client("ada", "c2").with("full_name", "Changed")]).await;
+    let received = scene.sent_to_subscribed("new_client");
+    assert_eq!(received.len(), created + 1, "a backfill and a change emit nothing");
+    assert_eq!(received.last().unwrap()["data"]["client"]["id"], "c2");
+    assert!(scene.sent_to_named("new_client").iter().all(|body| body["data"]["automation"].is_null()));
 }
 
 #[tokio::test]
-async fn an_endpoint_that_subscribes_and_is_named_gets_both_and_each_automation_is_an_event_of_its_own() {
-    let place = Place::new("identifiers").await;
-    let both = [&place.subscribed_endpoint, &place.named_endpoint, &place.subscribed_endpoint];
-    place.world.facts([automation("a1", on("message_received"), &both)]).await;
-    place.world.facts([automation("a2", on("message_received"), &both[..1])]).await;
-    place.world.facts([message("m1"), message("m1")]).await;
-    let hooks = place.subscribed.hooks();
+async fn a_subscribed_and_named_endpoint_gets_one_event_for_each_automation_as_well() {
+    let scene = Scene::new("identifiers").await;
+    let both = [&scene.subscribed_endpoint, &scene.named_endpoint, &scene.subscribed_endpoint];
+    scene.world.apply([automation("a1", on("message_received"), &both)]).await;
+    scene.world.apply([automation("a2", on("message_received"), &both[..1])]).await;
+    scene.world.apply([message("m1"), message("m1")]).await;
+    let hooks = scene.subscribed.hooks();
     let of = |id: &str| {
         let found = hooks.iter().find(|hook| hook.json()["data"]["automation"]["id"] == id);
         found.unwrap().header("webhook-id").to_owned()
     };
     assert_eq!(hooks.len(), 3, "once as a subscriber, once for each automation, however often a step names it");
     assert_eq!(hooks.iter().map(|hook| hook.header("webhook-id")).collect::<BTreeSet<_>>().len(), 3);
-    let sent = place.named.hooks();
+    let sent = scene.named.hooks();
     assert_eq!((sent.len(), sent[0].header("webhook-id")), (1, of("a1").as_str()), "one event for all that it names");
     assert!(hooks.iter().any(|hook| hook.json()["data"]["automation"].is_null()));
 }
 
 #[tokio::test]
-async fn contact_details_are_added_where_the_named_endpoint_wants_them() {
-    let place = Place::new("contact_details").await;
-    place.automation("a1", low(3.0, Value::Null)).await;
-    place.world.facts([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
+async fn contact_details_are_added_for_named_endpoints_that_include_them() {
+    let scene = Scene::new("contact_details").await;
+    scene.automation("a1", low(3.0, Value::Null)).await;
+    scene.world.apply([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
     let client = json!({ "id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null });
     let check_in = json!({ "id": "k1", "submitted_at": AT });
     let data = json!({ "client": client, "check_in": check_in, "automation": { "id": "a1" } });
-    assert_eq!(place.sent("low_check_in_score")[0]["data"], data);
-    assert_eq!(place.told("low_check_in_score")[0]["data"], data);
+    assert_eq!(scene.sent_to_named("low_check_in_score")[0]["data"], data);
+    assert_eq!(scene.sent_to_subscribed("low_check_in_score")[0]["data"], data);
 }
 
 #[tokio::test]
 async fn a_foreign_or_unknown_endpoint_in_a_step_is_ignored() {
-    let place = Place::new("identifiers").await;
+    let scene = Scene::new("identifiers").await;
     let foreign = Receiver::start().await;
-    let bob = place.world.coach("bob").await;
+    let bob = scene.world.coach("bob").await;
     let of_bob = endpoint(&bob, &foreign, &["message_received"], "contact_details").await;
     let unknown = Endpoint { id: "we_nowhere".to_owned(), secret: String::new() };
-    place.world.facts([automation("a1", on("message_received"), &[&of_bob, &unknown])]).await;
-    let mixed = [&of_bob, &place.named_endpoint, &unknown];
-    place.world.facts([automation("a2", on("message_received"), &mixed)]).await;
-    place.world.facts([message("m1")]).await;
+    scene.world.apply([automation("a1", on("message_received"), &[&of_bob, &unknown])]).await;
+    let mixed = [&of_bob, &scene.named_endpoint, &unknown];
+    scene.world.apply([automation("a2", on("message_received"), &mixed)]).await;
+    scene.world.apply([message("m1")]).await;
     assert!(foreign.hooks().is_empty() && bob.deliveries(&of_bob).await.is_empty());
-    let sent = place.sent("message_received");
+    let sent = scene.sent_to_named("message_received");
     assert_eq!((sent.len(), &sent[0]["data"]["automation"]["id"]), (1, &json!("a2")));
-    assert_eq!(place.told("message_received").len(), 1, "what nobody is named for does not go to subscribers");
-    assert!(place.world.set_aside().await.is_empty());
+    assert_eq!(
+        scene.sent_to_subscribed("message_received").len(),
+        1,
+        "what nobody is named for does not go to subscribers"
+    );
+    assert!(scene.world.set_aside().await.is_empty());
 }
 
 #[tokio::test]
-async fn a_named_endpoint_that_is_off_misses_the_event_and_its_log_says_so() {
-    let place = Place::new("identifiers").await;
-    let ada = place.world.coach("ada").await;
-    place.automation("a1", on("message_received")).await;
-    let path = format!("/settings/webhooks/{}", place.named_endpoint.id);
+async fn a_named_endpoint_that_is_off_misses_the_event_and_logs_it() {
+    let scene = Scene::new("identifiers").await;
+    let ada = scene.world.coach("ada").await;
+    scene.automation("a1", on("message_received")).await;
+    let path = format!("/settings/webhooks/{}", scene.named_endpoint.id);
     ada.settings().await.patch(&path, json!({ "enabled": false })).await.expect(200);
-    place.world.facts([message("m1")]).await;
-    let log = ada.deliveries(&place.named_endpoint).await;
+    scene.world.apply([message("m1")]).await;
+    let log = ada.deliveries(&scene.named_endpoint).await;
     assert_eq!((log.len(), &log[0]["status"], &log[0]["type"]), (1, &json!("failed"), &json!("message_received")));
-    assert!(place.named.hooks().is_empty());
+    assert!(scene.named.hooks().is_empty());
 }
 
 #[tokio::test]
-async fn a_backfill_and_an_inactive_automation_set_nothing_off() {
-    let place = Place::new("identifiers").await;
-    let world = &place.world;
-    let off = |id: &str, trigger: Value| automation(id, trigger, &[&place.named_endpoint]).with("active", false);
-    world.facts([off("a1", low(3.0, Value::Null)), off("a2", on("message_received"))]).await;
-    world.facts([check_in("k1", 1, json!({ "sleep": 1 }), json!({})), message("m1")]).await;
-    assert!(place.named.hooks().is_empty() && place.told_low().is_empty());
-    place.automation("a1", low(3.0, Value::Null)).await;
-    place.automation("a2", on("message_received")).await;
-    let told = place.subscribed.hooks().len();
+async fn a_backfill_and_an_inactive_automation_emit_nothing() {
+    let scene = Scene::new("identifiers").await;
+    let world = &scene.world;
+    let off = |id: &str, trigger: Value| automation(id, trigger, &[&scene.named_endpoint]).with("active", false);
+    world.apply([off("a1", low(3.0, Value::Null)), off("a2", on("message_received"))]).await;
+    world.apply([check_in("k1", 1, json!({ "sleep": 1 }), json!({})), message("m1")]).await;
+    assert!(scene.named.hooks().is_empty() && scene.low_scores().is_empty());
+    scene.automation("a1", low(3.0, Value::Null)).await;
+    scene.automation("a2", on("message_received")).await;
+    let received = scene.subscribed.hooks().len();
     let backfilled = [check_in("k2", 2, json!({ "sleep": 1 }), json!({})), message("m2"), advance("Build")];
-    world.facts(backfilled.map(|fact| fact.with("backfill", true))).await;
-    assert!(place.named.hooks().is_empty() && place.subscribed.hooks().len() == told);
-    world.facts([message("m3")]).await;
-    assert_eq!(place.named.hooks().len(), 1);
+    world.apply(backfilled.map(|fact| fact.with("backfill", true))).await;
+    assert!(scene.named.hooks().is_empty() && scene.subscribed.hooks().len() == received);
+    world.apply([message("m3")]).await;
+    assert_eq!(scene.named.hooks().len(), 1);
 }
 
 #[tokio::test]
-async fn of_an_automation_what_was_said_last_counts() {
-    let place = Place::new("identifiers").await;
-    let world = &place.world;
+async fn the_latest_fact_about_an_automation_counts() {
+    let scene = Scene::new("identifiers").await;
+    let world = &scene.world;
     let saved = async |seconds, endpoints: &[&Endpoint]| {
         let said_at = world.timestamp_in(seconds).await;
-        world.facts([automation("a1", on("message_received"), endpoints).with("occurred_at", said_at)]).await;
+        world.apply([automation("a1", on("message_received"), endpoints).with("occurred_at", said_at)]).await;
     };
     let deleted = async |seconds| {
         let said_at = world.timestamp_in(seconds).await;
         let detail = json!({ "automation_id": "a1", "coach_id": "ada", "occurred_at": said_at });
-        world.facts([fact("automation.deleted", detail)]).await;
+        world.apply([fact("automation.deleted", detail)]).await;
     };
     let mut sent = 0;
     let mut sends = async |expected: bool, why: &str| {
         let id = format!("m{}", world.number());
-        world.facts([message(&id)]).await;
-        let came = place.named.hooks().len() - sent;
+        world.apply([message(&id)]).await;
+        let came = scene.named.hooks().len() - sent;
         sent += came;
         assert_eq!(came == 1, expected, "{why}");
     };
-    let step = [&place.named_endpoint];
+    let step = [&scene.named_endpoint];
     deleted(10_000).await;
     saved(5_000, &step).await;
     sends(false, "it was deleted before it came").await;
@@ -308,26 +315,26 @@ async fn an_automation_waits_for_its_workspace() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let deleted = fact("automation.deleted", json!({ "automation_id": "a2", "coach_id": "ada" }));
-    world.facts([automation("a1", on("new_client"), &[]), deleted]).await;
+    world.apply([automation("a1", on("new_client"), &[]), deleted]).await;
     assert!(world.set_aside().await.is_empty());
     world.coach("ada").await.endpoint(&receiver.url(), "identifiers").await;
     world.advance_s(60).await;
     let stored = world.items("workspaces", "COACH#ada").await;
     let ids = ["AUTOMATION#a1", "AUTOMATION_OFF#a2"];
     assert!(ids.iter().all(|id| stored.iter().any(|item| item["sk"]["S"] == *id)));
-    world.facts([automation("a3", on("new_client"), &[]).with("coach_id", "nobody")]).await;
+    world.apply([automation("a3", on("new_client"), &[]).with("coach_id", "nobody")]).await;
     world.advance_s(17 * 60).await;
     assert_eq!(world.set_aside().await[0]["reason"], "coach_id nobody has not been seen");
 }
 
 #[tokio::test]
 async fn after_a_hand_over_the_new_coachs_automations_count() {
-    let place = Place::new("identifiers").await;
-    place.automation("a1", on("message_received")).await;
-    place.world.coach("bob").await;
-    place.world.facts([Fact::client("bob", "c1")]).await;
-    place.world.facts([message("m1")]).await;
-    assert!(place.named.hooks().is_empty());
+    let scene = Scene::new("identifiers").await;
+    scene.automation("a1", on("message_received")).await;
+    scene.world.coach("bob").await;
+    scene.world.apply([Fact::client("bob", "c1")]).await;
+    scene.world.apply([message("m1")]).await;
+    assert!(scene.named.hooks().is_empty());
 }
 
 #[tokio::test]
@@ -357,7 +364,7 @@ async fn a_malformed_automation_is_set_aside_with_its_field() {
     let computed = json!({ "event": "compliance_drop", "threshold": 60, "note": "planted-note" });
     let mut good = automation("computed", computed, &[]);
     good.detail["steps"][0]["text"] = json!("planted-text");
-    world.facts(malformed.iter().map(|(_, fact)| fact.clone()).chain([good])).await;
+    world.apply(malformed.iter().map(|(_, fact)| fact.clone()).chain([good])).await;
     let set_aside = world.set_aside().await;
     assert_eq!(set_aside.len(), malformed.len(), "{set_aside:?}");
     for (field, fact) in malformed {
@@ -375,15 +382,15 @@ async fn a_malformed_automation_is_set_aside_with_its_field() {
 }
 
 #[tokio::test]
-async fn what_many_automations_tell_at_length_is_told_by_each() {
+async fn many_automations_with_long_names_each_emit_their_event() {
     const MANY: usize = 100;
-    let place = Place::new("contact_details").await;
+    let scene = Scene::new("contact_details").await;
     let long = "\u{9762}".repeat(1_000);
-    let of = |number| automation(&format!("au{number}"), on("phase_advanced"), &[&place.named_endpoint]);
-    place.world.facts((0..MANY).map(|number| of(number).with("name", long.as_str()))).await;
-    place.world.facts([Fact::client("ada", "c1").with("full_name", long.as_str())]).await;
+    let of = |number| automation(&format!("au{number}"), on("phase_advanced"), &[&scene.named_endpoint]);
+    scene.world.apply((0..MANY).map(|number| of(number).with("name", long.as_str()))).await;
+    scene.world.apply([Fact::client("ada", "c1").with("full_name", long.as_str())]).await;
     let advanced = json!({ "client_id": "c1", "from_phase": long, "to_phase": long, "advanced_at": AT });
-    place.world.facts([fact("phase.advanced", advanced)]).await;
-    assert!(place.world.set_aside().await.is_empty());
-    assert_eq!(place.sent("phase_advanced").len(), MANY);
+    scene.world.apply([fact("phase.advanced", advanced)]).await;
+    assert!(scene.world.set_aside().await.is_empty());
+    assert_eq!(scene.sent_to_named("phase_advanced").len(), MANY);
 }

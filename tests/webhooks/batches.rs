@@ -1,4 +1,4 @@
-//! Orders that come to the deliverer together: each on its own terms.
+//! Deliveries that reach the deliverer as a batch: each succeeds or fails on its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list};
 
 const HOUR_S: u64 = 3_600;
-/// Slots of endpoints are there from their first delivery on.
+/// An endpoint's slots exist from its first delivery on.
 const FIRST: &str = "first";
-/// Somewhat less than what a call to AWS takes at most, before it is made again.
+/// Somewhat less than the SDK's time-out for a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A coach whose every event goes to several endpoints of one receiver.
@@ -36,7 +36,7 @@ impl FanOut {
     }
 
     async fn event(&self, client: &str) {
-        self.world.facts([Fact::client("ada", client)]).await;
+        self.world.apply([Fact::client("ada", client)]).await;
         self.world.settle().await;
     }
 
@@ -44,23 +44,23 @@ impl FanOut {
         self.world.faults(json!({ "function": "deliver", fault: count })).await;
     }
 
-    /// How often each endpoint heard of each event.
-    fn heard(&self) -> BTreeMap<(String, String), usize> {
-        let mut heard = BTreeMap::new();
+    /// Number of requests by endpoint and event.
+    fn received_counts(&self) -> BTreeMap<(String, String), usize> {
+        let mut received_counts = BTreeMap::new();
         for hook in self.receiver.hooks() {
-            *heard.entry((hook.header("webhook-id").to_owned(), hook.path.clone())).or_default() += 1;
+            *received_counts.entry((hook.header("webhook-id").to_owned(), hook.path.clone())).or_default() += 1;
         }
-        heard
+        received_counts
     }
 
-    /// What the deliverer has asked AWS for so far: operation and tables.
+    /// The deliverer's calls to AWS so far: operation and tables.
     async fn asked(&self) -> Vec<(String, Value)> {
         let calls = self.world.calls("deliver").await.into_iter().flat_map(|call| list(call["calls"].clone()));
         calls.map(|call| (call["operation"].as_str().unwrap().to_owned(), call["tables"].clone())).collect()
     }
 }
 
-/// The endpoints' latest deliveries.
+/// Each endpoint's latest delivery.
 async fn latest(ada: &Coach<'_>, endpoints: &[Endpoint]) -> Vec<Value> {
     let mut latest = Vec::new();
     for endpoint in endpoints {
@@ -70,28 +70,28 @@ async fn latest(ada: &Coach<'_>, endpoints: &[Endpoint]) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn orders_for_ten_endpoints_cost_few_requests() {
-    let place = FanOut::new(10).await;
-    let (ada, endpoints) = place.coach().await;
-    let before = place.asked().await.len();
-    place.event("second").await;
-    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
+async fn deliveries_for_ten_endpoints_cost_few_requests() {
+    let scene = FanOut::new(10).await;
+    let (ada, endpoints) = scene.coach().await;
+    let before = scene.asked().await.len();
+    scene.event("second").await;
+    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
     for delivery in latest(&ada, &endpoints).await {
         assert_eq!((&delivery["status"], list(delivery["attempts"].clone()).len()), (&json!("delivered"), 1));
     }
-    let asked = place.asked().await;
+    let asked = scene.asked().await;
     let count = |operation: &str| asked[..asked.len() - before].iter().filter(|(asked, _)| asked == operation).count();
-    // Newest first. Each order takes a slot, claims, records and gives the slot back.
+    // Newest first. Each delivery takes a slot, claims, records and gives the slot back.
     assert_eq!((count("GetItem"), count("BatchGetItem"), count("UpdateItem")), (0, 1, 40), "{asked:?}");
 }
 
 #[tokio::test]
-async fn an_order_alone_takes_five_requests() {
-    let place = FanOut::new(1).await;
-    place.coach().await;
-    let before = place.asked().await.len();
-    place.event("second").await;
-    let asked = place.asked().await;
+async fn a_single_delivery_takes_five_requests() {
+    let scene = FanOut::new(1).await;
+    scene.coach().await;
+    let before = scene.asked().await.len();
+    scene.event("second").await;
+    let asked = scene.asked().await;
     let mut operations: Vec<&str> =
         asked[..asked.len() - before].iter().map(|(operation, _)| operation.as_str()).collect();
     operations.sort_unstable();
@@ -100,122 +100,122 @@ async fn an_order_alone_takes_five_requests() {
 
 #[tokio::test]
 async fn a_burst_for_one_endpoint_reaches_it_once_each() {
-    let place = FanOut::new(1).await;
-    let (ada, endpoints) = place.coach().await;
-    place.world.faults(json!({ "duplicate_messages": true })).await;
-    place.world.facts((0..40).map(|number| Fact::client("ada", &format!("c{number}")))).await;
-    place.world.advance_s(HOUR_S).await;
-    assert_eq!(place.heard().len(), 41);
-    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
+    let scene = FanOut::new(1).await;
+    let (ada, endpoints) = scene.coach().await;
+    scene.world.faults(json!({ "duplicate_messages": true })).await;
+    scene.world.apply((0..40).map(|number| Fact::client("ada", &format!("c{number}")))).await;
+    scene.world.advance_s(HOUR_S).await;
+    assert_eq!(scene.received_counts().len(), 41);
+    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
     let delivered = ada.deliveries(&endpoints[0]).await;
     assert!(delivered.iter().all(|delivery| delivery["status"] == "delivered"));
 }
 
 #[tokio::test]
-async fn one_that_fails_or_dawdles_does_not_touch_the_others() {
-    let place = FanOut::new(4).await;
-    let (ada, endpoints) = place.coach().await;
+async fn a_failing_or_slow_endpoint_does_not_affect_the_others() {
+    let scene = FanOut::new(4).await;
+    let (ada, endpoints) = scene.coach().await;
     let slow = Answer::status(204).after(Duration::from_millis(400));
-    place.receiver.script([Answer::status(503), Answer::status(204), slow, Answer::status(410)]);
-    place.event("second").await;
-    let mut told = Vec::new();
+    scene.receiver.script([Answer::status(503), Answer::status(204), slow, Answer::status(410)]);
+    scene.event("second").await;
+    let mut outcomes = Vec::new();
     for delivery in latest(&ada, &endpoints).await {
         assert_eq!(list(delivery["attempts"].clone()).len(), 1, "{delivery}");
-        told.push((
+        outcomes.push((
             delivery["status"].as_str().unwrap().to_owned(),
             delivery["attempts"][0]["status_code"].to_string(),
         ));
     }
-    told.sort_unstable();
+    outcomes.sort_unstable();
     let expected = [("delivered", "204"), ("delivered", "204"), ("failed", "410"), ("pending", "503")];
-    assert_eq!(told, expected.map(|(status, code)| (status.to_owned(), code.to_owned())));
-    place.world.advance_s(HOUR_S).await;
+    assert_eq!(outcomes, expected.map(|(status, code)| (status.to_owned(), code.to_owned())));
+    scene.world.advance_s(HOUR_S).await;
     let statuses: BTreeSet<String> =
         latest(&ada, &endpoints).await.iter().map(|delivery| delivery["status"].to_string()).collect();
     assert_eq!(statuses, BTreeSet::from(["\"delivered\"".to_owned(), "\"failed\"".to_owned()]));
 }
 
 #[tokio::test]
-async fn a_call_that_stalls_for_one_endpoint_does_not_hold_up_the_others() {
-    let place = FanOut::new(3).await;
-    let (ada, _) = place.coach().await;
-    // The endpoints are read by the first call. The third takes a slot of one of them.
-    ada.endpoint(&format!("{}/new", place.receiver.url()), "identifiers").await;
-    place.world.faults(json!({ "function": "deliver", "spared_calls": 2, "stalled_calls": 1 })).await;
-    place.world.put([Fact::client("ada", "second")]).await;
-    place.world.until_stalled().await;
+async fn a_call_that_stalls_for_one_endpoint_does_not_delay_the_others() {
+    let scene = FanOut::new(3).await;
+    let (ada, _) = scene.coach().await;
+    // The first call reads the endpoints. The third takes a slot of one of them.
+    ada.endpoint(&format!("{}/new", scene.receiver.url()), "identifiers").await;
+    scene.world.faults(json!({ "function": "deliver", "spared_calls": 2, "stalled_calls": 1 })).await;
+    scene.world.publish([Fact::client("ada", "second")]).await;
+    scene.world.until_stalled().await;
     let began = Instant::now();
-    while place.receiver.hooks().len() == 3 {
+    while scene.receiver.hooks().len() == 3 {
         assert!(began.elapsed() < CALL_TIMEOUT, "nobody hears of it while one call stalls");
-        place.world.now().await;
+        scene.world.now().await;
     }
-    place.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
-    place.world.settle().await;
-    assert_eq!(place.heard().len(), 3 + 4);
-    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
+    scene.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
+    scene.world.settle().await;
+    assert_eq!(scene.received_counts().len(), 3 + 4);
+    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
 }
 
 #[tokio::test]
-async fn a_deliverer_that_dies_at_any_call_costs_each_endpoint_at_most_one_duplicate() {
-    let place = FanOut::new(3).await;
-    let (ada, endpoints) = place.coach().await;
+async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_for_each_endpoint() {
+    let scene = FanOut::new(3).await;
+    let (ada, endpoints) = scene.coach().await;
     for spared_calls in 0..9 {
-        place
+        scene
             .world
             .faults(json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 }))
             .await;
-        place.event(&format!("c{spared_calls}")).await;
-        place.world.advance_s(HOUR_S).await;
-        place.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        scene.event(&format!("c{spared_calls}")).await;
+        scene.world.advance_s(HOUR_S).await;
+        scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
         for delivery in latest(&ada, &endpoints).await {
             assert_eq!(delivery["status"], "delivered", "after {spared_calls} calls");
         }
     }
-    let heard = place.heard();
-    assert_eq!(heard.len(), 3 * 10, "each event, at each endpoint");
-    assert!(heard.values().all(|times| *times <= 2), "{heard:?}");
-    assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
+    let received_counts = scene.received_counts();
+    assert_eq!(received_counts.len(), 3 * 10, "each event, at each endpoint");
+    assert!(received_counts.values().all(|times| *times <= 2), "{received_counts:?}");
+    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
 }
 
-/// It dies after it has recorded an attempt, before or after it has ordered the next; the order that comes again, after three minutes, finds
-/// every slot taken.
+/// The deliverer dies after recording an attempt, before or after enqueuing the next. The message returns after three
+/// minutes and finds every slot taken.
 #[tokio::test]
-async fn a_delivery_goes_on_where_its_next_order_was_lost_and_its_last_finds_no_slot() {
-    let place = FanOut::new(1).await;
-    let (ada, endpoints) = place.coach().await;
+async fn a_delivery_continues_although_its_next_message_was_lost_and_no_slot_is_free() {
+    let scene = FanOut::new(1).await;
+    let (ada, endpoints) = scene.coach().await;
     for spared_calls in 3..8 {
-        place.receiver.script([Answer::status(500)]);
+        scene.receiver.script([Answer::status(500)]);
         let crash = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
-        place.world.faults(crash).await;
-        place.event(&format!("c{spared_calls}")).await;
-        place.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
-        let held = json!({ "S": format!("{:015}#another", (place.world.now().await.timestamp() + 190) * 1000) });
+        scene.world.faults(crash).await;
+        scene.event(&format!("c{spared_calls}")).await;
+        scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        let held = json!({ "S": format!("{:015}#another", (scene.world.now().await.timestamp() + 190) * 1000) });
         let key = format!("SLOTS#{}", endpoints[0].id);
         let slots = json!({ "pk": { "S": "COACH#ada" }, "sk": { "S": key }, "s0": held, "s1": held, "s2": held });
-        place.world.put_item("workspaces", &slots).await;
-        place.world.advance_s(3 * HOUR_S).await;
+        scene.world.put_item("workspaces", &slots).await;
+        scene.world.advance_s(3 * HOUR_S).await;
         assert_eq!(latest(&ada, &endpoints).await[0]["status"], "delivered", "after {spared_calls} calls");
     }
 }
 
 #[tokio::test]
-async fn a_conflict_a_refusal_or_a_lost_answer_costs_no_duplicate() {
-    let place = FanOut::new(3).await;
-    let (ada, endpoints) = place.coach().await;
+async fn a_conflict_a_refusal_or_a_lost_answer_causes_no_duplicate() {
+    let scene = FanOut::new(3).await;
+    let (ada, endpoints) = scene.coach().await;
     let mut events = 1;
     for fault in ["store_conflicts", "store_failures", "store_lost_answers"] {
         for spared_calls in 0..6 {
             let fault = json!({ "function": "deliver", "spared_calls": spared_calls, fault: 1 });
-            place.world.faults(fault).await;
-            place.event(&format!("c{events}")).await;
+            scene.world.faults(fault).await;
+            scene.event(&format!("c{events}")).await;
             events += 1;
         }
-        place.fault(fault, 0).await;
+        scene.fault(fault, 0).await;
     }
-    place.world.advance_s(HOUR_S).await;
-    let heard = place.heard();
-    assert_eq!(heard.len(), 3 * events, "each event, at each endpoint");
-    assert!(heard.values().all(|times| *times == 1), "{heard:?}");
+    scene.world.advance_s(HOUR_S).await;
+    let received_counts = scene.received_counts();
+    assert_eq!(received_counts.len(), 3 * events, "each event, at each endpoint");
+    assert!(received_counts.values().all(|times| *times == 1), "{received_counts:?}");
     for endpoint in &endpoints {
         for delivery in ada.deliveries(endpoint).await {
             assert_eq!((&delivery["status"], list(delivery["attempts"].clone()).len()), (&json!("delivered"), 1));
@@ -224,43 +224,43 @@ async fn a_conflict_a_refusal_or_a_lost_answer_costs_no_duplicate() {
 }
 
 #[tokio::test]
-async fn a_slot_that_was_taken_alone_and_whose_answer_was_lost_is_given_back() {
+async fn a_slot_taken_alone_with_a_lost_answer_is_released() {
     lost_answers_leave_no_slot_taken(1).await;
 }
 
 #[tokio::test]
-async fn a_slot_that_was_taken_in_a_batch_and_whose_answer_was_lost_is_given_back() {
+async fn a_slot_taken_in_a_batch_with_a_lost_answer_is_released() {
     lost_answers_leave_no_slot_taken(3).await;
 }
 
 async fn lost_answers_leave_no_slot_taken(endpoints: usize) {
-    let place = FanOut::new(endpoints).await;
-    place.coach().await;
+    let scene = FanOut::new(endpoints).await;
+    scene.coach().await;
     for spared_calls in 0..6 {
         let fault = json!({ "function": "deliver", "spared_calls": spared_calls, "store_lost_answers": 1 });
-        place.world.faults(fault).await;
-        place.event(&format!("c{spared_calls}")).await;
-        for item in place.world.items("workspaces", "COACH#ada").await {
+        scene.world.faults(fault).await;
+        scene.event(&format!("c{spared_calls}")).await;
+        for item in scene.world.items("workspaces", "COACH#ada").await {
             let held = item.as_object().unwrap().keys().any(|name| ["s0", "s1", "s2"].contains(&name.as_str()));
             let is_slots = item["sk"]["S"].as_str().unwrap().starts_with("SLOTS#");
             assert!(!is_slots || !held, "after {spared_calls} calls: {item}");
         }
     }
-    place.fault("store_lost_answers", 0).await;
+    scene.fault("store_lost_answers", 0).await;
 }
 
 #[tokio::test]
 async fn a_storm_of_faults_loses_nothing() {
-    let place = FanOut::new(3).await;
-    let (ada, endpoints) = place.coach().await;
+    let scene = FanOut::new(3).await;
+    let (ada, endpoints) = scene.coach().await;
     for fault in ["store_conflicts", "store_failures", "store_lost_answers"] {
-        place.fault(fault, 60).await;
-        place.world.facts((0..5).map(|number| Fact::client("ada", &format!("{fault}-{number}")))).await;
-        place.world.advance_s(60).await;
-        place.fault(fault, 0).await;
+        scene.fault(fault, 60).await;
+        scene.world.apply((0..5).map(|number| Fact::client("ada", &format!("{fault}-{number}")))).await;
+        scene.world.advance_s(60).await;
+        scene.fault(fault, 0).await;
     }
-    place.world.advance_s(HOUR_S).await;
-    assert_eq!(place.heard().len(), 3 * 16, "each event, at each endpoint");
+    scene.world.advance_s(HOUR_S).await;
+    assert_eq!(scene.received_counts().len(), 3 * 16, "each event, at each endpoint");
     for endpoint in &endpoints {
         assert!(ada.deliveries(endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
     }

@@ -1,17 +1,18 @@
-//! What is judged of a check-in: low scores and fallen grades. Once, when it comes, and nothing of it stays.
+//! Events about the content of a check-in: low scores and fallen grades. A check-in is evaluated once, on arrival, and
+//! its content is not stored.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::webhooks::automations::{Place, automation, check_in, low, name, on};
+use crate::webhooks::automations::{Scene, automation, check_in, low, name, on};
 
 #[tokio::test]
 async fn an_answer_is_low_below_the_threshold_of_its_question() {
-    let place = Place::new("identifiers").await;
-    place.automation("any_below_3", low(3.0, Value::Null)).await;
-    place.automation("sleep_below_2", low(2.0, "sleep")).await;
-    place.world.facts([automation("sleep_below_9", low(9.0, "sleep"), &[])]).await;
+    let scene = Scene::new("identifiers").await;
+    scene.automation("any_below_3", low(3.0, Value::Null)).await;
+    scene.automation("sleep_below_2", low(2.0, "sleep")).await;
+    scene.world.apply([automation("sleep_below_9", low(9.0, "sleep"), &[])]).await;
     for (id, scores) in [
         ("below", json!({ "sleep": 1.9, "energy": 8 })),
         ("equal", json!({ "sleep": 2, "energy": 3 })),
@@ -20,7 +21,7 @@ async fn an_answer_is_low_below_the_threshold_of_its_question() {
         ("above", json!({ "sleep": 9, "energy": 10 })),
         ("empty", json!({})),
     ] {
-        place.world.facts([check_in(id, 1, scores, json!({}))]).await;
+        scene.world.apply([check_in(id, 1, scores, json!({}))]).await;
     }
     let pair = |check_in: &str, automation: &str| (check_in.to_owned(), automation.to_owned());
     let expected = [
@@ -31,61 +32,64 @@ async fn an_answer_is_low_below_the_threshold_of_its_question() {
         pair("equal", "sleep_below_9"),
         pair("other", "any_below_3"),
     ];
-    assert_eq!(place.told_low(), expected);
-    assert_eq!(place.sent("low_check_in_score").len(), 4, "where there is a step");
-    assert_eq!(place.told("check_in_submitted").len(), 6);
+    assert_eq!(scene.low_scores(), expected);
+    assert_eq!(scene.sent_to_named("low_check_in_score").len(), 4, "where there is a step");
+    assert_eq!(scene.sent_to_subscribed("check_in_submitted").len(), 6);
 }
 
 #[tokio::test]
 async fn without_an_automation_with_a_threshold_no_answer_is_low() {
-    let place = Place::new("identifiers").await;
+    let scene = Scene::new("identifiers").await;
     for event in ["check_in_submitted", "system_grade_drop", "message_received"] {
-        place.automation(event, on(event)).await;
+        scene.automation(event, on(event)).await;
     }
-    place.world.facts([check_in("k1", 1, json!({ "sleep": -1000 }), json!({}))]).await;
-    assert!(place.told("low_check_in_score").is_empty() && place.sent("low_check_in_score").is_empty());
+    scene.world.apply([check_in("k1", 1, json!({ "sleep": -1000 }), json!({}))]).await;
+    assert!(
+        scene.sent_to_subscribed("low_check_in_score").is_empty()
+            && scene.sent_to_named("low_check_in_score").is_empty()
+    );
 }
 
 #[tokio::test]
-async fn a_low_score_is_told_once_per_check_in_and_automation() {
-    let place = Place::new("identifiers").await;
-    let world = &place.world;
-    place.automation("a1", low(3.0, Value::Null)).await;
-    place.automation("a2", low(4.0, Value::Null)).await;
+async fn a_low_score_is_emitted_once_per_check_in_and_automation() {
+    let scene = Scene::new("identifiers").await;
+    let world = &scene.world;
+    scene.automation("a1", low(3.0, Value::Null)).await;
+    scene.automation("a2", low(4.0, Value::Null)).await;
     let low_one = check_in("k1", 1, json!({ "sleep": 1 }), json!({}));
     world.faults(json!({ "duplicate_messages": true })).await;
-    world.facts([low_one.clone(), low_one.clone()]).await;
+    world.apply([low_one.clone(), low_one.clone()]).await;
     world.faults(json!({ "duplicate_messages": false })).await;
-    world.facts([low_one.with("occurred_at", world.timestamp_in(60).await)]).await;
+    world.apply([low_one.with("occurred_at", world.timestamp_in(60).await)]).await;
     let high = check_in("k2", 2, json!({ "sleep": 5 }), json!({}));
-    world.facts([high]).await;
+    world.apply([high]).await;
     let lower = check_in("k2", 2, json!({ "sleep": 1 }), json!({}));
-    world.facts([lower.with("occurred_at", world.timestamp_in(60).await)]).await;
-    let told = ["a1", "a2"].map(|id| ("k1".to_owned(), id.to_owned()));
-    assert_eq!(place.told_low(), told, "and never for what a check-in says when it is submitted again");
+    world.apply([lower.with("occurred_at", world.timestamp_in(60).await)]).await;
+    let expected = ["a1", "a2"].map(|id| ("k1".to_owned(), id.to_owned()));
+    assert_eq!(scene.low_scores(), expected, "and never for what a check-in says when it is submitted again");
     let ids: BTreeSet<String> =
-        place.subscribed.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
+        scene.subscribed.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
     assert_eq!(ids.len(), 4, "two check-ins and two low scores");
-    assert_eq!(place.sent("low_check_in_score").len(), 2);
+    assert_eq!(scene.sent_to_named("low_check_in_score").len(), 2);
 }
 
 #[tokio::test]
-async fn events_and_check_in_are_one_transaction() {
-    let place = Place::new("identifiers").await;
-    let world = &place.world;
-    place.automation("a1", low(3.0, Value::Null)).await;
+async fn a_check_in_and_its_events_are_one_transaction() {
+    let scene = Scene::new("identifiers").await;
+    let world = &scene.world;
+    scene.automation("a1", low(3.0, Value::Null)).await;
     world.faults(json!({ "function": "ingest", "crash_after_commit": 1 })).await;
-    world.put([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
+    world.publish([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
     world.advance_s(15 * 60).await;
-    assert_eq!((place.told_low().len(), place.sent("low_check_in_score").len()), (1, 1));
+    assert_eq!((scene.low_scores().len(), scene.sent_to_named("low_check_in_score").len()), (1, 1));
 }
 
 #[tokio::test]
-async fn an_automation_of_a_system_hears_of_that_system_alone() {
-    let place = Place::new("identifiers").await;
+async fn an_automation_on_a_system_gets_drops_of_that_system_only() {
+    let scene = Scene::new("identifiers").await;
     let of = |system: Value| json!({ "event": "system_grade_drop", "system": system });
     for (id, system) in [("any", Value::Null), ("gut", json!("gut")), ("sleep", json!("sleep"))] {
-        place.automation(id, of(system)).await;
+        scene.automation(id, of(system)).await;
     }
     for (id, day, grades) in [
         ("k1", 1, json!({ "gut": 4, "sleep": 4, "mind": 4 })),
@@ -93,10 +97,10 @@ async fn an_automation_of_a_system_hears_of_that_system_alone() {
         ("k3", 3, json!({ "mind": 3 })),
         ("k4", 4, json!({ "gut": 2, "sleep": 4 })),
     ] {
-        place.world.facts([check_in(id, day, json!({}), grades)]).await;
+        scene.world.apply([check_in(id, day, json!({}), grades)]).await;
     }
-    let mut sent: Vec<(String, String)> = place
-        .sent("system_grade_drop")
+    let mut sent: Vec<(String, String)> = scene
+        .sent_to_named("system_grade_drop")
         .iter()
         .map(|body| {
             assert_eq!(body["data"]["automation"].as_object().unwrap().len(), 1, "the id alone");
@@ -107,71 +111,74 @@ async fn an_automation_of_a_system_hears_of_that_system_alone() {
     sent.sort();
     let expected = [("k2", "any"), ("k2", "gut"), ("k3", "any"), ("k4", "any"), ("k4", "gut"), ("k4", "sleep")];
     assert_eq!(sent, expected.map(|(check_in, id)| (check_in.to_owned(), id.to_owned())));
-    assert_eq!(place.told("system_grade_drop").len(), 3, "subscribers are told once per check-in");
+    assert_eq!(scene.sent_to_subscribed("system_grade_drop").len(), 3, "subscribers get one event per check-in");
 }
 
 #[tokio::test]
-async fn of_a_check_in_nothing_stays_that_was_judged() {
-    let place = Place::new("contact_details").await;
-    let world = &place.world;
+async fn evaluated_content_of_a_check_in_is_not_stored() {
+    let scene = Scene::new("contact_details").await;
+    let world = &scene.world;
     let rule = low(5.316_497, "question-of-trust");
-    place.automation("a1", rule).await;
+    scene.automation("a1", rule).await;
     let system = "system-of-trust";
-    place.automation("a2", json!({ "event": "system_grade_drop", "system": system })).await;
+    scene.automation("a2", json!({ "event": "system_grade_drop", "system": system })).await;
     let scores = json!({ "question-of-trust": 1.141_592_65, "question-of-sleep": 9.141_592_65 });
-    world.facts([check_in("k1", 1, scores.clone(), json!({ system: 4.141_592_65 }))]).await;
-    world.facts([check_in("k2", 2, scores, json!({ system: 2.141_592_65 }))]).await;
-    assert_eq!((place.sent("low_check_in_score").len(), place.sent("system_grade_drop").len()), (2, 1));
+    world.apply([check_in("k1", 1, scores.clone(), json!({ system: 4.141_592_65 }))]).await;
+    world.apply([check_in("k2", 2, scores, json!({ system: 2.141_592_65 }))]).await;
+    assert_eq!(
+        (scene.sent_to_named("low_check_in_score").len(), scene.sent_to_named("system_grade_drop").len()),
+        (2, 1)
+    );
     let of_rules = ["question-of-trust", "5.316497", system];
-    let judged = ["14159265", "question-of-sleep"];
+    let evaluated = ["14159265", "question-of-sleep"];
     let names = [name("a1"), name("a2")];
-    for hook in place.named.hooks().iter().chain(&place.subscribed.hooks()) {
+    for hook in scene.named.hooks().iter().chain(&scene.subscribed.hooks()) {
         let body = String::from_utf8_lossy(&hook.body).into_owned();
-        for told in of_rules.iter().chain(&judged).copied().chain(names.iter().map(String::as_str)) {
-            assert!(!body.contains(told), "{told} in {body}");
+        for text in of_rules.iter().chain(&evaluated).copied().chain(names.iter().map(String::as_str)) {
+            assert!(!body.contains(text), "{text} in {body}");
         }
     }
     let at_rest = world.at_rest().await;
-    at_rest.holds_none_of(judged);
-    at_rest.holds_only_in(of_rules, &["table workspaces"]);
+    at_rest.assert_absent(evaluated);
+    at_rest.assert_only_in(of_rules, &["table workspaces"]);
 }
 
 #[tokio::test]
-async fn more_automations_than_are_considered_still_let_the_check_in_through() {
+async fn a_check_in_is_stored_despite_too_many_automations() {
     const CONSIDERED: usize = 100;
-    let place = Place::new("identifiers").await;
-    let world = &place.world;
+    let scene = Scene::new("identifiers").await;
+    let world = &scene.world;
     let triggers = [on("check_in_submitted"), low(3.0, Value::Null), on("system_grade_drop")];
     let rules = (0..CONSIDERED + 5).flat_map(|n| {
         let of = |(kind, trigger): (usize, &Value)| {
-            automation(&format!("a{n:03}-{kind}"), trigger.clone(), &[&place.named_endpoint])
+            automation(&format!("a{n:03}-{kind}"), trigger.clone(), &[&scene.named_endpoint])
         };
         triggers.iter().enumerate().map(of).collect::<Vec<_>>()
     });
-    world.facts(rules).await;
-    world.facts([check_in("k1", 1, json!({}), json!({ "gut": 4 })).with("backfill", true)]).await;
-    world.facts([check_in("k2", 2, json!({ "sleep": 1 }), json!({ "gut": 3 }))]).await;
-    // Not all of them are sent to one endpoint at once.
+    world.apply(rules).await;
+    world.apply([check_in("k1", 1, json!({}), json!({ "gut": 4 })).with("backfill", true)]).await;
+    world.apply([check_in("k2", 2, json!({ "sleep": 1 }), json!({ "gut": 3 }))]).await;
+    // A single endpoint does not get all of them at once.
     world.advance_s(60).await;
-    assert_eq!((place.told("check_in_submitted").len(), place.told_low().len()), (1, CONSIDERED));
+    assert_eq!((scene.sent_to_subscribed("check_in_submitted").len(), scene.low_scores().len()), (1, CONSIDERED));
     for event in ["check_in_submitted", "low_check_in_score", "system_grade_drop"] {
-        assert_eq!(place.sent(event).len(), CONSIDERED, "{event}: those with the first ids");
+        assert_eq!(scene.sent_to_named(event).len(), CONSIDERED, "{event}: those with the first ids");
     }
     assert!(world.set_aside().await.is_empty());
 }
 
 #[tokio::test]
-async fn a_check_in_is_told_for_each_of_many_automations() {
+async fn a_check_in_emits_an_event_for_each_of_many_automations() {
     const MANY: usize = 60;
-    let place = Place::new("identifiers").await;
+    let scene = Scene::new("identifiers").await;
     for number in 0..MANY {
         let trigger = json!({ "event": "low_check_in_score", "threshold": 3, "question_id": format!("q{number}") });
-        place.automation(&format!("au{number}"), trigger).await;
+        scene.automation(&format!("au{number}"), trigger).await;
     }
     let scores: Value =
         (0..MANY).map(|number| (format!("q{number}"), json!(1))).collect::<serde_json::Map<_, _>>().into();
-    place.world.facts([check_in("ci", 1, scores, json!({}))]).await;
-    assert_eq!(place.told_low().len(), MANY);
-    assert_eq!(place.told_low().into_iter().collect::<BTreeSet<_>>().len(), MANY, "once each");
-    assert_eq!(place.sent("low_check_in_score").len(), MANY);
+    scene.world.apply([check_in("ci", 1, scores, json!({}))]).await;
+    assert_eq!(scene.low_scores().len(), MANY);
+    assert_eq!(scene.low_scores().into_iter().collect::<BTreeSet<_>>().len(), MANY, "once each");
+    assert_eq!(scene.sent_to_named("low_check_in_score").len(), MANY);
 }

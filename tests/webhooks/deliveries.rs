@@ -1,4 +1,4 @@
-//! Deliveries: what arrives at a receiver, when it is sent again, and what the log says of it.
+//! Deliveries: the request at the receiver, the retries, and the delivery log.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ async fn create(key: &Caller, email: &str) -> Value {
     key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200).body
 }
 
-/// The one delivery of the endpoint.
+/// The endpoint's only delivery.
 async fn only(coach: &Coach<'_>, endpoint: &Endpoint) -> Value {
     let mut deliveries = coach.deliveries(endpoint).await;
     assert_eq!(deliveries.len(), 1, "{deliveries:?}");
@@ -86,13 +86,13 @@ async fn contact_details_that_do_not_exist_are_null() {
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
     ada.endpoint(&receiver.url(), "contact_details").await;
-    world.facts([crate::world::Fact::client("ada", "c1").with("email", Value::Null)]).await;
+    world.apply([crate::world::Fact::client("ada", "c1").with("email", Value::Null)]).await;
     let client = &receiver.hooks()[0].json()["data"]["client"];
     assert_eq!(*client, json!({ "id": "c1", "name": "Client c1", "email": null, "phone": null }));
 }
 
 #[tokio::test]
-async fn only_subscribed_endpoints_of_the_own_coach_are_told() {
+async fn only_the_coachs_subscribed_endpoints_get_an_event() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let (ada, bob) = (world.coach("ada").await, world.coach("bob").await);
@@ -141,7 +141,7 @@ async fn a_receiver_that_keeps_failing_gets_nine_attempts_over_27_hours() {
     assert_eq!(receiver.hooks().len(), 9);
 }
 
-/// The machine takes its time. Less than the second that rounding a delay up would cost.
+/// Slack for a busy machine, below the second that rounding up a delay would cost.
 const SLACK: TimeDelta = TimeDelta::milliseconds(700);
 
 #[tokio::test]
@@ -166,7 +166,7 @@ async fn a_receiver_that_recovers_gets_the_event_and_then_no_more() {
 }
 
 #[tokio::test]
-async fn two_endpoints_do_not_touch_each_other() {
+async fn two_endpoints_are_independent() {
     let world = World::start().await;
     let (broken, sound) = (Receiver::start().await, Receiver::start().await);
     broken.otherwise(Answer::status(500));
@@ -203,7 +203,7 @@ async fn any_2xx_is_success_and_a_redirect_is_a_failure_that_is_not_followed() {
 }
 
 #[tokio::test]
-async fn the_log_tells_what_a_receiver_said_or_why_it_said_nothing() {
+async fn the_log_shows_a_receivers_answer_or_the_reason_for_its_absence() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     receiver.script([Answer::status(500).body(&"é".repeat(2000)), Answer::status(200)]);
@@ -282,7 +282,7 @@ async fn the_log_is_paged_newest_first_and_filtered_by_status() {
 }
 
 #[tokio::test]
-async fn events_while_an_endpoint_is_off_are_recorded_as_not_sent() {
+async fn events_for_a_disabled_endpoint_are_recorded_as_not_sent() {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;

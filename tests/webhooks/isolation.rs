@@ -1,9 +1,9 @@
-//! A receiver that hangs holds up nobody but itself.
+//! A receiver that hangs delays only its own deliveries.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::TimeDelta;
 use serde_json::json;
@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 
 use crate::world::{Answer, Endpoint, Fact, Receiver, World, time, until_within};
 
-/// Takes every connection, reads all that comes and never answers.
+/// A receiver that accepts connections, reads everything and never answers.
 struct Hanging {
     port: u16,
     open: Arc<AtomicUsize>,
@@ -46,7 +46,7 @@ impl Hanging {
 }
 
 #[tokio::test]
-async fn with_500_events_queued_for_a_receiver_that_hangs_another_gets_its_event_within_2_seconds() {
+async fn five_hundred_events_for_a_hanging_receiver_delay_another_by_at_most_2_seconds() {
     const EVENTS: usize = 500;
     // Three batches of ten.
     const MOST: usize = 30;
@@ -58,19 +58,20 @@ async fn with_500_events_queued_for_a_receiver_that_hangs_another_gets_its_event
     ada.endpoint(&hanging.url(), "identifiers").await;
     let bob = world.coach("bob").await;
     bob.endpoint(&healthy.url(), "identifiers").await;
-    world.put((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
+    world.publish((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
     let all_stored = async || key.get("/v1/ping").await.body["active_clients"] == EVENTS;
     until_within(Duration::from_secs(60), "storing the facts", all_stored).await;
     until_within(Duration::from_secs(20), "hanging", async || hanging.open.load(Ordering::SeqCst) > 0).await;
     for n in 0..5 {
-        world.put([Fact::client("bob", &format!("b{n}"))]).await;
+        world.publish([Fact::client("bob", &format!("b{n}"))]).await;
         until_within(Duration::from_secs(2), "the other's event", async || healthy.hooks().len() == n + 1).await;
     }
     let most = hanging.most.load(Ordering::SeqCst);
     assert!((1..=MOST).contains(&most), "{most} deliveries in flight at once");
 }
 
-/// A coach with so many endpoints that all hang and so many events, one after the other; then another coach's events.
+/// Emits events for a coach with hanging endpoints, one after the other, and then another coach's events. Asserts that
+/// the latter arrive in time.
 async fn others_are_told_in_time_beside(endpoints: usize, events: usize) {
     let world = World::start().await;
     let hanging = Hanging::start().await;
@@ -82,27 +83,27 @@ async fn others_are_told_in_time_beside(endpoints: usize, events: usize) {
     let bob = world.coach("bob").await;
     bob.endpoint(&healthy.url(), "identifiers").await;
     for n in 0..events {
-        world.put([Fact::client("ada", &format!("c{n:03}"))]).await;
+        world.publish([Fact::client("ada", &format!("c{n:03}"))]).await;
     }
     until_within(Duration::from_secs(20), "hanging", async || hanging.open.load(Ordering::SeqCst) >= endpoints).await;
     for n in 0..5 {
-        world.put([Fact::client("bob", &format!("b{n}"))]).await;
+        world.publish([Fact::client("bob", &format!("b{n}"))]).await;
         until_within(Duration::from_secs(2), "the other's event", async || healthy.hooks().len() == n + 1).await;
     }
 }
 
 #[tokio::test]
-async fn a_coach_with_two_endpoints_that_hang_holds_up_no_other_coach() {
+async fn a_coach_with_two_hanging_endpoints_delays_no_other_coach() {
     others_are_told_in_time_beside(2, 30).await;
 }
 
 #[tokio::test]
-async fn a_coach_with_twenty_endpoints_that_hang_holds_up_no_other_coach() {
+async fn a_coach_with_twenty_hanging_endpoints_delays_no_other_coach() {
     others_are_told_in_time_beside(20, 3).await;
 }
 
 #[tokio::test]
-async fn ten_receivers_that_take_a_second_each_take_at_most_1200_ms() {
+async fn ten_receivers_of_a_second_each_take_at_most_1200_ms() {
     const MOST_REPEATS: usize = 6;
     let world = World::start().await;
     let ada = world.coach("ada").await;
@@ -113,9 +114,9 @@ async fn ten_receivers_that_take_a_second_each_take_at_most_1200_ms() {
         endpoints.push(ada.endpoint(&receiver.url(), "identifiers").await);
     }
     let mut spans = Vec::new();
-    // A busy machine may do one after the other what was begun at once: the best of some repeats counts.
+    // A busy machine may serialise parallel work, so the best of some repeats counts.
     for n in 0..MOST_REPEATS {
-        world.facts([Fact::client("ada", &format!("c{n}"))]).await;
+        world.apply([Fact::client("ada", &format!("c{n}"))]).await;
         let (mut began, mut ended) = (Vec::new(), Vec::new());
         for endpoint in &endpoints {
             let attempt = &ada.deliveries(endpoint).await[0]["attempts"][0];
@@ -132,14 +133,14 @@ async fn ten_receivers_that_take_a_second_each_take_at_most_1200_ms() {
 }
 
 #[tokio::test]
-async fn what_was_put_off_is_delivered_once_each() {
+async fn postponed_deliveries_are_made_once_each() {
     const EVENTS: usize = 120;
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
     let endpoint: Endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
     world.faults(json!({ "duplicate_messages": true })).await;
-    world.facts((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
+    world.apply((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
     world.advance_s(300).await;
     let mut ids: Vec<String> = receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
     assert_eq!(ids.len(), EVENTS);
@@ -152,9 +153,9 @@ async fn what_was_put_off_is_delivered_once_each() {
 }
 
 #[tokio::test]
-async fn a_receiver_that_takes_its_time_is_not_told_one_event_after_the_other() {
+async fn a_slow_receiver_gets_events_in_parallel() {
     const EVENTS: usize = 60;
-    // One after the other would take twice as long.
+    // Sequential attempts would take twice as long.
     const LIMIT: Duration = Duration::from_secs(75);
     let world = World::start().await;
     let receiver = Receiver::start().await;
@@ -162,7 +163,7 @@ async fn a_receiver_that_takes_its_time_is_not_told_one_event_after_the_other() 
     let ada = world.coach("ada").await;
     let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
     for n in 0..EVENTS {
-        world.put([Fact::client("ada", &format!("c{n}"))]).await;
+        world.publish([Fact::client("ada", &format!("c{n}"))]).await;
     }
     let all_told = async || receiver.hooks().len() >= EVENTS;
     until_within(LIMIT, "telling a slow receiver", all_told).await;

@@ -1,14 +1,14 @@
-//! Receivers that misbehave, through the running stack: what the delivery log says, and that the log has a line for each hit.
+//! Misbehaving receivers through the running stack: the delivery log's reason, and a log line for each request.
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 
-use crate::world::{Endpoint, Manner, OK, Rough, World, list};
+use crate::world::{Endpoint, OK, TcpAnswer, TcpReceiver, World, list};
 
 const CLOSED: &str = "connection closed before an answer";
 const NO_HTTP: &str = "no valid HTTP answer";
-/// What 64 KiB and the buffers around them come to, and what a stack that lives on takes anyway.
+/// Memory for 64 KiB bodies and their buffers, plus the normal growth of a running stack.
 const MOST_GROWTH_BYTES: u64 = 24 * 1024 * 1024;
 const HUGE: &str = "HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n";
 
@@ -17,7 +17,7 @@ async fn create(world: &World, key: &crate::world::Caller) {
     key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).await.expect(201);
 }
 
-/// What an attempt came to: its status, or the reason why there is none.
+/// The outcome of an attempt: its status, or the reason for its absence.
 fn said(attempt: &Value) -> String {
     attempt["status_code"]
         .as_u64()
@@ -25,33 +25,33 @@ fn said(attempt: &Value) -> String {
 }
 
 #[tokio::test]
-async fn the_log_names_what_each_receiver_did_and_has_a_line_for_each_hit() {
+async fn the_log_shows_each_receivers_behaviour_and_has_a_line_for_each_request() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
-    let mut cases: Vec<(Rough, Endpoint, &str)> = Vec::new();
+    let mut cases: Vec<(TcpReceiver, Endpoint, &str)> = Vec::new();
     for (manner, expected) in [
-        (Manner::says(OK), "200"),
-        (Manner::status(302), "302"),
-        (Manner::status(500), "500"),
-        (Manner::says("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"), "200"),
-        (Manner::SaysAndCloses(half), "200"),
-        (Manner::endless(HUGE), "200"),
-        (Manner::gzip_bomb(), "200"),
-        (Manner::Resets, "connection reset"),
-        (Manner::SaysAndResets(Vec::new()), "connection reset"),
-        (Manner::SaysAndCloses(Vec::new()), CLOSED),
-        (Manner::HalfCloses, CLOSED),
-        (Manner::says("220 mail.example.com ESMTP\r\n"), NO_HTTP),
-        (Manner::says(""), "timed out after 15 s"),
-        (Manner::SaysAndDrips(b"HTTP/1.1 200 Slo".to_vec()), "timed out after 15 s"),
-        (Manner::SaysAndDrips(b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec()), "200"),
+        (TcpAnswer::sends(OK), "200"),
+        (TcpAnswer::status(302), "302"),
+        (TcpAnswer::status(500), "500"),
+        (TcpAnswer::sends("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok"), "200"),
+        (TcpAnswer::SendsAndCloses(half), "200"),
+        (TcpAnswer::endless(HUGE), "200"),
+        (TcpAnswer::gzip_bomb(), "200"),
+        (TcpAnswer::Resets, "connection reset"),
+        (TcpAnswer::SendsAndResets(Vec::new()), "connection reset"),
+        (TcpAnswer::SendsAndCloses(Vec::new()), CLOSED),
+        (TcpAnswer::HalfCloses, CLOSED),
+        (TcpAnswer::sends("220 mail.example.com ESMTP\r\n"), NO_HTTP),
+        (TcpAnswer::sends(""), "timed out after 15 s"),
+        (TcpAnswer::SendsAndDrips(b"HTTP/1.1 200 Slo".to_vec()), "timed out after 15 s"),
+        (TcpAnswer::SendsAndDrips(b"HTTP/1.1 200 OK\r\nx-slow: ".to_vec()), "200"),
     ] {
-        let receiver = Rough::start([manner]).await;
+        let receiver = TcpReceiver::start([manner]).await;
         let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
         cases.push((receiver, endpoint, expected));
     }
-    let plain = Rough::start_through([Manner::says(OK)], async |stream: TcpStream| {
+    let plain = TcpReceiver::start_through([TcpAnswer::sends(OK)], async |stream: TcpStream| {
         stream.writable().await?;
         stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;
         Ok(stream)
@@ -66,12 +66,12 @@ async fn the_log_names_what_each_receiver_did_and_has_a_line_for_each_hit() {
         assert_eq!(deliveries.len(), 1);
         let delivery = deliveries.remove(0);
         let attempts = list(delivery["attempts"].clone());
-        // Time goes on while slow ones are waited for: a failure may have been tried again.
+        // The clock runs on during slow attempts, so a failure may have been retried.
         assert!(
             !attempts.is_empty() && attempts.iter().all(|attempt| said(attempt) == *expected),
             "{expected}: {attempts:?}"
         );
-        // A connection is reset with or without a request on it.
+        // A connection may be reset with or without a request on it.
         let hits = receiver.requests().len().max(receiver.connections());
         assert_eq!(hits, attempts.len(), "{expected}: each hit is logged");
         let delivered = if *expected == "200" { "delivered" } else { "pending" };
@@ -89,7 +89,7 @@ async fn the_log_names_what_each_receiver_did_and_has_a_line_for_each_hit() {
 }
 
 #[tokio::test]
-async fn an_event_is_delivered_whatever_the_headers_of_the_answer_look_like() {
+async fn an_event_is_delivered_whatever_the_answers_headers() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let mut endpoints = Vec::new();
@@ -106,23 +106,23 @@ async fn an_event_is_delivered_whatever_the_headers_of_the_answer_look_like() {
     ] {
         for version in ["HTTP/1.1", "HTTP/1.0"] {
             let answer = format!("{version} 200 OK\r\n{lines}content-length: 2\r\n\r\nok");
-            let receiver = Rough::start([Manner::says(&answer)]).await;
+            let receiver = TcpReceiver::start([TcpAnswer::sends(&answer)]).await;
             endpoints.push((ada.endpoint(&receiver.url(), "identifiers").await, receiver, answer));
         }
     }
     create(&world, &ada.partner_key().await).await;
     world.settle().await;
     for (endpoint, receiver, answer) in &endpoints {
-        let told = ada.deliveries(endpoint).await.remove(0);
+        let shown_delivery = ada.deliveries(endpoint).await.remove(0);
         let shown: String = answer.chars().take(60).collect();
-        assert_eq!((&told["status"], receiver.requests().len()), (&json!("delivered"), 1), "{shown}");
-        assert_eq!(told["attempts"][0]["response_excerpt"], "ok", "{shown}");
-        assert!(told["attempts"][0]["duration_ms"].as_u64().unwrap() < 5_000, "{shown}");
+        assert_eq!((&shown_delivery["status"], receiver.requests().len()), (&json!("delivered"), 1), "{shown}");
+        assert_eq!(shown_delivery["attempts"][0]["response_excerpt"], "ok", "{shown}");
+        assert!(shown_delivery["attempts"][0]["duration_ms"].as_u64().unwrap() < 5_000, "{shown}");
     }
 }
 
 #[tokio::test]
-async fn a_status_counts_though_nothing_behind_it_ends() {
+async fn a_status_counts_although_the_rest_of_the_answer_never_ends() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let mut endpoints = Vec::new();
@@ -134,16 +134,19 @@ async fn a_status_counts_though_nothing_behind_it_ends() {
         (format!("HTTP/1.1 410 Gone\r\n{odd}"), ("failed", 410, "gone")),
         ("HTTP/1.1 410 Gone\r\nx-slow: ".to_owned(), ("failed", 410, "gone")),
     ] {
-        let receiver = Rough::start([Manner::SaysAndDrips(head.into_bytes())]).await;
+        let receiver = TcpReceiver::start([TcpAnswer::SendsAndDrips(head.into_bytes())]).await;
         endpoints.push((ada.endpoint(&receiver.url(), "identifiers").await, receiver, expected));
     }
     create(&world, &ada.partner_key().await).await;
     world.settle().await;
     let settings = ada.settings().await;
     for (endpoint, receiver, (delivery, status, state)) in &endpoints {
-        let told = ada.deliveries(endpoint).await.remove(0);
-        assert_eq!((&told["status"], &told["attempts"][0]["status_code"]), (&json!(delivery), &json!(status)));
-        let took_ms = told["attempts"][0]["duration_ms"].as_u64().unwrap();
+        let shown_delivery = ada.deliveries(endpoint).await.remove(0);
+        assert_eq!(
+            (&shown_delivery["status"], &shown_delivery["attempts"][0]["status_code"]),
+            (&json!(delivery), &json!(status))
+        );
+        let took_ms = shown_delivery["attempts"][0]["duration_ms"].as_u64().unwrap();
         assert!((400..5_000).contains(&took_ms), "{status}: {took_ms} ms");
         let shown = settings.get(&format!("/settings/webhooks/{}", endpoint.id)).await.expect(200);
         assert_eq!(shown.body["status"], *state);
@@ -159,7 +162,7 @@ async fn retry_after_is_read_among_odd_headers() {
         "HTTP/1.1 503 Busy\r\n{}no colon\r\nRetry-After : 900\r\ncontent-length: 0\r\n\r\n",
         "x: y\r\n".repeat(500)
     );
-    let receiver = Rough::start([Manner::says(busy), Manner::says(OK)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(busy), TcpAnswer::sends(OK)]).await;
     let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
     create(&world, &ada.partner_key().await).await;
     world.settle().await;
@@ -175,14 +178,15 @@ async fn answers_of_200_mb_take_no_memory() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.partner_key().await;
-    let sound = Rough::start([Manner::says(OK)]).await;
+    let sound = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     ada.endpoint(&sound.url(), "identifiers").await;
     for _ in 0..3 {
         create(&world, &key).await;
     }
     world.settle().await;
     let before = world.peak_memory_bytes();
-    let (huge, bomb) = (Rough::start([Manner::endless(HUGE)]).await, Rough::start([Manner::gzip_bomb()]).await);
+    let (huge, bomb) =
+        (TcpReceiver::start([TcpAnswer::endless(HUGE)]).await, TcpReceiver::start([TcpAnswer::gzip_bomb()]).await);
     let endpoints = [ada.endpoint(&huge.url(), "identifiers").await, ada.endpoint(&bomb.url(), "identifiers").await];
     for _ in 0..3 {
         create(&world, &key).await;
@@ -204,7 +208,7 @@ async fn a_receiver_keeps_its_connection_from_event_to_event() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.partner_key().await;
-    let receiver = Rough::start([Manner::says(OK)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     ada.endpoint(&format!("http://localhost:{}/hook", receiver.port()), "identifiers").await;
     for _ in 0..20 {
         create(&world, &key).await;
@@ -216,7 +220,7 @@ async fn a_receiver_keeps_its_connection_from_event_to_event() {
 }
 
 #[tokio::test]
-async fn a_url_that_would_leak_or_lead_inside_is_refused_with_a_reason() {
+async fn a_url_that_would_leak_or_point_inside_is_refused_with_a_reason() {
     let world = World::start().await;
     let settings = world.coach("ada").await.settings().await;
     let refused = join_all(

@@ -1,4 +1,4 @@
-//! Events that come to the relay together: ordered together, and each on its own terms.
+//! Outbox entries that reach the relay as a batch: enqueued together, and each independent of the others.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,19 @@ use serde_json::{Value, json};
 use crate::webhooks::automations::{automation, check_in, on};
 use crate::world::{Bill, Coach, Endpoint, Fact, Receiver, World, list};
 
-/// Events of one check-in: more than a group of deliveries.
+/// Number of events of one check-in: more than a group of deliveries.
 const EVENTS: usize = 30;
-/// More than what the relay needs for a check-in of few events.
+/// More calls than the relay makes for a check-in of few events.
 const CALLS: usize = 12;
 const HOUR_S: u64 = 3_600;
 
-/// A coach whose client's check-ins are events of many automations, all for one endpoint.
-struct Place {
+/// A coach whose client's check-ins emit events of many automations, all for one endpoint.
+struct Scene {
     world: World,
     receiver: Receiver,
 }
 
-impl Place {
+impl Scene {
     async fn new() -> Self {
         Self { world: World::start().await, receiver: Receiver::start().await }
     }
@@ -29,28 +29,28 @@ impl Place {
         let body = json!({ "url": self.receiver.url(), "events": [], "payload_mode": "contact_details" });
         let made = ada.settings().await.post("/settings/webhooks", body).await.expect(201);
         let endpoint = Endpoint { id: made.str("id").to_owned(), secret: made.str("secret").to_owned() };
-        self.world.facts([Fact::client("ada", "c1").with("backfill", true)]).await;
+        self.world.apply([Fact::client("ada", "c1").with("backfill", true)]).await;
         let automations =
             (0..automations).map(|number| automation(&format!("a{number}"), on("check_in_submitted"), &[&endpoint]));
-        self.world.facts(automations).await;
+        self.world.apply(automations).await;
         (ada, endpoint)
     }
 
     async fn check_in(&self, id: &str) {
-        self.world.facts([check_in(id, 2, json!({}), json!({}))]).await;
+        self.world.apply([check_in(id, 2, json!({}), json!({}))]).await;
         self.world.settle().await;
     }
 
-    /// How often each event was heard of.
-    fn heard(&self) -> BTreeMap<String, usize> {
-        let mut heard = BTreeMap::new();
+    /// Number of requests by event.
+    fn received_counts(&self) -> BTreeMap<String, usize> {
+        let mut received_counts = BTreeMap::new();
         for hook in self.receiver.hooks() {
-            *heard.entry(hook.header("webhook-id").to_owned()).or_default() += 1;
+            *received_counts.entry(hook.header("webhook-id").to_owned()).or_default() += 1;
         }
-        heard
+        received_counts
     }
 
-    /// What the relay has asked for so far.
+    /// The relay's calls so far.
     async fn asked(&self) -> Vec<String> {
         let calls = self.world.calls("relay").await.into_iter().flat_map(|call| list(call["calls"].clone()));
         calls.map(|call| call["operation"].as_str().unwrap().to_owned()).collect()
@@ -63,87 +63,89 @@ impl Place {
 
 #[tokio::test]
 async fn thirty_events_for_one_endpoint_cost_few_requests_to_the_queue() {
-    let place = Place::new().await;
-    let (ada, endpoint) = place.coach(EVENTS).await;
-    let before = place.asked().await.len();
-    place.check_in("k1").await;
-    place.world.advance_s(60).await;
-    assert_eq!(place.heard().len(), EVENTS);
-    assert!(place.receiver.hooks().iter().all(|hook| hook.is_signed_with(&endpoint.secret)));
+    let scene = Scene::new().await;
+    let (ada, endpoint) = scene.coach(EVENTS).await;
+    let before = scene.asked().await.len();
+    scene.check_in("k1").await;
+    scene.world.advance_s(60).await;
+    assert_eq!(scene.received_counts().len(), EVENTS);
+    assert!(scene.receiver.hooks().iter().all(|hook| hook.is_signed_with(&endpoint.secret)));
     assert!(ada.deliveries(&endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
-    let asked = place.asked().await;
+    let asked = scene.asked().await;
     let count = |operation: &str| asked[..asked.len() - before].iter().filter(|asked| *asked == operation).count();
     assert_eq!(count("PutItem"), EVENTS, "{asked:?}");
-    // The stream may bring the events in two parts.
+    // The stream may split the events into two batches.
     assert!(count("SendMessageBatch") <= 5, "{asked:?}");
 }
 
 #[tokio::test]
-async fn orders_for_one_endpoint_come_to_the_deliverer_together() {
+async fn deliveries_for_one_endpoint_reach_the_deliverer_together() {
     const MANY: usize = 10;
-    let place = Place::new().await;
-    let (ada, _) = place.coach(0).await;
+    let scene = Scene::new().await;
+    let (ada, _) = scene.coach(0).await;
     let mut endpoints = Vec::new();
     for number in 0..MANY {
-        endpoints.push(ada.endpoint(&format!("{}/{number}", place.receiver.url()), "identifiers").await);
+        endpoints.push(ada.endpoint(&format!("{}/{number}", scene.receiver.url()), "identifiers").await);
     }
     let endpoints: Vec<&Endpoint> = endpoints.iter().collect();
     let automations = (0..MANY).map(|number| automation(&format!("a{number}"), on("check_in_submitted"), &endpoints));
-    place.world.facts(automations).await;
-    place.check_in("k1").await;
-    assert_eq!(place.receiver.hooks().len(), MANY * MANY);
-    // A batch reads each endpoint that it has orders for, a unit each. Were they mixed, each of the hundred orders would read its own.
-    let read_units: f64 = place.world.calls("deliver").await.iter().map(|call| Bill::of(call).read_units).sum();
+    scene.world.apply(automations).await;
+    scene.check_in("k1").await;
+    assert_eq!(scene.receiver.hooks().len(), MANY * MANY);
+    // A batch reads each of its endpoints once, a unit each. If batches mixed endpoints, each of the hundred deliveries
+    // would read its own.
+    let read_units: f64 = scene.world.calls("deliver").await.iter().map(|call| Bill::of(call).read_units).sum();
     assert!(read_units <= 40.0, "{read_units}");
 }
 
 #[tokio::test]
-async fn whatever_happens_to_the_relay_each_event_is_heard_of_once() {
-    let place = Place::new().await;
-    let (ada, endpoint) = place.coach(4).await;
+async fn each_event_arrives_once_under_any_fault_of_the_relay() {
+    let scene = Scene::new().await;
+    let (ada, endpoint) = scene.coach(4).await;
     let mut check_ins = 0;
     for fault in ["store_conflicts", "store_failures", "store_lost_answers", "crash_before_call"] {
         for spared_calls in 0..CALLS {
-            place.world.faults(json!({ "function": "relay", "spared_calls": spared_calls, fault: 1 })).await;
+            scene.world.faults(json!({ "function": "relay", "spared_calls": spared_calls, fault: 1 })).await;
             check_ins += 1;
-            place.check_in(&format!("k{check_ins}")).await;
-            place.world.advance_s(HOUR_S).await;
-            let left = place.world.local_faults().await;
-            place.world.faults(json!({ "function": "", "spared_calls": 0, fault: 0 })).await;
-            assert_eq!(place.heard().len(), 4 * check_ins, "{fault} after {spared_calls} calls");
+            scene.check_in(&format!("k{check_ins}")).await;
+            scene.world.advance_s(HOUR_S).await;
+            let left = scene.world.remaining_faults().await;
+            scene.world.faults(json!({ "function": "", "spared_calls": 0, fault: 0 })).await;
+            assert_eq!(scene.received_counts().len(), 4 * check_ins, "{fault} after {spared_calls} calls");
             if left["spared_calls"] != 0 {
                 break;
             }
         }
     }
-    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
+    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
     for delivery in ada.deliveries(&endpoint).await {
         assert_eq!((&delivery["status"], list(delivery["attempts"].clone()).len()), (&json!("delivered"), 1));
     }
-    assert!(place.unsent().await.is_empty());
+    assert!(scene.unsent().await.is_empty());
 }
 
 #[tokio::test]
-async fn of_a_batch_the_events_that_were_stored_are_ordered_though_the_others_conflict() {
-    let place = Place::new().await;
-    place.coach(4).await;
-    // Each request finds the first of its items in another transaction, and so do the writes of those alone, for a while.
-    place.world.faults(json!({ "function": "relay", "store_conflicts": 6 })).await;
-    place.check_in("k1").await;
-    assert_eq!(place.heard().len(), 4);
-    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
-    assert!(place.unsent().await.is_empty());
+async fn stored_events_of_a_batch_are_enqueued_although_others_conflict() {
+    let scene = Scene::new().await;
+    scene.coach(4).await;
+    // Each request finds the first of its items in another transaction, and so do the retries of single writes, for a
+    // while.
+    scene.world.faults(json!({ "function": "relay", "store_conflicts": 6 })).await;
+    scene.check_in("k1").await;
+    assert_eq!(scene.received_counts().len(), 4);
+    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
+    assert!(scene.unsent().await.is_empty());
 }
 
 #[tokio::test]
-async fn events_that_a_switched_off_endpoint_misses_are_noted_together_and_can_be_had_later() {
-    let place = Place::new().await;
-    let (ada, endpoint) = place.coach(EVENTS).await;
+async fn events_missed_by_a_disabled_endpoint_are_recorded_together_and_can_be_recovered() {
+    let scene = Scene::new().await;
+    let (ada, endpoint) = scene.coach(EVENTS).await;
     let (path, settings) = (format!("/settings/webhooks/{}", endpoint.id), ada.settings().await);
     settings.patch(&path, json!({ "enabled": false })).await.expect(200);
-    let since = place.world.timestamp_in(-60).await;
-    place.check_in("k1").await;
-    assert!(place.heard().is_empty());
+    let since = scene.world.timestamp_in(-60).await;
+    scene.check_in("k1").await;
+    assert!(scene.received_counts().is_empty());
     let missed = ada.deliveries(&endpoint).await;
     assert_eq!(missed.len(), EVENTS);
     for delivery in &missed {
@@ -153,7 +155,7 @@ async fn events_that_a_switched_off_endpoint_misses_are_noted_together_and_can_b
     settings.patch(&path, json!({ "enabled": true })).await.expect(200);
     let recovered = settings.post(&format!("{path}/recover"), json!({ "since": since })).await.expect(202);
     assert_eq!(recovered.body["deliveries"], EVENTS);
-    place.world.advance_s(60).await;
-    assert_eq!(place.heard().len(), EVENTS);
-    assert!(place.heard().values().all(|times| *times == 1), "{:?}", place.heard());
+    scene.world.advance_s(60).await;
+    assert_eq!(scene.received_counts().len(), EVENTS);
+    assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
 }

@@ -1,9 +1,8 @@
-//! Days of stack time with receivers that behave at random, while messages come twice, functions die and the store
-//! errs. However it goes: every event ends delivered or failed at every endpoint, with a whole log, no more than nine
-//! attempts, gaps as scheduled, one id. Half of the receivers answer with odd headers, which nothing of that depends
-//! on.
+//! Days of stack time with receivers that behave at random, while messages are duplicated, functions die and the store
+//! errs. Every event ends delivered or failed at every endpoint, with a complete log, at most nine attempts, scheduled
+//! gaps and one id. Half of the receivers add odd headers, which must not matter.
 //!
-//! A run is told by its seed. `cargo test -p behaviour --features long-simulation simulation` makes longer ones.
+//! A failure names its seed. `cargo test -p behaviour --features long-simulation simulation` runs longer ones.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,13 +14,13 @@ use crate::world::{Answer, Coach, Endpoint, Fact, Receiver, World, list, time};
 const SEEDS: &[u64] = if cfg!(feature = "long-simulation") { &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10] } else { &[2] };
 const ROUNDS: u64 = if cfg!(feature = "long-simulation") { 60 } else { 12 };
 const ENDPOINTS: usize = 4;
-/// Seconds between an attempt and the next, and how much longer a gap may be: a twentieth, or what the receiver asked for.
+/// Seconds between attempts. A gap may be a twentieth longer, or what the receiver asked for.
 const GAPS_S: [i64; 8] = [5, 60, 300, 1_800, 7_200, 18_000, 34_200, 36_000];
 const RETRY_AFTER_S: i64 = 900;
-/// Until a message comes again whose function died, an attempt's lease, and waits for a slot.
+/// Longest delay of a gap: the return of a message whose function died, an attempt's lease, and waits for a slot.
 const LATE_S: i64 = 400;
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64: small and portable.
 struct Chance(u64);
 
 impl Chance {
@@ -89,11 +88,11 @@ impl<'w> Run<'w> {
         let events = 1 + self.chance.below(8);
         let first = self.clients;
         self.clients += events;
-        self.world.put((first..self.clients).map(|n| Fact::client("ada", &format!("c{n:05}")))).await;
+        self.world.publish((first..self.clients).map(|n| Fact::client("ada", &format!("c{n:05}")))).await;
         self.world.advance_s(30 + self.chance.below(5 * 3_600)).await;
     }
 
-    /// All is well again, and everything that is still to be done is done.
+    /// Ends all faults and finishes all work.
     async fn end(&self) {
         self.world
             .faults(json!({
@@ -108,7 +107,7 @@ impl<'w> Run<'w> {
     }
 }
 
-/// The whole log of an endpoint.
+/// The complete delivery log of an endpoint.
 async fn log_of(coach: &Coach<'_>, endpoint: &Endpoint) -> Vec<Value> {
     let settings = coach.settings().await;
     let (mut all, mut cursor) = (Vec::new(), String::new());
@@ -123,7 +122,7 @@ async fn log_of(coach: &Coach<'_>, endpoint: &Endpoint) -> Vec<Value> {
     }
 }
 
-/// What holds of one delivery, whatever happened.
+/// Asserts the invariants of one delivery.
 fn check(delivery: &Value, sent: usize) {
     let attempts = list(delivery["attempts"].clone());
     let status = delivery["status"].as_str().unwrap();
@@ -178,13 +177,13 @@ async fn simulate(seed: u64) {
 }
 
 #[tokio::test]
-async fn whatever_happens_every_event_ends_delivered_or_failed_with_a_whole_log() {
+async fn every_event_ends_delivered_or_failed_with_a_complete_log() {
     for seed in SEEDS {
         simulate(*seed).await;
     }
 }
 
-/// The calls of the deliverer, by request. The stack itself keeps the latest alone.
+/// The deliverer's calls, by request. The stack itself keeps only the latest.
 #[derive(Default)]
 struct Calls(BTreeMap<String, Vec<Value>>);
 
@@ -200,24 +199,24 @@ impl Calls {
         self.0.values().flatten().filter(|call| counts(call)).count()
     }
 
-    /// Messages that were sent, one by one.
+    /// Number of messages sent.
     fn sends(&self) -> usize {
         self.count(|call| call["operation"] == "SendMessage")
     }
 
-    /// Requests that wrote something to a table, or tried to.
+    /// Number of requests that wrote, or tried to write, to a table.
     fn writes(&self, table: &str) -> usize {
         let tables = json!([format!("partner-api-{table}")]);
         self.count(|call| call["write_units"].as_f64().unwrap() > 0.0 && call["tables"] == tables)
     }
 }
 
-/// Each wait for an attempt costs at most two re-queues and three writes, however many deliveries wait. Attempts of a
-/// receiver that hangs take their time, so that the clock is not moved before it has recovered.
+/// Each wait for an attempt costs at most two re-queues and three writes, however many deliveries wait. Attempts at a
+/// hanging receiver take real time, so the clock is moved only after it has recovered.
 #[tokio::test]
-async fn a_long_queue_for_a_receiver_that_hangs_waits_without_being_busy_and_is_told_once_it_has_recovered() {
+async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_after_recovery() {
     const EVENTS: usize = 150;
-    /// More than the slots take before the receiver is known to hang: some have come to their places.
+    /// More than the slots hold before the receiver counts as hanging: some deliveries have their reserved scene.
     const ATTEMPTED: usize = 45;
     const DEADLINE: Duration = Duration::from_secs(120);
     let world = World::start().await;
@@ -226,7 +225,7 @@ async fn a_long_queue_for_a_receiver_that_hangs_waits_without_being_busy_and_is_
     let ada = world.coach("ada").await;
     let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
     let (mut calls, began) = (Calls::default(), Instant::now());
-    world.put((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
+    world.publish((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
     while receiver.hooks().len() < ATTEMPTED {
         assert!(began.elapsed() < DEADLINE, "{} of {ATTEMPTED} attempts", receiver.hooks().len());
         calls.look(&world).await;
@@ -241,9 +240,9 @@ async fn a_long_queue_for_a_receiver_that_hangs_waits_without_being_busy_and_is_
     assert!(deliveries.iter().all(|delivery| delivery["status"] == "delivered"), "{deliveries:?}");
     let attempts: usize = deliveries.iter().map(|delivery| list(delivery["attempts"].clone()).len()).sum();
     assert_eq!(receiver.hooks().len(), attempts);
-    // Each attempt but the last orders the next; each is claimed and recorded.
+    // Each attempt but the last enqueues the next; each is claimed and recorded.
     let (requeues, hops) = (calls.sends() - (attempts - EVENTS), calls.writes("deliveries") - 2 * attempts);
-    // Each attempt takes a slot and gives it back, or has a place.
+    // Each attempt takes a slot and gives it back, or has a reserved scene.
     let slots = calls.writes("workspaces");
     println!("{attempts} attempts, {requeues} re-queues, {hops} writes for them, {slots} of slots and places");
     assert!(

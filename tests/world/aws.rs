@@ -1,4 +1,4 @@
-//! What the application does (facts on the bus), and what is stored, as anybody with access to the tables and queues sees it.
+//! The AWS side of a world: facts on the bus, and the raw content of tables and queues.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -21,7 +21,7 @@ pub(crate) struct Fact {
     pub(crate) detail: Value,
 }
 
-/// A fact. `id` and `occurred_at` are filled in when it is put, unless they are given.
+/// A fact. [`World::publish`] fills in a missing `id` and `occurred_at`.
 pub(crate) fn fact(detail_type: &str, detail: Value) -> Fact {
     Fact { detail_type: detail_type.to_owned(), detail }
 }
@@ -61,14 +61,14 @@ impl Fact {
 }
 
 impl World {
-    /// Puts facts on the bus and waits until they are stored, set aside or waiting.
-    pub(crate) async fn facts(&self, facts: impl IntoIterator<Item = Fact>) {
-        self.put(facts).await;
+    /// Puts facts on the bus and waits until each is applied, set aside or waiting.
+    pub(crate) async fn apply(&self, facts: impl IntoIterator<Item = Fact>) {
+        self.publish(facts).await;
         self.settle().await;
     }
 
     /// Puts facts on the bus.
-    pub(crate) async fn put(&self, facts: impl IntoIterator<Item = Fact>) {
+    pub(crate) async fn publish(&self, facts: impl IntoIterator<Item = Fact>) {
         let now = rendered(self.now().await);
         let entries: Vec<Value> = facts
             .into_iter()
@@ -106,7 +106,7 @@ impl World {
         }
     }
 
-    /// All items of all tables that there are, with the tables' names.
+    /// All items of all tables, each with its table's name.
     pub(crate) async fn tables(&self) -> Vec<(String, Value)> {
         let listed = self.local.aws("DynamoDB_20120810.ListTables", &json!({})).await;
         let mut all = Vec::new();
@@ -117,15 +117,14 @@ impl World {
         all
     }
 
-    /// Items of a table whose partition key begins so.
+    /// Items whose partition key begins with `pk_prefix`.
     pub(crate) async fn items(&self, table: &str, pk_prefix: &str) -> Vec<Value> {
         let mut items = self.table(table).await;
         items.retain(|item| item["pk"]["S"].as_str().unwrap().starts_with(pk_prefix));
         items
     }
 
-    /// Removes the one item with that partition key whose sort key is neither that of an audit record nor that of a
-    /// counter; the item.
+    /// Removes and returns the only item under a partition key, apart from audit records and counters.
     pub(crate) async fn take_item(&self, table: &str, pk: &str) -> Value {
         let mut items = self.items(table, pk).await;
         items.retain(|item| {
@@ -167,7 +166,7 @@ impl World {
         futures::stream::iter(items.chunks(BATCH_ITEMS).map(put)).buffer_unordered(8).collect::<Vec<()>>().await;
     }
 
-    /// Puts messages into a queue, at most ten, to come at the same instant after that delay.
+    /// Sends up to ten messages that become visible at the same instant after the delay.
     pub(crate) async fn send_together(&self, queue: &str, bodies: &[String], delay_s: u32) {
         let entry =
             |(number, body)| json!({ "Id": format!("m{number}"), "MessageBody": body, "DelaySeconds": delay_s });
@@ -187,7 +186,7 @@ impl World {
         self.local.aws("AmazonSQS.GetQueueUrl", &json!({ "QueueName": queue })).await["QueueUrl"].clone()
     }
 
-    /// Takes the messages out of a queue; their bodies.
+    /// Takes all visible messages out of a queue and returns their bodies.
     pub(crate) async fn take_messages(&self, queue: &str) -> Vec<String> {
         let url = self.queue_url(queue).await;
         let mut bodies = Vec::new();
@@ -206,14 +205,14 @@ impl World {
         }
     }
 
-    /// The facts that were set aside since this was last asked.
+    /// Takes the facts that were set aside since the last call.
     pub(crate) async fn set_aside(&self) -> Vec<Value> {
         let bodies = self.take_messages("application-feed-dlq").await;
         bodies.iter().map(|body| serde_json::from_str(body).unwrap()).collect()
     }
 }
 
-/// All texts and decoded binaries of an item, one after the other.
+/// All texts and decoded binaries of an item, concatenated.
 pub(crate) fn bytes_of(item: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     collect(item, &mut bytes);

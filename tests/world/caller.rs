@@ -1,4 +1,5 @@
-//! Calls over HTTP. A [`Call`] is awaited for its [`Reply`]; nothing is normalised on the way, so that odd requests stay odd.
+//! HTTP calls. Awaiting a [`Call`] gives its [`Reply`]. Nothing is normalised, so that malformed requests stay
+//! malformed.
 
 use std::future::IntoFuture;
 use std::io::Read;
@@ -17,7 +18,7 @@ use serde_json::Value;
 use super::confidential::Confidential;
 use super::members;
 
-/// Where the stack is at present.
+/// Current URLs of the stack. They change with each restart.
 #[derive(Clone, Default)]
 pub(crate) struct Addresses(Arc<RwLock<Urls>>);
 
@@ -28,23 +29,23 @@ struct Urls {
 }
 
 impl Addresses {
-    /// Takes over the addresses of a start.
+    /// Sets the URLs after a start.
     pub(crate) fn set(&self, base: &str, aws: &str) {
         *self.0.write().unwrap() = Urls { base: base.to_owned(), aws: aws.to_owned() };
     }
 
-    /// The AWS endpoint.
+    /// URL of the AWS endpoint.
     pub(crate) fn aws(&self) -> String {
         self.0.read().unwrap().aws.clone()
     }
 
-    /// The API.
+    /// Base URL of the API.
     pub(crate) fn base(&self) -> String {
         self.0.read().unwrap().base.clone()
     }
 }
 
-/// Somebody who calls the service, with the headers that tell who.
+/// A caller of the service with its identifying headers.
 #[derive(Clone)]
 pub(crate) struct Caller {
     client: Client<HttpConnector, Full<Bytes>>,
@@ -54,13 +55,13 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// A caller without a key, who notes what is confidential.
+    /// A caller without a key. Its calls note confidential texts.
     pub(crate) fn anonymous(addresses: &Addresses, confidential: &Confidential) -> Self {
         let client = Client::builder(TokioExecutor::new()).build_http();
         Self { client, addresses: addresses.clone(), confidential: confidential.clone(), headers: Vec::new() }
     }
 
-    /// The same caller with one header more on each call.
+    /// The same caller with one more header on each call.
     pub(crate) fn with(&self, name: &str, value: &str) -> Self {
         let mut caller = self.clone();
         caller.headers.push((name.to_owned(), value.to_owned()));
@@ -68,7 +69,7 @@ impl Caller {
     }
 
     /// The same caller with a bearer token on each call.
-    pub(crate) fn bearing(&self, token: &str) -> Self {
+    pub(crate) fn with_bearer(&self, token: &str) -> Self {
         self.with("authorization", &format!("Bearer {token}"))
     }
 
@@ -104,7 +105,7 @@ impl Caller {
         self.call("DELETE", path)
     }
 
-    /// A call of the AWS endpoint by one of its JSON protocols. Gives the answer of a call that succeeds.
+    /// Calls the AWS endpoint by a JSON protocol, expects success and returns the answer.
     pub(crate) async fn aws(&self, target: &str, body: &Value) -> Value {
         let call = Call { url: self.addresses.aws(), ..self.call("POST", "") };
         let reply = call
@@ -116,7 +117,7 @@ impl Caller {
     }
 }
 
-/// A call that is about to be made.
+/// A call that is made when awaited.
 #[derive(Clone)]
 #[must_use = "a call is made when it is awaited"]
 pub(crate) struct Call {
@@ -129,7 +130,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// Sets a header; an earlier one of that name goes.
+    /// Sets a header and replaces an earlier one of that name.
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.retain(|(other, _)| other != name);
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -148,13 +149,13 @@ impl Call {
         self
     }
 
-    /// Sets a body of JSON and says that it is.
+    /// Sets a JSON body and its content type.
     pub(crate) fn json(self, body: &Value) -> Self {
         self.body(body.to_string()).header("content-type", "application/json")
     }
 
-    /// Names the idempotency key.
-    pub(crate) fn once(self, key: &str) -> Self {
+    /// Sets the idempotency key.
+    pub(crate) fn idempotent(self, key: &str) -> Self {
         self.header("idempotency-key", key)
     }
 }
@@ -208,22 +209,22 @@ impl IntoFuture for Call {
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) headers: HeaderMap,
-    /// `Null` when it is no JSON.
+    /// `Null` if the body is not JSON.
     pub(crate) body: Value,
     pub(crate) text: String,
-    /// Bytes of the body as it was sent.
+    /// Size of the body on the wire.
     pub(crate) bytes: usize,
 }
 
 impl Reply {
-    /// The answer, which has to have this status.
+    /// Asserts the status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
     }
 
-    /// The answer, which has to be an error of the service with this status and code.
+    /// Asserts an error of the service with this status and code.
     #[track_caller]
     pub(crate) fn refused(self, status: u16, code: &str) -> Self {
         let reply = self.expect(status);
@@ -234,7 +235,7 @@ impl Reply {
         reply
     }
 
-    /// The answer, which has to be a 400 that names the field.
+    /// Asserts a 400 whose text names the field.
     #[track_caller]
     pub(crate) fn refused_for(self, field: &str) -> Self {
         let reply = self.refused(400, "invalid_request");
@@ -247,18 +248,18 @@ impl Reply {
         self.headers.get(name).map(|value| value.to_str().unwrap())
     }
 
-    /// Whether it is the replay of an earlier answer.
+    /// Returns true for the replay of an earlier answer.
     pub(crate) fn is_replay(&self) -> bool {
         self.header("idempotent-replay") == Some("true")
     }
 
-    /// A member of the body that is a text.
+    /// A text member of the body.
     #[track_caller]
     pub(crate) fn str(&self, name: &str) -> &str {
         self.body[name].as_str().unwrap_or_else(|| panic!("no text {name} in {}", self.text))
     }
 
-    /// What an error says.
+    /// The error's text.
     #[track_caller]
     pub(crate) fn error(&self) -> &str {
         self.str("error")

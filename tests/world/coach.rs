@@ -1,4 +1,4 @@
-//! Coaches, and what they set up for their integrations.
+//! Coaches and their integration settings: keys and endpoints.
 
 use std::future::IntoFuture;
 
@@ -9,7 +9,7 @@ use super::aws::{Fact, fact};
 use super::caller::{Caller, Reply};
 use super::{World, list};
 
-/// All that a CRM key may do.
+/// All permissions of a CRM key.
 pub(crate) const CRM_PERMISSIONS: [&str; 7] = [
     "contacts.read",
     "contacts.write",
@@ -21,8 +21,8 @@ pub(crate) const CRM_PERMISSIONS: [&str; 7] = [
 ];
 
 impl World {
-    /// A coach with a workspace. Awaited, the workspace is handed over; before, it can be described. To await it again for the same id
-    /// changes the workspace.
+    /// A coach with a workspace. Awaiting the builder publishes the workspace; a second time with the same id changes
+    /// it.
     pub(crate) fn coach(&self, id: &str) -> CoachBuilder<'_> {
         let detail = json!({
             "coach_id": id, "email": format!("{id}@coaches.example"), "name": format!("Coach {id}"), "team_id": null,
@@ -35,17 +35,17 @@ impl World {
 
     /// A team.
     pub(crate) async fn team(&self, id: &str, client_cap: impl Into<Value>) {
-        self.facts([fact("team.saved", json!({ "team_id": id, "client_cap": client_cap.into() }))]).await;
+        self.apply([fact("team.saved", json!({ "team_id": id, "client_cap": client_cap.into() }))]).await;
     }
 
-    /// The settings of a signed-in coach, whether or not there is a workspace.
+    /// The settings API for a signed-in coach, even one without a workspace.
     pub(crate) async fn settings_of(&self, coach_id: &str) -> Caller {
         let session = self.anonymous().post("/_local/session", json!({ "coach_id": coach_id })).await.expect(200);
-        self.anonymous().bearing(session.str("token"))
+        self.anonymous().with_bearer(session.str("token"))
     }
 }
 
-/// A workspace that is about to be handed over.
+/// A workspace that is published when awaited.
 pub(crate) struct CoachBuilder<'w> {
     world: &'w World,
     id: String,
@@ -72,7 +72,7 @@ impl CoachBuilder<'_> {
         self
     }
 
-    /// The fact itself, for those who put it themselves.
+    /// The fact itself, for tests that publish it themselves.
     pub(crate) fn into_fact(self) -> Fact {
         self.fact
     }
@@ -84,13 +84,13 @@ impl<'w> IntoFuture for CoachBuilder<'w> {
 
     fn into_future(self) -> Self::IntoFuture {
         Box::pin(async move {
-            self.world.facts([self.fact]).await;
+            self.world.apply([self.fact]).await;
             Coach { world: self.world, id: self.id }
         })
     }
 }
 
-/// A coach whose workspace the service knows.
+/// A coach whose workspace the service has stored.
 #[derive(Clone)]
 pub(crate) struct Coach<'w> {
     world: &'w World,
@@ -98,34 +98,34 @@ pub(crate) struct Coach<'w> {
 }
 
 impl Coach<'_> {
-    /// The coach, signed in to the settings.
+    /// The settings API for this coach.
     pub(crate) async fn settings(&self) -> Caller {
         self.world.settings_of(&self.id).await
     }
 
-    /// A new key: the answer to its creation.
+    /// Creates a key and returns the answer.
     pub(crate) async fn new_key(&self, body: Value) -> Reply {
         self.settings().await.post("/settings/keys", body).await.expect(201)
     }
 
-    /// The bearer of a new partner key.
+    /// A caller with a new partner key.
     pub(crate) async fn partner_key(&self) -> Caller {
         let made = self.new_key(json!({ "name": "Automation", "scope": "partner" })).await;
-        self.world.anonymous().bearing(made.str("key"))
+        self.world.anonymous().with_bearer(made.str("key"))
     }
 
-    /// The bearer of a new CRM key with all permissions.
+    /// A caller with a new CRM key that has all permissions.
     pub(crate) async fn crm_key(&self) -> Caller {
         self.crm_key_with(&CRM_PERMISSIONS).await
     }
 
-    /// The bearer of a new CRM key with these permissions.
+    /// A caller with a new CRM key that has these permissions.
     pub(crate) async fn crm_key_with(&self, permissions: &[&str]) -> Caller {
         let made = self.new_key(json!({ "name": "CRM", "scope": "crm", "permissions": permissions })).await;
-        self.world.anonymous().bearing(made.str("key"))
+        self.world.anonymous().with_bearer(made.str("key"))
     }
 
-    /// A registered endpoint for `new_client`.
+    /// Registers an endpoint for `new_client`.
     pub(crate) async fn endpoint(&self, url: &str, payload_mode: &str) -> Endpoint {
         let body = json!({ "url": url, "events": ["new_client"], "payload_mode": payload_mode });
         let made = self.settings().await.post("/settings/webhooks", body).await.expect(201);

@@ -1,5 +1,6 @@
-//! What nobody may find in the log: everything that a world sends or is given which names a person or opens something. It is noted where
-//! it passes, and looked for in all that the stack has written when the world ends.
+//! Texts that must not appear in the log: everything confidential that a world sends or receives.
+//!
+//! Each text is noted as it passes. When the world ends, the stack's log is searched for all of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 
-/// Members of bodies whose text is about a person, or is a secret.
+/// Members of bodies whose text names a person or is a secret.
 const FIELDS: [&str; 26] = [
     "credential",
     "description",
@@ -36,33 +37,33 @@ const FIELDS: [&str; 26] = [
     "token",
     "url",
 ];
-/// Headers that open something, or that the caller chose.
+/// Headers that carry a credential or a value of the caller's choice.
 const HEADERS: [&str; 4] = ["authorization", "x-api-key", "idempotency-key", "location"];
-/// Words that tests give to automations and keys as names, and that the log has for other things.
+/// Names that tests give to automations and keys, but that the log uses as ordinary words.
 const OUR_WORDS: [&str; 3] = ["automation", "calls", "settings"];
-/// What is shorter is in many words.
+/// Shorter texts occur in ordinary words.
 const SHORTEST: usize = 5;
-/// Idempotency keys, parts of links and words of mails count from this length on: those that tests choose may be plain words.
+/// Shortest secret in idempotency keys, links and mails. Shorter ones in tests may be plain words.
 const SHORTEST_SECRET: usize = 16;
-/// So much of a long text is looked for.
+/// Longest prefix of a text that is searched for.
 const LONGEST_CHARS: usize = 64;
-/// How much of the log around a find is shown.
+/// Length of the log excerpt in a failure.
 const EXCERPT: usize = 300;
 
-/// What is confidential in a world, each text with what it is.
+/// Confidential texts of a world, each with the name of its field.
 #[derive(Clone, Default)]
 pub(crate) struct Confidential(Arc<Mutex<BTreeMap<String, String>>>);
 
 impl Confidential {
-    /// Notes what a body holds, be it sent or received.
+    /// Notes the confidential members of a sent or received body.
     pub(crate) fn note_body(&self, body: &Value) {
         match body {
-            // The description of the API is nobody's.
+            // The OpenAPI document holds nothing confidential.
             Value::Object(members) if members.contains_key("openapi") => {}
             Value::Object(members) => {
                 for (name, value) in members {
                     match value {
-                        // Ids stand in the log. Some tests call a thing as they identify it.
+                        // Ids may be logged, and some tests use the id as a name.
                         Value::String(text) if members.iter().any(|(other, id)| is_id(other) && id == text) => {}
                         Value::String(text) if FIELDS.contains(&name.as_str()) => self.note_text(name, text),
                         other => self.note_body(other),
@@ -70,7 +71,7 @@ impl Confidential {
                 }
             }
             Value::Array(items) => items.iter().for_each(|item| self.note_body(item)),
-            // A fact lies in its envelope as text.
+            // A fact is serialised text in its envelope.
             Value::String(text) if text.starts_with('{') => {
                 if let Ok(inner) = serde_json::from_str(text) {
                     self.note_body(&inner);
@@ -80,14 +81,14 @@ impl Confidential {
         }
     }
 
-    /// Notes what a header holds.
+    /// Notes a header's value.
     pub(crate) fn note_header(&self, name: &str, value: &str) {
         if HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
             self.note_words(name, value);
         }
     }
 
-    /// Notes what an address holds: a link's token, and a query's values.
+    /// Notes the confidential parts of a URL: a link's token and query values.
     pub(crate) fn note_target(&self, target: &str) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         if path.contains("/login/") || path.contains("/intake/") {
@@ -129,12 +130,12 @@ impl Confidential {
         self.0.lock().unwrap().entry(looked_for).or_insert_with(|| name.to_owned());
     }
 
-    /// Nothing of it is in the log.
-    pub(crate) fn is_not_in(&self, log: &str) {
+    /// Asserts that the log holds no noted text.
+    pub(crate) fn assert_absent_from(&self, log: &str) {
         let noted = self.0.lock().unwrap();
         let texts: Vec<(&String, &String)> = noted.iter().collect();
         let search = AhoCorasick::new(texts.iter().map(|(text, _)| text)).unwrap();
-        // A name may be part of a word of ours, as Second is of Seconds.
+        // A name may be part of a longer word, such as Second in Seconds.
         let is_word = |at: &aho_corasick::Match| {
             let is_letter = |c: char| c.is_alphanumeric();
             !log[..at.start()].ends_with(is_letter) && !log[at.end()..].starts_with(is_letter)

@@ -1,14 +1,14 @@
-//! What invocations cost: calls to the store, how many of them wait for another, and capacity units.
+//! Costs of invocations: calls to the store, the longest sequence of dependent calls, and capacity units.
 
 use serde_json::Value;
 
 use super::{World, list};
 
-/// What one invocation called in the store. Mails are not counted: they come on top where there is one.
+/// Store calls of one invocation. Mails are not counted.
 #[derive(Debug)]
 pub(crate) struct Bill {
     pub(crate) calls: usize,
-    /// Most calls of which each began after the one before had ended.
+    /// Longest chain of calls in which each began after the previous had ended.
     pub(crate) in_sequence: usize,
     pub(crate) read_units: f64,
     pub(crate) write_units: f64,
@@ -34,12 +34,13 @@ impl Bill {
     }
 }
 
-/// A busy machine may serve one after the other what was sent at once: how many calls wait for another shows in the best of up to so
-/// many repeats. How many there are, and what they consume, does not depend on the machine.
+/// Repeats for the measurement of the sequence. A busy machine may serialise parallel calls, so the best repeat counts.
+/// The number of calls and their units do not depend on the machine.
 const MOST_REPEATS: usize = 40;
 
-/// Repeats a request until one of its bills has no more than so many calls in sequence. Every one of them has to be affordable.
-pub(crate) async fn costs(
+/// Repeats a request until one invocation has at most `in_sequence` calls in sequence. Every invocation has to be
+/// `affordable`.
+pub(crate) async fn assert_cost(
     world: &World,
     function: &str,
     request: impl AsyncFn(),

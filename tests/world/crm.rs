@@ -1,13 +1,13 @@
-//! What coaches have in their CRM, as the application tells it.
+//! Facts about coaches' CRM data.
 
 use serde_json::{Value, json};
 
 use super::aws::{Fact, fact};
 
-/// The pipeline that workspaces of these tests name, with stages `new`, `warm`, `lost`, `won`.
+/// The pipeline that the tests' workspaces configure, with stages `new`, `warm`, `lost`, `won`.
 pub(crate) const PIPELINE: &str = "pipeline-1";
 
-/// A UUID that tells its number.
+/// A UUID that contains its number.
 pub(crate) fn uuid(number: u64) -> String {
     format!("00000000-0000-7000-8000-{number:012}")
 }
@@ -39,7 +39,7 @@ impl Fact {
         fact("workflow.saved", detail)
     }
 
-    /// A free calendar that is open around the clock in hours of UTC, for 400 days to come.
+    /// A calendar without charge, open around the clock in UTC for the next 400 days.
     pub(crate) fn calendar(coach_id: &str, calendar_id: &str) -> Self {
         let day = json!([["00:00", "24:00"]]);
         let detail = json!({
@@ -53,7 +53,7 @@ impl Fact {
     }
 }
 
-/// The ids of a page's records.
+/// The ids of a page's items.
 pub(crate) fn ids(page: &Value) -> Vec<String> {
     page["data"].as_array().unwrap().iter().map(|record| record["id"].as_str().unwrap().to_owned()).collect()
 }

@@ -1,4 +1,4 @@
-//! A partner's receiver: an HTTP server that answers by a script and keeps what it was sent.
+//! A partner's receiver: an HTTP server that answers by a script and records its requests.
 
 use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -16,9 +16,9 @@ use standardwebhooks::Webhook;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use super::odd::OddListener;
+use super::odd_headers::OddListener;
 
-/// One request that came.
+/// One received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Hook {
     pub(crate) path: String,
@@ -26,15 +26,15 @@ pub(crate) struct Hook {
     pub(crate) body: Vec<u8>,
 }
 
-/// How the receiver answers a request.
+/// One scripted answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: String,
-    /// The body is what was sent.
+    /// The answer's body repeats the request's.
     echoes: bool,
-    /// How long the receiver thinks first.
+    /// Delay before the answer.
     after: Duration,
 }
 
@@ -44,12 +44,12 @@ impl Answer {
         Self { status, headers: Vec::new(), body: String::new(), echoes: false, after: Duration::ZERO }
     }
 
-    /// An answer that repeats what was sent.
+    /// An answer that repeats the request's body.
     pub(crate) fn echo(status: u16) -> Self {
         Self { echoes: true, ..Self::status(status) }
     }
 
-    /// The same answer, not before so much time has passed.
+    /// The same answer after a delay.
     pub(crate) fn after(mut self, after: Duration) -> Self {
         self.after = after;
         self
@@ -73,7 +73,7 @@ struct Shared {
     otherwise: Option<Answer>,
 }
 
-/// A running receiver. It answers 204 unless it is told otherwise.
+/// A running receiver. Answers 204 by default.
 pub(crate) struct Receiver {
     port: u16,
     shared: Arc<Mutex<Shared>>,
@@ -86,7 +86,7 @@ impl Receiver {
         Self::start_through(|listener| listener).await
     }
 
-    /// The same, whose answers have odd headers.
+    /// A receiver whose answers carry odd headers.
     pub(crate) async fn start_odd() -> Self {
         Self::start_through(OddListener).await
     }
@@ -101,22 +101,22 @@ impl Receiver {
         Self { port, shared, server }
     }
 
-    /// Where it listens.
+    /// URL of the receiver.
     pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/hook", self.port)
     }
 
-    /// Answers the next requests so, in this order.
+    /// Queues answers for the next requests.
     pub(crate) fn script(&self, answers: impl IntoIterator<Item = Answer>) {
         self.shared.lock().unwrap().script.extend(answers);
     }
 
-    /// Answers all that the script does not cover so.
+    /// Sets the answer for requests that the script does not cover.
     pub(crate) fn otherwise(&self, answer: Answer) {
         self.shared.lock().unwrap().otherwise = Some(answer);
     }
 
-    /// What came so far.
+    /// Requests received so far.
     pub(crate) fn hooks(&self) -> Vec<Hook> {
         self.shared.lock().unwrap().hooks.clone()
     }
@@ -134,7 +134,7 @@ async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: Heade
         shared.hooks.push(Hook { path: uri.path().to_owned(), headers, body: body.to_vec() });
         shared.script.pop_front().or_else(|| shared.otherwise.clone()).unwrap_or_else(|| Answer::status(204))
     };
-    // Nothing comes of waiting but that time passes.
+    // Waits for the delay: the future never completes.
     let _ = tokio::time::timeout(answer.after, std::future::pending::<()>()).await;
     let said = if answer.echoes { body } else { Bytes::from(answer.body) };
     let mut response = (StatusCode::from_u16(answer.status).unwrap(), said).into_response();
@@ -156,20 +156,19 @@ impl Hook {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The time that was signed, in seconds.
+    /// The signed time in Unix seconds.
     pub(crate) fn unix_s(&self) -> i64 {
         self.header("webhook-timestamp").parse().unwrap()
     }
 
-    /// Whether the official library, given this secret, makes one of the signatures out of what came. It says nothing of the time: the
-    /// stack's clock may have been moved.
+    /// Checks the signature with the official library, but not the timestamp: the stack's clock may have been moved.
     pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let expected =
             Webhook::new(secret).unwrap().sign(self.header("webhook-id"), self.unix_s(), &self.body).unwrap();
         self.header("webhook-signature").split(' ').any(|signature| signature == expected)
     }
 
-    /// The official library's own verdict, by the machine's clock: for worlds whose clock was not moved.
+    /// Verifies with the official library by the machine's clock: only for worlds whose clock was not moved.
     pub(crate) fn verify(&self, secret: &str) -> bool {
         Webhook::new(secret).unwrap().verify(&self.body, &self.headers).is_ok()
     }

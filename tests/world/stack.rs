@@ -16,22 +16,22 @@ use tokio::sync::oneshot;
 
 use super::caller::Addresses;
 
-/// Longest start. A busy machine is slow; a stack that does not come up at all is not waited for.
+/// Longest start-up, generous because the machine may be busy.
 const START_DEADLINE: Duration = Duration::from_secs(60);
 const LOG_FILE: &str = "stack.log";
 const DATA_DIR: &str = "data";
-/// Lines of the log that a failed test shows.
+/// Number of log lines that a failed test shows.
 const SHOWN_LINES: usize = 20;
 
-/// Arguments of the test runner with which all tests run all the same.
-const OF_A_WHOLE_RUN: [&str; 4] = ["-q", "--quiet", "--nocapture", "--show-output"];
+/// Arguments of the test runner that do not filter tests.
+const FULL_RUN_ARGUMENTS: [&str; 4] = ["-q", "--quiet", "--nocapture", "--show-output"];
 
-/// Where the permissions that functions use are recorded: in a whole run alone, since the `policies` tests take what is not there for
-/// unused. Its first line names the template.
+/// File of the permissions that functions use, written in full runs only: the `policies` tests count missing entries as
+/// unused. Its first line holds the digest of template.yaml.
 static RECORDING: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
-    let whole =
-        |argument: String| OF_A_WHOLE_RUN.contains(&argument.as_str()) || argument.starts_with("--test-threads=");
-    if !std::env::args().skip(1).all(whole) {
+    let is_full_run =
+        |argument: String| FULL_RUN_ARGUMENTS.contains(&argument.as_str()) || argument.starts_with("--test-threads=");
+    if !std::env::args().skip(1).all(is_full_run) {
         return None;
     }
     let file = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("permissions-used");
@@ -40,21 +40,21 @@ static RECORDING: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     Some(file)
 });
 
-/// A stack. Killed when dropped, its directory with it.
+/// A stack. Dropping it kills the process and deletes its directory.
 pub(crate) struct Stack {
     child: Child,
-    /// Takes what the stack prints over into its log.
-    printing: Option<JoinHandle<()>>,
+    /// Thread that copies the stack's output into its log.
+    log_writer: Option<JoinHandle<()>>,
     dir: Option<TempDir>,
 }
 
 impl Stack {
-    /// A stack in a directory of its own.
+    /// Starts a stack in a directory of its own.
     pub(crate) async fn start(addresses: &Addresses) -> Self {
         Self::start_in(tempfile::tempdir().unwrap(), addresses).await
     }
 
-    /// A stack on what an earlier one has stored. Ports are new ones.
+    /// Starts a stack on an earlier one's data, with new ports.
     pub(crate) async fn start_in(dir: TempDir, addresses: &Addresses) -> Self {
         let log = File::options().create(true).append(true).open(dir.path().join(LOG_FILE)).unwrap();
         let printed_to = log.try_clone().unwrap();
@@ -67,47 +67,47 @@ impl Stack {
             .stderr(log)
             .spawn()
             .unwrap();
-        let (tell, told) = oneshot::channel();
+        let (ready_sender, ready) = oneshot::channel();
         let printed = child.stdout.take().unwrap();
-        let printing = std::thread::spawn(move || keep(printed, printed_to, tell));
-        let ready = tokio::time::timeout(START_DEADLINE, told).await.expect("the stack comes up in time");
-        let stack = Self { child, printing: Some(printing), dir: Some(dir) };
+        let log_writer = std::thread::spawn(move || copy_to_log(printed, printed_to, ready_sender));
+        let ready = tokio::time::timeout(START_DEADLINE, ready).await.expect("the stack comes up in time");
+        let stack = Self { child, log_writer: Some(log_writer), dir: Some(dir) };
         let Ok(ready) = ready else { panic!("the stack ended instead of coming up:\n{}", stack.log()) };
         let ready: Value = serde_json::from_str(&ready).unwrap();
         addresses.set(ready["base_url"].as_str().unwrap(), ready["aws_url"].as_str().unwrap());
         stack
     }
 
-    /// Kills the process and hands over what it had stored.
+    /// Kills the process and returns its data directory.
     pub(crate) fn kill(&mut self) -> TempDir {
-        self.end();
+        self.stop();
         self.dir.take().expect("a stack is killed once")
     }
 
-    /// Kills the process; all that it has written.
-    pub(crate) fn end(&mut self) -> String {
-        // It may have ended by itself.
+    /// Kills the process and returns its log.
+    pub(crate) fn stop(&mut self) -> String {
+        // The process may have exited by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        if let Some(printing) = self.printing.take() {
-            printing.join().unwrap();
+        if let Some(log_writer) = self.log_writer.take() {
+            log_writer.join().unwrap();
         }
         self.log()
     }
 
-    /// Where it keeps what it stores.
+    /// Directory of the stack's stored data.
     pub(crate) fn data_dir(&self) -> PathBuf {
         self.dir.as_ref().expect("a killed stack is not asked").path().join(DATA_DIR)
     }
 
-    /// The most memory that its process has had so far.
+    /// Peak memory of the process so far.
     pub(crate) fn peak_memory_bytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
         peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
-    /// What it has written so far.
+    /// The log so far.
     pub(crate) fn log(&self) -> String {
         let Some(dir) = &self.dir else { return String::new() };
         std::fs::read_to_string(dir.path().join(LOG_FILE)).unwrap()
@@ -116,7 +116,7 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        self.end();
+        self.stop();
         if std::thread::panicking() {
             let log = self.log();
             let lines: Vec<&str> = log.lines().filter(|line| line.contains("WARN") || line.contains("ERROR")).collect();
@@ -126,21 +126,21 @@ impl Drop for Stack {
     }
 }
 
-/// Appends what a stack prints to its log, and tells what it prints when it is ready.
-fn keep(printed: ChildStdout, mut log: File, ready: oneshot::Sender<String>) {
+/// Copies a stack's output to its log and sends the addresses of its "ready" line.
+fn copy_to_log(printed: ChildStdout, mut log: File, ready: oneshot::Sender<String>) {
     let mut ready = Some(ready);
     for line in BufReader::new(printed).lines().map_while(Result::ok) {
         writeln!(log, "{line}").unwrap();
         if let Some(addresses) = line.strip_prefix("ready ")
             && let Some(ready) = ready.take()
         {
-            // Who waits no longer is told nothing.
+            // The receiver is gone if the start has timed out.
             let _ = ready.send(addresses.to_owned());
         }
     }
 }
 
-/// Everything that our own crates could log in production, at whatever level it is set to.
+/// Filter with everything that our own crates can log in production at any level.
 fn log_filter() -> String {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let crates = ["functions", "lib"].into_iter().flat_map(|kind| std::fs::read_dir(format!("{root}/{kind}")).unwrap());

@@ -1,4 +1,4 @@
-//! A coach whose automations wait for computed events, and the receiver that their Webhook steps name.
+//! A coach with automations on computed events, and the receiver of their Webhook steps.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -8,31 +8,31 @@ use super::stack::Stack;
 use super::{Endpoint, Fact, Receiver, World, fact, rendered};
 
 const NOON: NaiveTime = NaiveTime::from_hms_opt(12, 0, 0).unwrap();
-/// Where a stack keeps how far its clock is ahead.
+/// File in which a stack keeps the lead of its clock.
 const CLOCK_FILE: &str = "clock";
 
-/// The coach `ada` and her endpoint, which subscribes to nothing.
-pub(crate) struct Watched {
+/// The coach `ada` and her endpoint, which subscribes to no event.
+pub(crate) struct SweepScene {
     pub(crate) world: World,
     pub(crate) receiver: Receiver,
     pub(crate) endpoint: Endpoint,
 }
 
-/// A computed event that came to the receiver.
+/// A computed event that the receiver got.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Told {
+pub(crate) struct ComputedEvent {
     pub(crate) event: String,
     pub(crate) client: String,
     pub(crate) automation: String,
-    /// The body's `timestamp`: when the client came to match.
+    /// The body's `timestamp`: when the client started to match.
     pub(crate) at: String,
     pub(crate) data: Value,
     pub(crate) webhook_id: String,
-    /// When it was sent, by the stack's clock.
+    /// Time of sending by the stack's clock.
     pub(crate) sent_at: DateTime<Utc>,
 }
 
-impl Told {
+impl ComputedEvent {
     pub(crate) fn of(hook: &Hook) -> Self {
         let body = hook.json();
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -47,29 +47,29 @@ impl Told {
         }
     }
 
-    /// How long after the client came to match it was sent.
+    /// Time from the start of the match to the sending.
     pub(crate) fn lateness(&self) -> TimeDelta {
         self.sent_at - self.at.parse::<DateTime<Utc>>().unwrap()
     }
 }
 
 impl Receiver {
-    /// What came of an event.
+    /// Requests for an event.
     pub(crate) fn hooks_of(&self, event: &str) -> Vec<Hook> {
         self.hooks().into_iter().filter(|hook| hook.header("x-service-event") == event).collect()
     }
 }
 
 impl World {
-    /// Lets time pass, with its sweeps, until an instant or a second after it, never before it.
-    pub(crate) async fn travel(&self, at: DateTime<Utc>) {
+    /// Advances, with sweeps, to an instant, or up to a second past it. Does nothing if it has passed.
+    pub(crate) async fn advance_to(&self, at: DateTime<Utc>) {
         let ms = (at - self.now().await).num_milliseconds();
         if let Ok(ms @ 1..) = u64::try_from(ms) {
             self.advance_s(ms.div_ceil(1000)).await;
         }
     }
 
-    /// The stack is down until an instant: nothing is swept and nothing comes in.
+    /// Stops the stack until an instant: no sweep runs and no fact is applied.
     pub(crate) async fn down_until(&self, at: DateTime<Utc>) {
         let by_ms = (at - self.now().await).num_milliseconds();
         let dir = self.stack.lock().unwrap().kill();
@@ -81,13 +81,13 @@ impl World {
     }
 }
 
-impl Watched {
-    /// In UTC, without clients and automations, shortly before noon.
+impl SweepScene {
+    /// A world in UTC without clients and automations, shortly before noon.
     pub(crate) async fn new() -> Self {
         Self::of("UTC", "identifiers").await
     }
 
-    /// The same in a time zone, with an endpoint of that payload mode.
+    /// A world in a time zone, with an endpoint of that payload mode.
     pub(crate) async fn of(zone: &str, payload_mode: &str) -> Self {
         let (world, receiver) = (World::start().await, Receiver::start().await);
         let now = world.now().await;
@@ -100,44 +100,44 @@ impl Watched {
         Self { world, receiver, endpoint }
     }
 
-    /// An automation of hers with a Webhook step.
+    /// An automation of `ada` with a Webhook step.
     pub(crate) fn automation(&self, id: &str, trigger: Value) -> Fact {
         automation("ada", id, trigger, &[&self.endpoint])
     }
 
-    /// A client of hers, created at an instant, with one dose `d` a day from the beginning.
+    /// Creates a client of `ada` at an instant, with one dose `d` a day from the beginning.
     pub(crate) async fn client(&self, id: &str, created_at: DateTime<Utc>) {
         let client = Fact::client("ada", id).with("created_at", rendered(created_at)).with("backfill", true);
-        self.world.facts([client]).await;
-        self.world.facts([schedule(id, 1)]).await;
+        self.world.apply([client]).await;
+        self.world.apply([schedule(id, 1)]).await;
     }
 
-    /// Lets time pass, with its sweeps, until an instant.
+    /// Advances, with sweeps, to an instant.
     pub(crate) async fn until(&self, at: DateTime<Utc>) {
         let seconds = (at - self.world.now().await).num_seconds();
         self.world.advance_s(u64::try_from(seconds).unwrap()).await;
     }
 
-    /// Lets what is due now be swept.
-    pub(crate) async fn swept(&self) {
+    /// Advances past the next sweep.
+    pub(crate) async fn sweep(&self) {
         self.world.advance_s(16 * 60).await;
     }
 
-    /// What was told, in the order in which it came, each signed as it should be.
-    pub(crate) fn told(&self) -> Vec<Told> {
+    /// All received events in order of receipt. Asserts their signatures.
+    pub(crate) fn received(&self) -> Vec<ComputedEvent> {
         let hooks = self.receiver.hooks();
         assert!(hooks.iter().all(|hook| hook.is_signed_with(&self.endpoint.secret)));
-        hooks.iter().map(Told::of).collect()
+        hooks.iter().map(ComputedEvent::of).collect()
     }
 
-    /// Of what was told, the automations and the instants.
+    /// Automation and timestamp of each received event.
     pub(crate) fn episodes(&self) -> Vec<(String, String)> {
-        self.told().into_iter().map(|told| (told.automation, told.at)).collect()
+        self.received().into_iter().map(|event| (event.automation, event.at)).collect()
     }
 
-    /// Of what was told, the automations and the clients, sorted.
+    /// Automation and client of each received event, sorted.
     pub(crate) fn pairs(&self) -> Vec<(String, String)> {
-        let mut pairs: Vec<_> = self.told().into_iter().map(|told| (told.automation, told.client)).collect();
+        let mut pairs: Vec<_> = self.received().into_iter().map(|event| (event.automation, event.client)).collect();
         pairs.sort();
         pairs
     }
@@ -153,24 +153,24 @@ pub(crate) fn automation(coach: &str, id: &str, trigger: Value, endpoints: &[&En
     fact("automation.saved", detail)
 }
 
-/// That it was deleted.
+/// The automation is deleted.
 pub(crate) fn automation_deleted(coach: &str, id: &str) -> Fact {
     fact("automation.deleted", json!({ "automation_id": id, "coach_id": coach }))
 }
 
-/// So many of dose `d` a day.
+/// A schedule of dose `d` with `per_day` doses.
 pub(crate) fn schedule(client: &str, per_day: u32) -> Fact {
     let dose = json!({ "dose_id": "d", "per_day": per_day, "from": "2020-01-01", "until": null });
     fact("dose_schedule.saved", json!({ "client_id": client, "doses": [dose] }))
 }
 
-/// A log of dose `d`, whose identity is its date.
+/// A log of dose `d` with an id derived from client and date.
 pub(crate) fn dose(client: &str, date: NaiveDate) -> Fact {
     let id = format!("{client}-{date}");
     fact("dose.logged", json!({ "client_id": client, "dose_log_id": id, "dose_id": "d", "date": date.to_string() }))
 }
 
-/// That it was deleted.
+/// The log of dose `d` on that date is deleted.
 pub(crate) fn dose_deleted(client: &str, date: NaiveDate) -> Fact {
     fact("dose_log.deleted", json!({ "client_id": client, "dose_log_id": format!("{client}-{date}") }))
 }
@@ -179,7 +179,7 @@ pub(crate) fn daily_log(client: &str, date: NaiveDate) -> Fact {
     fact("daily_log.saved", json!({ "client_id": client, "date": date.to_string() }))
 }
 
-/// That it was deleted.
+/// The daily log of that date is deleted.
 pub(crate) fn daily_log_deleted(client: &str, date: NaiveDate) -> Fact {
     fact("daily_log.deleted", json!({ "client_id": client, "date": date.to_string() }))
 }
@@ -191,12 +191,12 @@ pub(crate) fn check_in(client: &str, id: &str, submitted_at: DateTime<Utc>) -> F
     fact("check_in.submitted", detail)
 }
 
-/// That it was deleted.
+/// The check-in is deleted.
 pub(crate) fn check_in_deleted(client: &str, id: &str) -> Fact {
     fact("check_in.deleted", json!({ "client_id": client, "check_in_id": id }))
 }
 
-/// That a client came to a phase.
+/// A client enters a phase.
 pub(crate) fn phase(client: &str, to: &str, advanced_at: DateTime<Utc>) -> Fact {
     let detail = json!({
         "client_id": client, "from_phase": null, "to_phase": to, "advanced_at": rendered(advanced_at),

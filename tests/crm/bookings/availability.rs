@@ -1,4 +1,4 @@
-//! `POST /v1/crm/bookings/availability`: what is listed can be booked, and what is not listed cannot.
+//! `POST /v1/crm/bookings/availability`: a slot is listed if and only if it can be booked.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, OTHER_CALENDAR, OTHER_LEAD, event, slot};
 use crate::world::{Caller, Fact, Reply, World, fact, uuid};
 
-/// No calendar is open before 09:00 and after 12:00 here, unless a test says so.
+/// A calendar that is open from 09:00 to 12:00.
 fn mornings(calendar: u64) -> Fact {
     let day = json!([["09:00", "12:00"]]);
     let weekly = json!({ "mon": day, "tue": day, "wed": day, "thu": day, "fri": day, "sat": day, "sun": day });
@@ -17,7 +17,7 @@ fn mornings(calendar: u64) -> Fact {
 
 async fn desk(world: &World, calendar: Fact) -> Desk<'_> {
     let key = world.booking_coach("ada").await;
-    world.facts([calendar]).await;
+    world.apply([calendar]).await;
     Desk { world, key }
 }
 
@@ -36,11 +36,11 @@ async fn slots(desk: &Desk<'_>, calendar: u64) -> BTreeMap<NaiveDate, Vec<String
 }
 
 #[tokio::test]
-async fn calendars_that_can_be_booked_show_every_day_of_their_horizon() {
+async fn bookable_calendars_show_every_day_of_their_horizon() {
     let world = World::start().await;
     desk(&world, mornings(CALENDAR)).await;
     let paid = mornings(OTHER_CALENDAR).with("price_cents", 4_900).with("currency", "EUR").with("horizon_days", 2);
-    world.facts([paid, mornings(12).with("active", false)]).await;
+    world.apply([paid, mornings(12).with("active", false)]).await;
     let today = world.now().await.date_naive();
     let reader = world.coach("ada").await.crm_key_with(&["bookings.read"]).await;
     let answer = ask(&reader, json!({ "leadId": uuid(LEAD) })).await.expect(200);
@@ -65,11 +65,11 @@ async fn calendars_that_can_be_booked_show_every_day_of_their_horizon() {
 }
 
 #[tokio::test]
-async fn whom_and_what_is_asked_for_has_to_be_there() {
+async fn the_contact_and_the_calendar_of_a_query_must_exist() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
     let merged = json!({ "coach_id": "ada", "contact_id": uuid(OTHER_LEAD), "merged_into": uuid(LEAD) });
-    world.facts([mornings(12).with("active", false), fact("contact.merged", merged)]).await;
+    world.apply([mornings(12).with("active", false), fact("contact.merged", merged)]).await;
     let about = |lead: u64, calendar: u64| json!({ "leadId": uuid(lead), "calendarId": uuid(calendar) });
     ask(&desk.key, about(99, CALENDAR)).await.refused(404, "not_found");
     let gone = ask(&desk.key, about(OTHER_LEAD, CALENDAR)).await.refused(409, "contact_merged");
@@ -84,12 +84,12 @@ async fn whom_and_what_is_asked_for_has_to_be_there() {
     let writer = world.coach("ada").await.crm_key_with(&["bookings.write"]).await;
     ask(&writer, about(LEAD, CALENDAR)).await.refused(403, "permission_missing");
     let eve = world.booking_coach("eve").await;
-    world.facts([Fact::calendar("ada", &uuid(30))]).await;
+    world.apply([Fact::calendar("ada", &uuid(30))]).await;
     ask(&eve, about(LEAD, 30)).await.refused(404, "not_found");
 }
 
 #[tokio::test]
-async fn every_slot_that_is_listed_is_booked_and_no_other() {
+async fn exactly_the_listed_slots_can_be_booked() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
     let midnight = world.midnight_in(1).await;
@@ -100,17 +100,17 @@ async fn every_slot_that_is_listed_is_booked_and_no_other() {
         .with("buffer_before_minutes", 15)
         .with("buffer_after_minutes", 45)
         .with("min_notice_minutes", 30);
-    world.facts([calendar]).await;
+    world.apply([calendar]).await;
     let at = |minutes: i64| midnight + TimeDelta::minutes(minutes);
     let day = |n: i64| date + TimeDelta::days(n);
     world
-        .facts([
+        .apply([
             // Private, until 09:15 tomorrow: the booking's own buffer counts.
             event("ada", &uuid(60), None, at(480), 75),
             // Cancelled, and without length.
             event("ada", &uuid(61), None, at(1_440 + 540), 180).with("status", "cancelled"),
             event("ada", &uuid(62), None, at(1_440 + 600), 0),
-            // From 11:00 the day after the next on: nothing may end within 45 minutes before it.
+            // From 11:00 two days from now: nothing may end within 45 minutes before it.
             event("ada", &uuid(63), None, at(2 * 1_440 + 660), 60),
         ])
         .await;
@@ -130,7 +130,7 @@ async fn every_slot_that_is_listed_is_booked_and_no_other() {
 }
 
 #[tokio::test]
-async fn days_on_which_clocks_change_list_what_there_is() {
+async fn days_with_a_clock_change_list_their_real_slots() {
     let world = World::start().await;
     let berlin = Fact::calendar("ada", &uuid(CALENDAR)).with("time_zone", "Europe/Berlin");
     let desk = desk(&world, berlin).await;
@@ -154,7 +154,7 @@ async fn days_on_which_clocks_change_list_what_there_is() {
             seen += 1;
         }
         if last_sunday(date, 10) {
-            // The first of the two.
+            // 02:00 occurs twice on that day; the first one is booked.
             let made = desk.book(slot(*date, "02:00")).await.expect(201);
             assert_eq!(made.body["booking"]["startsAt"], format!("{date}T00:00:00.000Z"));
             let made = desk.book(slot(*date, "03:00")).await.expect(201);
@@ -166,7 +166,7 @@ async fn days_on_which_clocks_change_list_what_there_is() {
 }
 
 #[tokio::test]
-async fn overrides_take_the_place_of_a_days_hours() {
+async fn overrides_replace_a_days_hours() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
     let date = world.midnight_in(1).await.date_naive();
@@ -174,7 +174,7 @@ async fn overrides_take_the_place_of_a_days_hours() {
     let overrides = json!({
         (day(0).to_string()): [], (day(1).to_string()): [["22:30", "24:00"]], (day(2).to_string()): [["08:00", "09:00"], ["20:00", "21:00"]],
     });
-    world.facts([mornings(CALENDAR).with("overrides", overrides)]).await;
+    world.apply([mornings(CALENDAR).with("overrides", overrides)]).await;
     let listed = slots(&desk, CALENDAR).await;
     assert!(listed[&day(0)].is_empty());
     assert_eq!(listed[&day(1)], ["22:30"]);
@@ -187,25 +187,25 @@ async fn overrides_take_the_place_of_a_days_hours() {
 }
 
 #[tokio::test]
-async fn bookings_and_private_entries_on_any_calendar_take_time_on_all_of_them() {
+async fn bookings_and_private_events_on_any_calendar_block_all_calendars() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
     let york = mornings(OTHER_CALENDAR).with("time_zone", "America/New_York").with("buffer_after_minutes", 240);
     let day = json!([["00:00", "24:00"]]);
     let weekly = json!({ "mon": day, "tue": day, "wed": day, "thu": day, "fri": day, "sat": day, "sun": day });
-    world.facts([york.with("weekly", weekly)]).await;
+    world.apply([york.with("weekly", weekly)]).await;
     let midnight = world.midnight_in(3).await;
     let date = midnight.date_naive();
-    // 09:00 in UTC; with four hours after it, nothing is left of the morning.
+    // 09:00 in UTC; with a buffer of four hours after it, nothing is left of the morning.
     let local = midnight + TimeDelta::hours(9);
-    world.facts([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60)]).await;
+    world.apply([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60)]).await;
     assert!(slots(&desk, CALENDAR).await[&date].is_empty());
     desk.cancel(&uuid(60), LEAD).await.refused(404, "not_found");
-    world.facts([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60).with("status", "cancelled")]).await;
+    world.apply([event("ada", &uuid(60), Some(OTHER_CALENDAR), local, 60).with("status", "cancelled")]).await;
     assert_eq!(slots(&desk, CALENDAR).await[&date].len(), 3);
 }
 
-/// A calendar with as many hours a day as there may be, each of which overlaps the next.
+/// A calendar with the maximum of opening hours a day, each overlapping the next.
 fn crowded(calendar: u64, interval: u32) -> Fact {
     let hours: Vec<_> = (0..24).map(|n| [format!("{n:02}:{n:02}"), format!("{:02}:59", (n + 1).min(23))]).collect();
     let weekly = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map(|day| (day.to_owned(), json!(hours)));
@@ -213,17 +213,17 @@ fn crowded(calendar: u64, interval: u32) -> Fact {
     fact.with("slot_minutes", 5).with("slot_interval_minutes", interval).with("horizon_days", 400)
 }
 
-/// The gateway gives up later than this.
+/// Below the gateway's time-out.
 const DEADLINE: std::time::Duration = std::time::Duration::from_secs(22);
 
 #[tokio::test]
 async fn an_answer_is_bounded_by_what_it_computes() {
     let world = World::start().await;
     let desk = desk(&world, crowded(CALENDAR, 5)).await;
-    world.facts((100..160).map(|number| crowded(number, 5))).await;
-    // The coach is away: no slot is free, and so none counts by being listed.
+    world.apply((100..160).map(|number| crowded(number, 5))).await;
+    // The coach is away. No slot is free, so the limit on listed slots cannot end the search.
     let away = event("ada", &uuid(60), None, world.midnight_in(-1).await, 402 * 1_440);
-    world.facts([away]).await;
+    world.apply([away]).await;
     let began = std::time::Instant::now();
     let refused = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.refused_for("calendarId");
     assert!(began.elapsed() < DEADLINE / 4, "it took {:?}", began.elapsed());
@@ -234,15 +234,15 @@ async fn an_answer_is_bounded_by_what_it_computes() {
         assert!(began.elapsed() < DEADLINE, "it took {:?}", began.elapsed());
         assert_eq!((listed.len(), listed.values().map(Vec::len).sum::<usize>()), (400, 0));
     }
-    // Two that have few enough between them are answered together.
-    world.facts((100..160).map(|number| crowded(number, 5).with("active", false))).await;
-    world.facts([crowded(100, 30)]).await;
+    // Two calendars with few enough slots between them are answered together.
+    world.apply((100..160).map(|number| crowded(number, 5).with("active", false))).await;
+    world.apply([crowded(100, 30)]).await;
     let both = ask(&desk.key, json!({ "leadId": uuid(LEAD) })).await.expect(200);
     assert_eq!(both.body["calendars"].as_array().unwrap().len(), 2);
 }
 
 #[tokio::test]
-async fn hours_that_overlap_are_one_opening_and_hours_that_touch_are_two() {
+async fn overlapping_hours_are_one_opening_and_adjacent_hours_are_two() {
     let world = World::start().await;
     let desk = desk(&world, mornings(CALENDAR)).await;
     let date = world.midnight_in(1).await.date_naive();
@@ -252,7 +252,7 @@ async fn hours_that_overlap_are_one_opening_and_hours_that_touch_are_two() {
         (json!([["09:00", "10:30"], ["10:30", "12:30"]]), &["09:00", "10:30", "11:30"]),
         (json!([["09:00", "12:00"], ["09:30", "10:30"]]), &["09:00", "10:00", "11:00"]),
     ] {
-        world.facts([mornings(CALENDAR).with("overrides", json!({ (date.to_string()): hours }))]).await;
+        world.apply([mornings(CALENDAR).with("overrides", json!({ (date.to_string()): hours }))]).await;
         assert_eq!(slots(&desk, CALENDAR).await[&date], expected);
         for quarter in 36..56 {
             let time = format!("{:02}:{:02}", quarter / 4, quarter % 4 * 15);

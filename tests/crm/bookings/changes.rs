@@ -1,4 +1,4 @@
-//! `PATCH` and `DELETE` of `/v1/crm/bookings/{id}`: how long a moved booking lasts, and where a cancellation names its
+//! `PATCH` and `DELETE` of `/v1/crm/bookings/{id}`: length of a moved booking, and where a cancellation names its
 //! contact.
 
 use chrono::TimeDelta;
@@ -25,10 +25,10 @@ async fn a_booking_keeps_its_length_wherever_it_is_moved() {
     for (made_with, slots_of_now, last_start, too_late, last_end) in
         [(30, 60, "11:30", "12:00", "12:00"), (60, 30, "11:00", "11:30", "12:00"), (45, 90, "11:00", "11:30", "11:45")]
     {
-        world.facts([calendar(made_with, 30)]).await;
+        world.apply([calendar(made_with, 30)]).await;
         let booking = desk.booked(slot(date, "09:00")).await;
-        world.facts([calendar(slots_of_now, 30)]).await;
-        // Twice, so that what was moved keeps it, too.
+        world.apply([calendar(slots_of_now, 30)]).await;
+        // Twice, so that the moved booking keeps its length as well.
         for (time, end) in [
             ("09:30", TimeDelta::minutes(570 + i64::from(made_with))),
             ("09:00", TimeDelta::minutes(540 + i64::from(made_with))),
@@ -52,13 +52,13 @@ async fn a_contact_may_be_named_in_the_query_of_a_cancellation() {
     let date = world.midnight_in(2).await.date_naive();
     let (lead, other) = (uuid(LEAD), uuid(OTHER_LEAD));
     let upper = "00000000-0000-7000-8000-00000000000A";
-    world.facts([Fact::contact("ada", &upper.to_lowercase())]).await;
+    world.apply([Fact::contact("ada", &upper.to_lowercase())]).await;
     let once = || format!("once-{}", world.number());
     let cancel = |booking: &str, query: &str, body: Option<&str>| {
         let call = desk.key.delete(&format!("{}{query}", path(booking)));
         let call =
             body.map_or(call.clone(), |body| call.header("content-type", "application/json").body(body.to_owned()));
-        call.once(&once())
+        call.idempotent(&once())
     };
     let named = |id: &str| json!({ "leadId": id }).to_string();
     for (number, (query, body)) in [
@@ -99,9 +99,9 @@ async fn a_contact_may_be_named_in_the_query_of_a_cancellation() {
     cancel(&booking, &format!("?leadId={other}"), None).await.refused(404, "not_found");
     assert_eq!(desk.list().await.len(), 1);
 
-    // Either form is one request to a key, whatever the case of the id; a contradiction is another.
+    // Both forms are the same request for a key, in any case of the id. A contradiction is a different request.
     let send = |query: &str, body: Option<String>| {
-        let call = desk.key.delete(&format!("{}{query}", path(&booking))).once("one");
+        let call = desk.key.delete(&format!("{}{query}", path(&booking))).idempotent("one");
         body.map_or(call.clone(), |body| call.header("content-type", "application/json").body(body))
     };
     let first = send(&format!("?leadId={upper}"), None).await.expect(200);

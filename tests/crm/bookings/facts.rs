@@ -1,4 +1,4 @@
-//! `calendar.saved`, `calendar_event.saved`: what the application tells of calendars and what stands on them.
+//! `calendar.saved` and `calendar_event.saved`: the application's facts about calendars and events.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ async fn desk(world: &World) -> Desk<'_> {
     Desk { world, key: world.booking_coach("ada").await }
 }
 
-/// The application's record of a booking as the API shows it.
+/// The application's record of a booking, as the API shows it.
 fn echo(booking: &Value) -> Fact {
     let id = booking["id"].as_str().unwrap();
     let minutes = (time(&booking["endsAt"]) - time(&booking["startsAt"])).num_minutes();
@@ -23,7 +23,7 @@ fn echo(booking: &Value) -> Fact {
 }
 
 impl World {
-    /// The buckets of a coach: events and what each takes, by bucket.
+    /// A coach's day buckets: their events with the time that each takes.
     pub(crate) async fn buckets(&self, coach: &str) -> Vec<(String, Value)> {
         let items = self.items("crm", &format!("COACH#{coach}")).await;
         let buckets = items.into_iter().filter_map(|item| {
@@ -46,24 +46,24 @@ impl World {
 }
 
 #[tokio::test]
-async fn an_echo_of_a_booking_changes_nothing_of_it() {
+async fn the_applications_copy_of_a_booking_changes_nothing() {
     let world = World::start().await;
     let buffered = Fact::calendar("ada", &uuid(CALENDAR)).with("buffer_before_minutes", 30);
     let desk = desk(&world).await;
-    world.facts([buffered.clone()]).await;
+    world.apply([buffered.clone()]).await;
     let date = world.midnight_in(2).await.date_naive();
     desk.booked(slot(date, "09:00")).await;
     let made = desk.list().await.remove(0);
     let buckets = world.buckets("ada").await;
-    world.facts([buffered.with("buffer_before_minutes", 0), echo(&made)]).await;
+    world.apply([buffered.with("buffer_before_minutes", 0), echo(&made)]).await;
     assert_eq!(desk.list().await, [made]);
     assert_eq!(world.buckets("ada").await, buckets);
-    assert_eq!(desk.told("booking.created").await.len(), 1);
-    assert!(desk.told("booking.conflict").await.is_empty());
+    assert_eq!(desk.emitted("booking.created").await.len(), 1);
+    assert!(desk.emitted("booking.conflict").await.is_empty());
 }
 
 #[tokio::test]
-async fn a_move_to_where_it_is_changes_and_tells_nothing_but_outweighs_what_was_said_before() {
+async fn a_move_to_the_same_time_emits_nothing_but_outdates_older_facts() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
@@ -77,14 +77,14 @@ async fn a_move_to_where_it_is_changes_and_tells_nothing_but_outweighs_what_was_
     assert_eq!(stayed.body["booking"], made);
     assert_eq!(stayed.body["previousStartsAt"], made["startsAt"]);
     let elsewhere = event("ada", &booking, Some(CALENDAR), world.midnight_in(2).await + TimeDelta::hours(15), 60);
-    world.facts([elsewhere.with("lead_id", uuid(LEAD)).with("occurred_at", between)]).await;
+    world.apply([elsewhere.with("lead_id", uuid(LEAD)).with("occurred_at", between)]).await;
     assert_eq!(desk.list().await, [made]);
     assert_eq!(world.buckets("ada").await, buckets);
-    assert!(desk.told("booking.rescheduled").await.is_empty());
+    assert!(desk.emitted("booking.rescheduled").await.is_empty());
 }
 
 #[tokio::test]
-async fn what_the_api_confirms_of_the_applications_events_is_told_and_outweighs_what_it_said_before() {
+async fn api_writes_on_the_applications_events_are_emitted_and_outdate_older_facts() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
@@ -92,29 +92,29 @@ async fn what_the_api_confirms_of_the_applications_events_is_told_and_outweighs_
         event("ada", &uuid(60), Some(CALENDAR), midnight + TimeDelta::hours(hour), 60).with("lead_id", uuid(LEAD))
     };
     let (first, between) = (world.timestamp_in(-600).await, world.timestamp_in(-300).await);
-    world.facts([hour(9).with("occurred_at", first)]).await;
+    world.apply([hour(9).with("occurred_at", first)]).await;
     let id = uuid(60);
     desk.reschedule(&id, to(midnight.date_naive(), "09:00")).await.expect(200);
-    world.facts([hour(12).with("occurred_at", between.clone())]).await;
+    world.apply([hour(12).with("occurred_at", between.clone())]).await;
     assert_eq!(desk.list().await[0]["time"], "09:00");
-    let moved = desk.told("booking.rescheduled").await;
+    let moved = desk.emitted("booking.rescheduled").await;
     assert_eq!((moved.len(), &moved[0]["booking"]["time"]), (1, &json!("09:00")));
     // Cancelled by the application, and by the API too.
-    world.facts([hour(9).with("status", "cancelled").with("occurred_at", world.timestamp_in(0).await)]).await;
+    world.apply([hour(9).with("status", "cancelled").with("occurred_at", world.timestamp_in(0).await)]).await;
     let reconfirmed = world.timestamp_in(1).await;
     world.advance_s(5).await;
     let cancelled = desk.cancel(&id, LEAD).await.expect(200);
-    world.facts([hour(9).with("occurred_at", reconfirmed)]).await;
+    world.apply([hour(9).with("occurred_at", reconfirmed)]).await;
     assert!(desk.list().await.is_empty());
-    assert_eq!(desk.told("booking.cancelled").await.len(), 1);
-    // Once more says nothing new.
+    assert_eq!(desk.emitted("booking.cancelled").await.len(), 1);
+    // A repetition changes nothing.
     assert_eq!(desk.cancel(&id, LEAD).await.expect(200).body, cancelled.body);
     world.settle().await;
-    assert_eq!(desk.told("booking.cancelled").await.len(), 1);
+    assert_eq!(desk.emitted("booking.cancelled").await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_fact_older_than_a_change_of_the_api_leaves_that_alone() {
+async fn a_fact_older_than_an_api_write_does_not_undo_it() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
@@ -125,49 +125,49 @@ async fn a_fact_older_than_a_change_of_the_api_leaves_that_alone() {
     world.advance_s(10).await;
     desk.reschedule(&booking, to(date, "12:00")).await.expect(200);
     let moved = desk.list().await.remove(0);
-    world.facts([echo(&made).with("occurred_at", between.clone())]).await;
+    world.apply([echo(&made).with("occurred_at", between.clone())]).await;
     assert_eq!(desk.list().await, std::slice::from_ref(&moved));
     desk.cancel(&booking, LEAD).await.expect(200);
-    world.facts([echo(&moved).with("occurred_at", between)]).await;
+    world.apply([echo(&moved).with("occurred_at", between)]).await;
     assert!(desk.list().await.is_empty());
     desk.booked(slot(date, "12:00")).await;
-    // What is said later counts, whatever it overlaps.
-    world.facts([echo(&moved).with("occurred_at", world.timestamp_in(1).await)]).await;
+    // The later fact counts, whatever it overlaps.
+    world.apply([echo(&moved).with("occurred_at", world.timestamp_in(1).await)]).await;
     assert_eq!(desk.list().await.len(), 2);
 }
 
 #[tokio::test]
-async fn each_change_is_told_on_its_own_and_in_its_order_where_the_application_s_clock_is_ahead() {
+async fn each_write_emits_its_own_change_in_order_even_if_the_applications_clock_is_ahead() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let date = world.midnight_in(2).await.date_naive();
     let booking = desk.booked(slot(date, "09:00")).await;
     let made = desk.list().await.remove(0);
-    world.facts([echo(&made).with("occurred_at", world.timestamp_in(30).await)]).await;
+    world.apply([echo(&made).with("occurred_at", world.timestamp_in(30).await)]).await;
     for time in ["10:00", "11:00", "12:00"] {
         desk.reschedule(&booking, to(date, time)).await.expect(200);
     }
     desk.cancel(&booking, LEAD).await.expect(200);
     world.settle().await;
-    let moves = desk.told("booking.rescheduled").await;
-    let told: Vec<&Value> = moves.iter().map(|fact| &fact["booking"]["time"]).collect();
-    assert_eq!(told, ["10:00", "11:00", "12:00"]);
-    let facts = [moves.clone(), desk.told("booking.cancelled").await].concat();
+    let moves = desk.emitted("booking.rescheduled").await;
+    let emitted: Vec<&Value> = moves.iter().map(|fact| &fact["booking"]["time"]).collect();
+    assert_eq!(emitted, ["10:00", "11:00", "12:00"]);
+    let facts = [moves.clone(), desk.emitted("booking.cancelled").await].concat();
     assert_eq!(facts.iter().map(|fact| fact["id"].to_string()).collect::<BTreeSet<_>>().len(), 4);
     assert!(facts.windows(2).all(|pair| time(&pair[0]["occurred_at"]) < time(&pair[1]["occurred_at"])), "{facts:?}");
 }
 
 #[tokio::test]
-async fn facts_apply_by_their_time_in_whatever_order_they_come() {
+async fn facts_apply_by_their_time_in_any_order_of_arrival() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     let at = |hour: i64| event("ada", &uuid(60), Some(CALENDAR), midnight + TimeDelta::hours(hour), 60);
     let said = |fact: Fact, second: u32| fact.with("occurred_at", format!("2026-01-01T00:00:{second:02}Z"));
-    world.facts([said(at(9), 5)]).await;
-    world.facts([said(at(7), 4), said(at(9).with("status", "cancelled"), 3)]).await;
+    world.apply([said(at(9), 5)]).await;
+    world.apply([said(at(7), 4), said(at(9).with("status", "cancelled"), 3)]).await;
     assert_eq!(desk.list().await[0]["time"], "09:00");
-    world.facts([said(at(11), 5)]).await;
+    world.apply([said(at(11), 5)]).await;
     assert_eq!(desk.list().await[0]["time"], "11:00", "an equal one applies");
     assert_eq!(world.buckets("ada").await.len(), 1);
     let entries = &world.buckets("ada").await[0].1;
@@ -175,12 +175,12 @@ async fn facts_apply_by_their_time_in_whatever_order_they_come() {
 }
 
 #[tokio::test]
-async fn an_event_whose_calendar_comes_later_blocks_at_once_and_takes_its_buffers_then() {
+async fn an_event_blocks_at_once_and_gets_its_buffers_with_its_calendar() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     let nine = midnight + TimeDelta::hours(9);
-    world.put([event("ada", &uuid(60), Some(OTHER_CALENDAR), nine, 60)]).await;
+    world.publish([event("ada", &uuid(60), Some(OTHER_CALENDAR), nine, 60)]).await;
     world.settle().await;
     let entry = |buckets: Vec<(String, Value)>| buckets[0].1[uuid(60)].clone();
     let span = [nine.timestamp_millis(), (nine + TimeDelta::hours(1)).timestamp_millis()];
@@ -190,16 +190,17 @@ async fn an_event_whose_calendar_comes_later_blocks_at_once_and_takes_its_buffer
     assert_eq!(shown["timezone"], "America/New_York");
     desk.book(slot(midnight.date_naive(), "09:00")).await.refused(409, "slot_unavailable");
     let calendar = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("time_zone", "Europe/Berlin");
-    world.facts([calendar.with("buffer_before_minutes", 15).with("buffer_after_minutes", 45)]).await;
+    world.apply([calendar.with("buffer_before_minutes", 15).with("buffer_after_minutes", 45)]).await;
     assert_eq!(entry(world.buckets("ada").await), json!([span[0], span[1], 15, 45]));
     assert_eq!(desk.list().await[0]["timezone"], "Europe/Berlin");
     desk.book(slot(midnight.date_naive(), "10:00")).await.refused(409, "slot_unavailable");
     desk.booked(slot(midnight.date_naive(), "11:00")).await;
-    // A later calendar changes nothing for what is there. One whose calendar never comes stays, and is no dead letter.
+    // A later calendar does not change stored events. An event whose calendar never comes is stored and is no dead
+    // letter.
     let changed = Fact::calendar("ada", &uuid(OTHER_CALENDAR)).with("buffer_after_minutes", 0);
-    world.facts([changed]).await;
+    world.apply([changed]).await;
     assert_eq!(entry(world.buckets("ada").await), json!([span[0], span[1], 15, 45]));
-    world.put([event("ada", &uuid(61), Some(98), nine + TimeDelta::hours(8), 60)]).await;
+    world.publish([event("ada", &uuid(61), Some(98), nine + TimeDelta::hours(8), 60)]).await;
     world.advance_s(60 * 60).await;
     assert_eq!(desk.list().await.len(), 3);
     assert!(world.set_aside().await.is_empty());
@@ -212,22 +213,22 @@ async fn long_events_block_and_give_way_again() {
     let midnight = world.midnight_in(5).await;
     let date = midnight.date_naive();
     let holiday = event("ada", &uuid(60), None, midnight, 60 * 24 * 40);
-    world.facts([holiday.clone()]).await;
+    world.apply([holiday.clone()]).await;
     assert_eq!(world.buckets("ada").await[0].0, "LONG");
     desk.book(slot(date + TimeDelta::days(20), "09:00")).await.refused(409, "slot_unavailable");
     desk.booked(slot(date + TimeDelta::days(40), "00:00")).await;
     let short = rendered(midnight + TimeDelta::days(31));
-    world.facts([holiday.clone().with("ends_at", short)]).await;
+    world.apply([holiday.clone().with("ends_at", short)]).await;
     let days: Vec<String> = world.buckets("ada").await.into_iter().map(|(day, _)| day).collect();
     assert_eq!(days.len(), 33, "31 days, the booking's, and where the long one was: {days:?}");
     desk.booked(slot(date + TimeDelta::days(31), "00:00")).await;
     desk.book(slot(date + TimeDelta::days(30), "23:00")).await.refused(409, "slot_unavailable");
-    world.facts([holiday.with("status", "cancelled")]).await;
+    world.apply([holiday.with("status", "cancelled")]).await;
     desk.booked(slot(date + TimeDelta::days(20), "09:00")).await;
 }
 
 #[tokio::test]
-async fn what_a_fact_puts_over_bookings_is_stored_and_told_once() {
+async fn a_fact_over_bookings_is_stored_and_emits_each_conflict_once() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
@@ -237,58 +238,58 @@ async fn what_a_fact_puts_over_bookings_is_stored_and_told_once() {
     }
     let bookings = desk.list().await;
     let private = event("ada", &uuid(60), None, nine + TimeDelta::minutes(30), 60).with("id", "cause");
-    world.facts([private.clone(), private.clone()]).await;
-    world.facts([private.clone()]).await;
-    let told = desk.told("booking.conflict").await;
+    world.apply([private.clone(), private.clone()]).await;
+    world.apply([private.clone()]).await;
+    let emitted = desk.emitted("booking.conflict").await;
     let over = json!({
         "event_id": uuid(60), "starts_at": rendered(nine + TimeDelta::minutes(30)), "ends_at": rendered(nine + TimeDelta::minutes(90)),
     });
-    let mut seen: Vec<&Value> = told.iter().map(|fact| &fact["booking"]).collect();
+    let mut seen: Vec<&Value> = emitted.iter().map(|fact| &fact["booking"]).collect();
     seen.sort_by_key(|booking| booking["startsAt"].to_string());
     assert_eq!(seen, [&bookings[0], &bookings[1]]);
-    assert!(told.iter().all(|fact| fact["conflicts_with"] == over && fact["coach_id"] == "ada"));
+    assert!(emitted.iter().all(|fact| fact["conflicts_with"] == over && fact["coach_id"] == "ada"));
     assert!(world.stored_event(&uuid(60)).await["conflict_check"].is_null());
     assert_eq!(desk.list().await, bookings);
 
-    // Not for a backfill, not between private entries, not where it has been before, not where it touches.
+    // No conflict for a backfill, between private events, at an event's earlier time, or where two events touch.
     let elsewhere = |id: u64, minutes: i64| event("ada", &uuid(id), None, nine + TimeDelta::minutes(minutes), 60);
-    world.facts([elsewhere(61, 0).with("backfill", true), elsewhere(62, 300), elsewhere(63, 330)]).await;
-    world.facts([private.clone().without("id"), elsewhere(64, -60)]).await;
-    assert_eq!(desk.told("booking.conflict").await.len(), 2);
-    // A booking that the application puts over another tells of the one that was there.
+    world.apply([elsewhere(61, 0).with("backfill", true), elsewhere(62, 300), elsewhere(63, 330)]).await;
+    world.apply([private.clone().without("id"), elsewhere(64, -60)]).await;
+    assert_eq!(desk.emitted("booking.conflict").await.len(), 2);
+    // A booking that the application puts over another reports the one that was there first.
     let made = event("ada", &uuid(65), Some(CALENDAR), nine + TimeDelta::minutes(150), 60);
-    world.facts([made]).await;
-    let told = desk.told("booking.conflict").await;
-    assert_eq!(told.len(), 3);
-    let last = told.iter().find(|fact| fact["conflicts_with"]["event_id"] == uuid(65)).unwrap();
+    world.apply([made]).await;
+    let emitted = desk.emitted("booking.conflict").await;
+    assert_eq!(emitted.len(), 3);
+    let last = emitted.iter().find(|fact| fact["conflicts_with"]["event_id"] == uuid(65)).unwrap();
     assert_eq!(last["booking"], bookings[2]);
-    // A private entry that becomes a booking where it is tells of what it is over, the others of its own time included.
+    // A private event that becomes a booking reports everything it overlaps, including the events of its own time.
     let becomes = elsewhere(63, 330).without("id").with("calendar_id", uuid(CALENDAR));
-    world.facts([becomes.clone(), becomes.clone()]).await;
-    world.facts([becomes]).await;
-    let told = desk.told("booking.conflict").await;
-    assert_eq!(told.len(), 4, "{told:?}");
-    let conflict = told.iter().find(|fact| fact["booking"]["id"] == uuid(63)).unwrap();
+    world.apply([becomes.clone(), becomes.clone()]).await;
+    world.apply([becomes]).await;
+    let emitted = desk.emitted("booking.conflict").await;
+    assert_eq!(emitted.len(), 4, "{emitted:?}");
+    let conflict = emitted.iter().find(|fact| fact["booking"]["id"] == uuid(63)).unwrap();
     assert_eq!(conflict["conflicts_with"]["event_id"], uuid(62));
-    // Back to what it was: no booking, and nothing to tell.
-    world.facts([elsewhere(63, 330).without("id")]).await;
-    // A move to a new time is looked at anew; of a private entry, a booking is told that it comes over.
+    // Back to a private event: no booking, so no conflict.
+    world.apply([elsewhere(63, 330).without("id")]).await;
+    // A move to a new time is checked again. A private event that moves over a booking is reported to that booking.
     let late = event("ada", &uuid(65), Some(CALENDAR), nine + TimeDelta::minutes(345), 30);
-    world.facts([late]).await;
-    let told = desk.told("booking.conflict").await;
-    let with: Vec<&Value> = told.iter().skip(4).map(|fact| &fact["booking"]["id"]).collect();
+    world.apply([late]).await;
+    let emitted = desk.emitted("booking.conflict").await;
+    let with: Vec<&Value> = emitted.iter().skip(4).map(|fact| &fact["booking"]["id"]).collect();
     assert_eq!(with, [&json!(uuid(65)), &json!(uuid(65))]);
 }
 
 #[tokio::test]
-async fn of_events_that_come_at_once_each_conflict_is_told_in_one_way() {
+async fn conflicts_of_simultaneous_events_are_emitted_consistently() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     for round in 0..6 {
         let at_once = (0..5).map(|n| {
             let starts_at = midnight + TimeDelta::minutes(60 * round + n);
-            world.put([event(
+            world.publish([event(
                 "ada",
                 &uuid(300 + 10 * round.unsigned_abs() + n.unsigned_abs()),
                 Some(CALENDAR),
@@ -299,48 +300,48 @@ async fn of_events_that_come_at_once_each_conflict_is_told_in_one_way() {
         futures::future::join_all(at_once).await;
         world.settle().await;
     }
-    let told = desk.told("booking.conflict").await;
-    let ids: BTreeSet<&str> = told.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
-    let contents: BTreeSet<String> = told.iter().map(Value::to_string).collect();
-    assert_eq!((ids.len(), contents.len()), (6 * 10, 6 * 10), "of {}", told.len());
+    let emitted = desk.emitted("booking.conflict").await;
+    let ids: BTreeSet<&str> = emitted.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+    let contents: BTreeSet<String> = emitted.iter().map(Value::to_string).collect();
+    assert_eq!((ids.len(), contents.len()), (6 * 10, 6 * 10), "of {}", emitted.len());
 }
 
 #[tokio::test]
-async fn a_conflict_is_told_when_whoever_found_it_died_before() {
+async fn a_conflict_is_emitted_although_the_function_that_found_it_died() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     desk.booked(slot(midnight.date_naive(), "09:00")).await;
     for (number, crashes) in [(60, 1), (61, 2)] {
-        let told_before = desk.told("booking.conflict").await.len();
+        let emitted_before = desk.emitted("booking.conflict").await.len();
         world.faults(json!({ "function": "ingest", "crash_after_commit": crashes })).await;
-        world.put([event("ada", &uuid(number), None, midnight + TimeDelta::hours(9), 30)]).await;
-        // The message comes again after its visibility time-out.
+        world.publish([event("ada", &uuid(number), None, midnight + TimeDelta::hours(9), 30)]).await;
+        // The message returns after its visibility time-out.
         for _ in 0..3 {
             world.advance_s(200).await;
         }
-        assert_eq!(desk.told("booking.conflict").await.len(), told_before + 1, "{crashes} crashes");
+        assert_eq!(desk.emitted("booking.conflict").await.len(), emitted_before + 1, "{crashes} crashes");
         assert!(world.stored_event(&uuid(number)).await["conflict_check"].is_null());
     }
     assert!(world.set_aside().await.is_empty());
 }
 
 #[tokio::test]
-async fn an_event_with_somebody_who_was_erased_is_stored_with_nobody() {
+async fn an_event_of_an_erased_contact_is_stored_without_a_contact() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let partner = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", &uuid(LEAD)).with("email", "lee@example.com")]).await;
+    world.apply([Fact::contact("ada", &uuid(LEAD)).with("email", "lee@example.com")]).await;
     let date = world.midnight_in(2).await.date_naive();
     desk.booked(slot(date, "09:00")).await;
     let made = desk.list().await.remove(0);
     let created =
         partner.post("/v1/clients", json!({ "email": "lee@example.com", "send_welcome": false })).await.expect(201);
-    world.facts([fact("client.erased", json!({ "client_id": created.str("client_id") }))]).await;
+    world.apply([fact("client.erased", json!({ "client_id": created.str("client_id") }))]).await;
     world.advance_s(60 * 60).await;
     assert_eq!(desk.list().await[0]["leadId"], Value::Null);
     world
-        .facts([
+        .apply([
             echo(&made),
             event("ada", &uuid(60), Some(CALENDAR), time(&made["endsAt"]), 60).with("lead_id", uuid(LEAD)),
         ])
@@ -352,7 +353,7 @@ async fn an_event_with_somebody_who_was_erased_is_stored_with_nobody() {
 }
 
 #[tokio::test]
-async fn an_event_over_a_whole_day_of_bookings_tells_of_each_once() {
+async fn an_event_over_a_day_of_bookings_emits_each_conflict_once() {
     const BOOKINGS: u64 = 90;
     let world = World::start().await;
     let desk = desk(&world).await;
@@ -361,17 +362,17 @@ async fn an_event_over_a_whole_day_of_bookings_tells_of_each_once() {
         let starts = midnight + TimeDelta::minutes(15 * i64::try_from(number).unwrap());
         event("ada", &uuid(100 + number), Some(CALENDAR), starts, 15).with("lead_id", uuid(LEAD))
     });
-    world.facts(booked).await;
-    assert!(desk.told("booking.conflict").await.is_empty());
+    world.apply(booked).await;
+    assert!(desk.emitted("booking.conflict").await.is_empty());
     let holiday = event("ada", &uuid(60), None, midnight, 24 * 60).with("id", "holiday");
-    // The function dies between the transactions that tell of them, and the fact comes again.
+    // The function dies between the transactions that report the conflicts, and the fact returns.
     world.faults(json!({ "function": "ingest", "crash_after_commit": 2 })).await;
-    world.facts([holiday]).await;
+    world.apply([holiday]).await;
     world.advance_s(600).await;
-    let told = desk.told("booking.conflict").await;
-    let of: BTreeSet<String> = told.iter().map(|fact| fact["booking"]["id"].to_string()).collect();
+    let emitted = desk.emitted("booking.conflict").await;
+    let of: BTreeSet<String> = emitted.iter().map(|fact| fact["booking"]["id"].to_string()).collect();
     assert_eq!(of.len() as u64, BOOKINGS);
-    let ids: BTreeSet<String> = told.iter().map(|fact| fact["id"].to_string()).collect();
-    assert_eq!(ids.len() as u64, BOOKINGS, "what is told again is told under the same id");
+    let ids: BTreeSet<String> = emitted.iter().map(|fact| fact["id"].to_string()).collect();
+    assert_eq!(ids.len() as u64, BOOKINGS, "repeats have the same id");
     assert!(world.stored_event(&uuid(60)).await["conflict_check"].is_null());
 }

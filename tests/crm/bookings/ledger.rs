@@ -1,4 +1,4 @@
-//! What has to hold of a coach's bookings and events, whatever has been done at the same moment: in the tables, and in the lists.
+//! Invariants of a coach's bookings and events under concurrency, checked in the tables and in the lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::crm::bookings::races::Owner;
 use crate::world::{World, time};
 
-/// A stored event: its calendar, its time and the minutes around it.
+/// A stored event: its calendar, its time and its buffers.
 #[derive(Debug, Clone)]
 struct Stored {
     id: String,
@@ -38,7 +38,7 @@ impl Stored {
         self.span[0] < other.span[1] && other.span[0] < self.span[1]
     }
 
-    /// Whether the gap between the two is shorter than the longer of the buffers that face it.
+    /// Returns true if the gap between the two is shorter than the longer of the buffers that face it.
     fn conflicts(&self, other: &Self) -> bool {
         let [first, second] = if self.span <= other.span { [self, other] } else { [other, self] };
         let gap = first.buffers[1].max(second.buffers[0]) * 60_000;
@@ -52,23 +52,23 @@ impl Stored {
     }
 }
 
-/// Conflicts that the application was told of: the two events, by the id of the fact.
-pub(crate) type Told = BTreeMap<String, (String, BTreeSet<String>, Value)>;
+/// Conflicts on the bus by the id of the causing fact: the two events and the payload.
+pub(crate) type EmittedConflicts = BTreeMap<String, (String, BTreeSet<String>, Value)>;
 
-/// Adds what the application was told lately.
-pub(crate) async fn read_told(world: &World, told: &mut Told) {
-    for fact in world.outgoing("booking.conflict").await {
+/// Adds the conflicts that were emitted since the last call.
+pub(crate) async fn read_conflicts(world: &World, emitted: &mut EmittedConflicts) {
+    for fact in world.changes("booking.conflict").await {
         let id = |value: &Value| value.as_str().unwrap().to_owned();
         let pair = BTreeSet::from([id(&fact["booking"]["id"]), id(&fact["conflicts_with"]["event_id"])]);
         let times =
             json!([fact["booking"]["startsAt"], fact["conflicts_with"]["starts_at"], fact["booking"]["updatedAt"]]);
-        told.insert(id(&fact["id"]), (id(&fact["coach_id"]), pair, times));
+        emitted.insert(id(&fact["id"]), (id(&fact["coach_id"]), pair, times));
     }
 }
 
-/// No booking is in the way of another, or was made over an event that had been stored; each overlap that the application caused was told;
-/// the buckets hold what is confirmed.
-pub(crate) async fn holds(owner: &Owner<'_>, told: &Told) {
+/// Asserts: no booking conflicts with another or with an event stored before it; each overlap caused by the application
+/// was reported; the buckets hold exactly the confirmed events.
+pub(crate) async fn holds(owner: &Owner<'_>, emitted: &EmittedConflicts) {
     let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
     let events: Vec<Stored> = items.iter().filter_map(Stored::confirmed).collect();
     let mut overlaps = 0;
@@ -82,7 +82,10 @@ pub(crate) async fn holds(owner: &Owner<'_>, told: &Told) {
             if one.overlaps(other) && (one.is_booking || other.is_booking) {
                 overlaps += 1;
                 let pair = BTreeSet::from([one.id.clone(), other.id.clone()]);
-                assert!(told.values().any(|(_, told, _)| *told == pair), "{one:?} over {other:?} was not told");
+                assert!(
+                    emitted.values().any(|(_, emitted, _)| *emitted == pair),
+                    "{one:?} over {other:?} was not emitted"
+                );
             }
         }
     }
@@ -101,10 +104,10 @@ pub(crate) async fn holds(owner: &Owner<'_>, told: &Told) {
         .filter(|(_, entries): &(String, BTreeMap<String, Value>)| !entries.is_empty())
         .collect();
     assert_eq!(found, expected, "buckets hold what is confirmed");
-    assert!(items.iter().all(|item| item["conflict_check"].is_null()), "no overlap is left to be told");
+    assert!(items.iter().all(|item| item["conflict_check"].is_null()), "no overlap is left to be emitted");
 }
 
-/// What is listed is what is confirmed and on a calendar.
+/// Asserts that the list holds exactly the confirmed events on a calendar.
 pub(crate) async fn lists_hold(owner: &Owner<'_>) {
     let mut listed = BTreeMap::new();
     let mut cursor = String::new();

@@ -1,5 +1,6 @@
-//! No double booking: callers who want overlapping times of one coach at the same moment, on calendars with other zones and buffers,
-//! beside the application's own events, moves and cancellations, while transactions meet and answers get lost.
+//! No double booking under concurrency. Callers want overlapping times of one coach on calendars with different zones
+//! and buffers. Meanwhile the application sends events, bookings are moved and cancelled, transactions conflict and
+//! answers get lost.
 
 use std::collections::BTreeSet;
 use std::future::IntoFuture;
@@ -8,23 +9,23 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use futures::future::{join, join_all, join3};
 use serde_json::json;
 
-use crate::crm::bookings::ledger::{Told, holds, lists_hold, read_told};
+use crate::crm::bookings::ledger::{EmittedConflicts, holds, lists_hold, read_conflicts};
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, event, path, slot, to};
 use crate::world::{Call, Caller, Fact, Reply, World, uuid};
 
-/// Coaches whose rounds go on side by side, rounds of each, callers in a round.
+/// Coaches whose rounds run in parallel, rounds of each, callers in a round.
 const OWNERS: usize = 4;
 /// `cargo test -p behaviour --features long-simulation races` plays more of them.
 const ROUNDS: usize = if cfg!(feature = "long-simulation") { 100 } else { 20 };
 const CALLERS: usize = 16;
-/// Keys of a coach: no key makes more than 300 calls a minute.
+/// Keys of a coach: one key may send only 300 requests a minute.
 const KEYS: usize = 8;
-/// Days between two rounds of a coach: none is in another's way.
+/// Days between two rounds of a coach, so that rounds do not conflict.
 const DAYS_A_ROUND: usize = 4;
-/// How often a call without a definite answer is repeated.
+/// Most repeats of a call without a definite answer.
 const MOST_REPEATS: usize = 50;
 
-/// A calendar: minutes of its zone before UTC, of its slots, and before and after them.
+/// A calendar: minutes of its zone before UTC, of its slots, and of its buffers before and after.
 struct Shelf {
     id: u64,
     zone: &'static str,
@@ -42,7 +43,7 @@ const SHELVES: [Shelf; 3] = [
     Shelf { id: 22, zone: "Pacific/Honolulu", offset: -600, minutes: 30, before: 60, after: 0 },
 ];
 
-/// Numbers that are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 struct Dice(u64);
 
 impl Dice {
@@ -52,16 +53,16 @@ impl Dice {
     }
 }
 
-/// A coach with calendars and keys, and what has been done so far.
+/// A coach with calendars and keys, and the history so far.
 pub(crate) struct Owner<'w> {
     pub(crate) world: &'w World,
     number: usize,
     pub(crate) id: String,
     pub(crate) keys: Vec<Caller>,
     calls: usize,
-    /// Bookings that the API has made.
+    /// Ids of bookings made through the API.
     pub(crate) booked: BTreeSet<String>,
-    /// Events that were stored before anything was booked around them.
+    /// Ids of events that were stored before any booking around them.
     pub(crate) stored_before: BTreeSet<String>,
 }
 
@@ -77,7 +78,7 @@ impl<'w> Owner<'w> {
                 .with("buffer_before_minutes", shelf.before)
                 .with("buffer_after_minutes", shelf.after)
         });
-        world.facts(calendars.chain([Fact::contact(&id, &uuid(LEAD))])).await;
+        world.apply(calendars.chain([Fact::contact(&id, &uuid(LEAD))])).await;
         let mut keys = Vec::new();
         for _ in 0..KEYS {
             keys.push(coach.crm_key_with(&["bookings.read", "bookings.write"]).await);
@@ -94,22 +95,22 @@ impl<'w> Owner<'w> {
         let (date, time) = wall_clock(shelf, at);
         let draft = json!({ "leadId": uuid(LEAD), "calendarId": uuid(shelf.id), "date": date, "time": time });
         let once = format!("race-{}", self.world.number());
-        self.key().post("/v1/crm/bookings", draft).once(&once)
+        self.key().post("/v1/crm/bookings", draft).idempotent(&once)
     }
 
     fn reschedule(&mut self, booking: &str, shelf: &Shelf, at: DateTime<Utc>) -> Call {
         let (date, time) = wall_clock(shelf, at);
         let once = format!("race-{}", self.world.number());
         let to = json!({ "leadId": uuid(LEAD), "date": date, "time": time });
-        self.key().patch(&path(booking), to).once(&once)
+        self.key().patch(&path(booking), to).idempotent(&once)
     }
 
     fn cancel(&mut self, booking: &str) -> Call {
         let once = format!("race-{}", self.world.number());
-        self.key().delete(&path(booking)).json(&json!({ "leadId": uuid(LEAD) })).once(&once)
+        self.key().delete(&path(booking)).json(&json!({ "leadId": uuid(LEAD) })).idempotent(&once)
     }
 
-    /// Keeps the ids of what was booked; how many.
+    /// Keeps the ids of the bookings made and returns their number.
     fn keep(&mut self, replies: &[Reply]) -> usize {
         let made = replies.iter().filter(|reply| reply.status == 201);
         let ids: Vec<String> = made.map(|reply| reply.body["booking"]["id"].as_str().unwrap().to_owned()).collect();
@@ -123,7 +124,7 @@ fn wall_clock(shelf: &Shelf, at: DateTime<Utc>) -> (NaiveDate, String) {
     (local.date(), local.format("%H:%M").to_string())
 }
 
-/// The answer to a call, which is repeated under its key until it is a definite one.
+/// Repeats a call under its key until the answer is definite.
 async fn insist(call: Call) -> Reply {
     for _ in 0..MOST_REPEATS {
         let reply = call.clone().await;
@@ -149,15 +150,15 @@ fn each_is(replies: &[Reply], allowed: &[(u16, &str)]) {
 
 const TAKEN: (u16, &str) = (409, "slot_unavailable");
 
-/// What a round of a coach is about.
+/// The kind of a coach's round.
 enum Round {
-    /// All want times of which only one can be had: one gets it. The application may put an event there meanwhile.
+    /// All callers want overlapping times: exactly one booking succeeds. The application may add an event meanwhile.
     OneTime { wanted: Vec<(usize, DateTime<Utc>)>, beside: Option<Fact> },
-    /// Some book, some move these bookings, one cancels, and the application puts events there, all in the same few hours.
+    /// In the same few hours, some callers book, some move bookings, one cancels, and the application adds events.
     SameHours { held: Vec<(usize, String)>, feed: Vec<Fact> },
 }
 
-/// A round that is about to begin.
+/// A prepared round.
 struct Ready {
     base: DateTime<Utc>,
     dice: Dice,
@@ -165,36 +166,36 @@ struct Ready {
 }
 
 impl Ready {
-    /// What stands there before the round: an event of the application's, and bookings around it.
+    /// Prepares a round: an event of the application, and bookings around it.
     async fn new(owner: &mut Owner<'_>, number: usize, first: DateTime<Utc>) -> Self {
         let mut dice = Dice((number * OWNERS) as u64 + owner.number as u64);
-        // In the middle of the days of all zones, or over the midnight of one.
+        // Around noon in all zones, or across midnight in one.
         let minutes = [720, 1_350, 1_080][number % 3];
         let base = first + TimeDelta::days((number * DAYS_A_ROUND) as i64) + TimeDelta::minutes(minutes);
         let (world, coach) = (owner.world, owner.id.clone());
-        let told = |dice: &mut Dice, steps: u64| {
+        let application_event = |dice: &mut Dice, steps: u64| {
             let shelf = dice.roll(SHELVES.len() as u64 + 1) as usize;
             let minutes = STEP * (1 + dice.roll(5) as i64);
             let starts = base + TimeDelta::minutes(STEP * steps as i64);
             event(&coach, &uuid(1_000_000 + world.number()), SHELVES.get(shelf).map(|shelf| shelf.id), starts, minutes)
         };
         if number % 5 < 2 {
-            let beside = (number % 5 == 1).then(|| told(&mut dice, 0));
+            let beside = (number % 5 == 1).then(|| application_event(&mut dice, 0));
             let midnight = first + TimeDelta::days((number * DAYS_A_ROUND) as i64 + 1);
             let wanted = match number % 2 {
                 0 => (0..SHELVES.len()).map(|shelf| (shelf, base)).collect(),
-                // The calendar in Honolulu keeps an hour before what it has: on no day do both of these stand.
+                // The calendar in Honolulu keeps an hour before its bookings: no day has room for both of these.
                 _ => [0, 45].map(|before| (2, midnight + TimeDelta::minutes(-before))).to_vec(),
             };
             return Self { base, dice, round: Round::OneTime { wanted, beside } };
         }
         let steps = dice.roll(20);
-        let early = told(&mut dice, steps);
+        let early = application_event(&mut dice, steps);
         owner.stored_before.insert(early.detail["event_id"].as_str().unwrap().to_owned());
-        owner.world.facts([early]).await;
+        owner.world.apply([early]).await;
         let feed = (0..3).map(|_| {
             let steps = dice.roll(24);
-            told(&mut dice, steps)
+            application_event(&mut dice, steps)
         });
         let feed = feed.collect();
         let books = [(0, base), (1, base + TimeDelta::hours(5))].map(|(shelf, at)| owner.book(&SHELVES[shelf], at));
@@ -235,7 +236,7 @@ async fn all_want_something(
         owner.book(&SHELVES[shelf], at(dice.roll(24)))
     });
     let books: Vec<Call> = books.collect();
-    let (booked, changed, ()) = join3(at_once(books), at_once(changes), owner.world.put(feed)).await;
+    let (booked, changed, ()) = join3(at_once(books), at_once(changes), owner.world.publish(feed)).await;
     each_is(&booked, &[(201, ""), TAKEN]);
     each_is(&changed, &[(200, ""), (409, "booking_not_active"), TAKEN]);
     owner.keep(&booked);
@@ -245,18 +246,18 @@ async fn one_gets_it(owner: &mut Owner<'_>, wanted: &[(usize, DateTime<Utc>)], b
     let wanted = wanted.iter().cycle().take(CALLERS);
     let calls: Vec<Call> = wanted.map(|(shelf, at)| owner.book(&SHELVES[*shelf], *at)).collect();
     let is_alone = beside.is_none();
-    let (replies, ()) = join(at_once(calls), owner.world.put(beside)).await;
+    let (replies, ()) = join(at_once(calls), owner.world.publish(beside)).await;
     each_is(&replies, &[(201, ""), TAKEN]);
     let winners = owner.keep(&replies);
     assert!(winners == 1 || (winners == 0 && !is_alone), "{winners} winners");
 }
 
 #[tokio::test]
-async fn no_two_bookings_ever_overlap_and_none_is_made_over_what_is_stored() {
+async fn no_booking_overlaps_another_or_a_stored_event() {
     let world = World::start().await;
     let mut owners = join_all((0..OWNERS).map(|number| Owner::new(&world, number))).await;
     let first = world.midnight_in(2).await;
-    let mut told = Told::new();
+    let mut emitted = EmittedConflicts::new();
     for number in 0..ROUNDS {
         let ready = join_all(owners.iter_mut().map(|owner| Ready::new(owner, number, first))).await;
         let lost = if number % 4 == 3 { 3 } else { 0 };
@@ -264,31 +265,31 @@ async fn no_two_bookings_ever_overlap_and_none_is_made_over_what_is_stored() {
         join_all(owners.iter_mut().zip(ready).map(|(owner, ready)| ready.play(owner))).await;
         world.faults(json!({ "store_conflicts": 0, "store_lost_answers": 0 })).await;
         world.settle().await;
-        read_told(&world, &mut told).await;
+        read_conflicts(&world, &mut emitted).await;
         if number % 10 == 9 {
-            // What met too many others at once comes again.
+            // Facts that met too many conflicts are retried.
             world.advance_s(200).await;
-            read_told(&world, &mut told).await;
-            join_all(owners.iter().map(|owner| holds(owner, &told))).await;
+            read_conflicts(&world, &mut emitted).await;
+            join_all(owners.iter().map(|owner| holds(owner, &emitted))).await;
         }
     }
     join_all(owners.iter().map(lists_hold)).await;
-    let once: BTreeSet<_> = told.values().map(|(coach, pair, times)| (coach, pair, times.to_string())).collect();
-    assert_eq!(once.len(), told.len(), "each overlap is told once");
+    let once: BTreeSet<_> = emitted.values().map(|(coach, pair, times)| (coach, pair, times.to_string())).collect();
+    assert_eq!(once.len(), emitted.len(), "each overlap is emitted once");
     assert!(world.set_aside().await.is_empty());
     let booked: usize = owners.iter().map(|owner| owner.booked.len()).sum();
     assert!(booked > OWNERS * ROUNDS, "{booked}");
 }
 
 #[tokio::test]
-async fn of_moves_of_bookings_that_are_longer_or_shorter_than_a_slot_of_now_one_gets_the_time() {
+async fn of_simultaneous_moves_one_succeeds_even_if_slot_lengths_have_changed() {
     let world = World::start().await;
     let desk = Desk { world: &world, key: world.booking_coach("ada").await };
     let with = |minutes: u32| {
         Fact::calendar("ada", &uuid(CALENDAR)).with("slot_minutes", minutes).with("slot_interval_minutes", 30)
     };
-    // Lengths of two bookings, the calendar's slots by the time that they move, and where they want to go: each
-    // overlaps the others.
+    // Lengths of two bookings, the calendar's slot length when they move, and their new times: each overlaps the
+    // others.
     for (round, (lengths, slots_of_now, [one, other, third])) in [
         ([120, 120], 30, ["12:00", "13:30", "13:30"]),
         ([30, 90], 120, ["12:00", "11:00", "11:00"]),
@@ -300,17 +301,17 @@ async fn of_moves_of_bookings_that_are_longer_or_shorter_than_a_slot_of_now_one_
         let date = world.midnight_in(2 + round as i64).await.date_naive();
         let mut bookings = Vec::new();
         for (length, time) in lengths.into_iter().zip(["01:00", "05:00"]) {
-            world.facts([with(length)]).await;
+            world.apply([with(length)]).await;
             bookings.push(desk.booked(slot(date, time)).await);
         }
-        world.facts([with(slots_of_now)]).await;
+        world.apply([with(slots_of_now)]).await;
         let once = || format!("race-{}", world.number());
         let mut calls: Vec<Call> = bookings
             .iter()
             .zip([one, other])
-            .map(|(booking, time)| desk.key.patch(&path(booking), to(date, time)).once(&once()))
+            .map(|(booking, time)| desk.key.patch(&path(booking), to(date, time)).idempotent(&once()))
             .collect();
-        calls.push(desk.key.post("/v1/crm/bookings", slot(date, third)).once(&once()));
+        calls.push(desk.key.post("/v1/crm/bookings", slot(date, third)).idempotent(&once()));
         let replies = at_once(calls).await;
         each_is(&replies, &[(200, ""), (201, ""), TAKEN]);
         let done = replies.iter().filter(|reply| reply.status < 300).count();
@@ -320,7 +321,7 @@ async fn of_moves_of_bookings_that_are_longer_or_shorter_than_a_slot_of_now_one_
 }
 
 #[tokio::test]
-async fn calls_at_once_for_times_that_do_not_meet_all_succeed() {
+async fn simultaneous_calls_for_disjoint_times_all_succeed() {
     let world = World::start().await;
     let mut owner = Owner::new(&world, 1).await;
     let base = world.midnight_in(3).await;

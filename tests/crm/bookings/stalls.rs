@@ -1,4 +1,4 @@
-//! Bookings that stall between what they have read and what they write, while what they were decided by changes.
+//! Bookings that stall between their reads and their write, while what they have read changes.
 
 use std::future::IntoFuture;
 
@@ -12,7 +12,7 @@ use crate::world::{Call, Fact, Reply, World, fact, uuid};
 /// Calls of a write before its transaction: the key, the claim, and two reads.
 const BEFORE_THE_WRITE: usize = 4;
 
-/// Makes a call that stalls before its transaction.
+/// Sends a call that stalls before its transaction.
 async fn stalled(world: &World, call: Call) -> JoinHandle<Reply> {
     let stall = json!({ "function": "crm-bookings", "spared_calls": BEFORE_THE_WRITE, "stalled_calls": 1 });
     world.faults(stall).await;
@@ -26,10 +26,10 @@ async fn goes_on(world: &World, call: JoinHandle<Reply>) -> Reply {
     call.await.unwrap()
 }
 
-/// A coach whose bookings keep a quarter of an hour before them and half an hour after them.
+/// A coach whose bookings have buffers of 15 minutes before and 30 minutes after.
 async fn desk(world: &World) -> (Desk<'_>, DateTime<Utc>) {
     let desk = Desk { world, key: world.booking_coach("ada").await };
-    world.facts([buffered()]).await;
+    world.apply([buffered()]).await;
     (desk, world.midnight_in(3).await)
 }
 
@@ -41,12 +41,12 @@ fn buffered() -> Fact {
 }
 
 #[tokio::test]
-async fn a_move_that_others_overtake_outweighs_what_was_said_before_it_was_made() {
+async fn a_stalled_move_outdates_facts_from_before_its_commit() {
     let world = World::start().await;
     let (desk, midnight) = desk(&world).await;
     let date = midnight.date_naive();
     let booking = desk.booked(slot(date, "09:00")).await;
-    let call = desk.key.patch(&path(&booking), to(date, "12:00")).once("stalls");
+    let call = desk.key.patch(&path(&booking), to(date, "12:00")).idempotent("stalls");
     let slow = stalled(&world, call).await;
     world.advance_s(10).await;
     let between = world.timestamp_in(0).await;
@@ -59,36 +59,36 @@ async fn a_move_that_others_overtake_outweighs_what_was_said_before_it_was_made(
         .with("calendar_id", uuid(CALENDAR))
         .with("lead_id", uuid(LEAD))
         .with("occurred_at", between);
-    world.facts([older]).await;
+    world.apply([older]).await;
     assert_eq!(desk.list().await, moved);
 }
 
 #[tokio::test]
-async fn a_booking_is_decided_anew_by_what_has_changed_since_it_was_read() {
+async fn a_booking_is_decided_again_after_a_change_since_its_reads() {
     let world = World::start().await;
     let (desk, midnight) = desk(&world).await;
     let at = |minutes: i64| midnight + TimeDelta::minutes(minutes);
     let merged = json!({ "coach_id": "ada", "contact_id": uuid(OTHER_LEAD), "merged_into": uuid(LEAD) });
     let private = |id: u64, starts: i64, minutes: i64| event("ada", &uuid(id), None, at(starts), minutes);
-    // A booking at midnight, on a day of its own for each.
+    // One booking at midnight for each case, on days of their own.
     let cases = [
         (buffered().with("active", false), 404, "not_found"),
         (buffered().with("price_cents", 1), 409, "checkout_required"),
         (buffered().with("slot_minutes", 55), 201, ""),
         (private(61, 4 * 1_440 + 30, 5), 409, "slot_unavailable"),
-        // It ends on the day before, within the quarter of an hour.
+        // The event ends on the day before, within the 15 minutes.
         (private(62, 5 * 1_440 - 60, 46), 409, "slot_unavailable"),
         (private(63, 6 * 1_440 - 60, 45), 201, ""),
         (fact("contact.merged", merged), 409, "contact_merged"),
         (private(64, -40 * 1_440, 60 * 1_440), 409, "slot_unavailable"),
     ];
     for (n, (change, status, code)) in cases.into_iter().enumerate() {
-        world.facts([buffered()]).await;
+        world.apply([buffered()]).await;
         let mut draft = slot((midnight + TimeDelta::days(n as i64 + 1)).date_naive(), "00:00");
         draft["leadId"] = json!(uuid(if code == "contact_merged" { OTHER_LEAD } else { LEAD }));
-        let booking = desk.key.post("/v1/crm/bookings", draft).once(&format!("stalled-{n}"));
+        let booking = desk.key.post("/v1/crm/bookings", draft).idempotent(&format!("stalled-{n}"));
         let call = stalled(&world, booking).await;
-        world.facts([change.clone()]).await;
+        world.apply([change.clone()]).await;
         let reply = goes_on(&world, call).await.expect(status);
         assert_eq!(reply.body["code"].as_str().unwrap_or_default(), code, "{change:?}");
     }
@@ -98,11 +98,11 @@ async fn a_booking_is_decided_anew_by_what_has_changed_since_it_was_read() {
 }
 
 #[tokio::test]
-async fn of_two_bookings_over_a_midnight_the_second_is_refused_though_they_share_no_day() {
+async fn overlapping_bookings_across_midnight_conflict_even_on_different_days() {
     let world = World::start().await;
     let (desk, midnight) = desk(&world).await;
     let (day, next) = (midnight.date_naive(), (midnight + TimeDelta::days(1)).date_naive());
-    let late = desk.key.post("/v1/crm/bookings", slot(day, "22:50")).once("late");
+    let late = desk.key.post("/v1/crm/bookings", slot(day, "22:50")).idempotent("late");
     let call = stalled(&world, late).await;
     desk.booked(slot(next, "00:15")).await;
     goes_on(&world, call).await.refused(409, "slot_unavailable");
@@ -115,13 +115,13 @@ async fn a_move_and_a_cancellation_of_one_booking_do_not_both_succeed() {
     let (desk, midnight) = desk(&world).await;
     let date = midnight.date_naive();
     let booking = desk.booked(slot(date, "09:00")).await;
-    let call = stalled(&world, desk.key.patch(&path(&booking), to(date, "15:00")).once("move")).await;
+    let call = stalled(&world, desk.key.patch(&path(&booking), to(date, "15:00")).idempotent("move")).await;
     let cancelled = desk.cancel(&booking, LEAD).await.expect(200);
     goes_on(&world, call).await.refused(409, "booking_not_active");
     assert_eq!(desk.cancel(&booking, LEAD).await.body, cancelled.body);
 
     let booking = desk.booked(slot(date, "09:00")).await;
-    let cancel = desk.key.delete(&path(&booking)).json(&json!({ "leadId": uuid(LEAD) })).once("cancel");
+    let cancel = desk.key.delete(&path(&booking)).json(&json!({ "leadId": uuid(LEAD) })).idempotent("cancel");
     let call = stalled(&world, cancel).await;
     desk.reschedule(&booking, to(date, "15:00")).await.expect(200);
     let cancelled = goes_on(&world, call).await.expect(200);

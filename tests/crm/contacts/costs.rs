@@ -1,9 +1,9 @@
-//! What requests about contacts cost, and that a page costs the same in a workspace of any size.
+//! Costs of requests about contacts. A page costs the same in a workspace of any size.
 
 use serde_json::{Value, json};
 
 use crate::crm::contacts::{crm, listed, patch, post};
-use crate::world::{Bill, Fact, World, costs, uuid};
+use crate::world::{Bill, Fact, World, assert_cost, uuid};
 
 const FUNCTION: &str = "crm-contacts";
 
@@ -12,21 +12,21 @@ async fn writes_take_three_calls_in_sequence_and_a_page_two() {
     let (world, key) = crm().await;
     let create =
         async || drop(post(&world, &key, "Lee", &format!("c{}@example.com", world.number())).await.expect(201));
-    costs(&world, FUNCTION, create, |bill: &Bill| bill.calls == 4, 3).await;
-    world.facts([Fact::contact("ada", &uuid(1)).with("email", "lee@example.com")]).await;
+    assert_cost(&world, FUNCTION, create, |bill: &Bill| bill.calls == 4, 3).await;
+    world.apply([Fact::contact("ada", &uuid(1)).with("email", "lee@example.com")]).await;
     let find = async || drop(post(&world, &key, "Lee", "LEE@example.com").await.expect(201));
-    costs(&world, FUNCTION, find, |bill: &Bill| bill.calls == 4, 3).await;
+    assert_cost(&world, FUNCTION, find, |bill: &Bill| bill.calls == 4, 3).await;
     let rename = async || {
         let name = format!("Lee {}", world.number());
         drop(patch(&world, &key, &uuid(1), json!({ "name": name })).await.expect(200));
     };
-    costs(&world, FUNCTION, rename, |bill: &Bill| bill.calls == 4, 3).await;
+    assert_cost(&world, FUNCTION, rename, |bill: &Bill| bill.calls == 4, 3).await;
     let list = async || drop(listed(&key).await);
-    costs(&world, FUNCTION, list, |bill: &Bill| bill.calls == 2, 2).await;
+    assert_cost(&world, FUNCTION, list, |bill: &Bill| bill.calls == 2, 2).await;
 }
 
-/// A page is one range of one index of one partition, as long as the page: what else is in the partition is not read, and an index has
-/// no depth that would show. 3,000 contacts are as good as 100,000.
+/// A page is one range of one partition of an index, so other items of the partition are not read. 3,000 contacts
+/// therefore show the same costs as 100,000.
 const MANY: u64 = 3_000;
 
 async fn page_bill(world: &World) -> (usize, f64, f64) {
@@ -35,9 +35,9 @@ async fn page_bill(world: &World) -> (usize, f64, f64) {
 }
 
 #[tokio::test]
-async fn a_page_costs_the_same_wherever_it_is_and_however_many_contacts_there_are() {
+async fn a_page_costs_the_same_at_any_position_and_roster_size() {
     let (world, key) = crm().await;
-    world.facts([Fact::contact("ada", &uuid(0)).with("email", "c0000@example.com")]).await;
+    world.apply([Fact::contact("ada", &uuid(0)).with("email", "c0000@example.com")]).await;
     let items = world.items("crm", "COACH#ada").await;
     let contact = items.iter().find(|item| item["sk"]["S"] == format!("CONTACT#{}", uuid(0))).unwrap();
     let another = |number: u64| -> Value {

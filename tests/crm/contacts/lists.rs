@@ -6,11 +6,11 @@ use crate::crm::contacts::{CONTACTS, crm, listed};
 use crate::world::{Fact, ids, uuid};
 
 #[tokio::test]
-async fn pages_follow_one_another_in_the_order_of_uuids() {
+async fn pages_are_ordered_by_uuid() {
     let (world, key) = crm().await;
     world.coach("bob").await;
     let contact = |number: u64| Fact::contact("ada", &format!("abcdefab-0000-7000-8000-{:012}", number));
-    world.facts((0..7).rev().map(contact).chain((0..3).map(|number| Fact::contact("bob", &uuid(number))))).await;
+    world.apply((0..7).rev().map(contact).chain((0..3).map(|number| Fact::contact("bob", &uuid(number))))).await;
     let all: Vec<String> = (0..7).map(|number| format!("abcdefab-0000-7000-8000-{number:012}")).collect();
     assert_eq!(listed(&key).await, all);
     for limit in 1..=8 {
@@ -22,10 +22,10 @@ async fn pages_follow_one_another_in_the_order_of_uuids() {
             pages += 1;
             let Some(next) = page.body["next_cursor"].as_str() else { break };
             assert_eq!(Some(next), walked.last().map(String::as_str));
-            // The cursor is a UUID, in whatever case.
+            // The cursor is a UUID in any case.
             cursor = format!("&cursor={}", if pages % 2 == 0 { next.to_owned() } else { next.to_uppercase() });
         }
-        // A last page that is full is known to be the last.
+        // A full last page is known to be the last.
         assert_eq!((&walked, pages), (&all, 7_usize.div_ceil(limit)), "limit {limit}");
     }
     for odd in ["0", "-1", "1e3", "+5", "", "ten", "5.0"] {
@@ -33,7 +33,7 @@ async fn pages_follow_one_another_in_the_order_of_uuids() {
     }
     let second_first = key.get(&format!("{CONTACTS}?limit=2&limit=5")).await.expect(200);
     assert_eq!(ids(&second_first.body), all[..2]);
-    // A cursor need not name a contact, of this coach or at all.
+    // A cursor need not name an existing contact of this coach.
     for (cursor, rest) in [
         (uuid(1), &all[..]),
         ("abcdefab-0000-7000-8000-000000000002".to_owned(), &all[3..]),
@@ -53,9 +53,9 @@ async fn pages_follow_one_another_in_the_order_of_uuids() {
 }
 
 #[tokio::test]
-async fn a_page_holds_50_contacts_unless_more_are_asked_for_and_200_at_most() {
+async fn a_page_holds_50_contacts_by_default_and_200_at_most() {
     let (world, key) = crm().await;
-    world.facts((0..201).map(|number| Fact::contact("ada", &uuid(number)))).await;
+    world.apply((0..201).map(|number| Fact::contact("ada", &uuid(number)))).await;
     for (query, size) in [("", 50), ("?limit=200", 200), ("?limit=201", 200), ("?limit=99999999999999999999999", 200)] {
         let page = key.get(&format!("{CONTACTS}{query}")).await.expect(200);
         assert_eq!((ids(&page.body).len(), &page.body["next_cursor"]), (size, &json!(uuid(size as u64 - 1))));
@@ -65,9 +65,9 @@ async fn a_page_holds_50_contacts_unless_more_are_asked_for_and_200_at_most() {
 #[tokio::test]
 async fn pages_are_live() {
     let (world, key) = crm().await;
-    world.facts([1, 3, 5].map(|number| Fact::contact("ada", &uuid(number)))).await;
+    world.apply([1, 3, 5].map(|number| Fact::contact("ada", &uuid(number)))).await;
     let first = key.get(&format!("{CONTACTS}?limit=1")).await.expect(200);
-    world.facts([0, 2].map(|number| Fact::contact("ada", &uuid(number)))).await;
+    world.apply([0, 2].map(|number| Fact::contact("ada", &uuid(number)))).await;
     let rest = key.get(&format!("{CONTACTS}?cursor={}", first.str("next_cursor"))).await.expect(200);
     assert_eq!(ids(&rest.body), [2, 3, 5].map(uuid));
 }

@@ -1,5 +1,4 @@
-//! `POST /v1/crm/contacts` with the address of a contact that was merged away: it is answered with the contact that it
-//! lives on as.
+//! `POST /v1/crm/contacts` with the address of a contact that was merged away returns the surviving contact.
 
 use serde_json::{Value, json};
 
@@ -7,7 +6,7 @@ use crate::crm::contacts::merges::{MARK, WAITED_S, client_of, contact, merged};
 use crate::crm::contacts::{crm, listed, post, shown};
 use crate::world::{Caller, World, fact, uuid};
 
-/// The contact that a POST with the address of one is answered with, which is no new one.
+/// POSTs the address of a contact and returns the existing contact in the answer.
 async fn found_by(world: &World, key: &Caller, number: u64) -> Value {
     let before = listed(key).await;
     let found = post(world, key, "Anew", &format!("{MARK}.{number}@example.com")).await.expect(201);
@@ -17,39 +16,39 @@ async fn found_by(world: &World, key: &Caller, number: u64) -> Value {
 }
 
 #[tokio::test]
-async fn an_address_leads_to_the_end_of_however_many_merges() {
+async fn an_address_leads_to_the_end_of_any_chain_of_merges() {
     let (world, key) = crm().await;
-    world.facts((1..=5).map(contact)).await;
+    world.apply((1..=5).map(contact)).await;
     for (from, into) in [(3, 4), (1, 2), (2, 3), (4, 5)] {
-        world.facts([merged(from, into)]).await;
+        world.apply([merged(from, into)]).await;
     }
     for number in 1..=5 {
         assert_eq!(found_by(&world, &key, number).await, uuid(5));
     }
-    // A later merge leads elsewhere.
-    world.facts([contact(6)]).await;
+    // A later merge leads to another contact.
+    world.apply([contact(6)]).await;
     world.advance_s(1).await;
-    world.facts([merged(1, 6)]).await;
+    world.apply([merged(1, 6)]).await;
     assert_eq!([found_by(&world, &key, 1).await, found_by(&world, &key, 2).await], [uuid(6), uuid(5)]);
-    // Who has the address comes before those who had it.
-    world.facts([contact(7).with("email", format!("{MARK}.1@example.com"))]).await;
+    // The current holder of an address comes before its former holders.
+    world.apply([contact(7).with("email", format!("{MARK}.1@example.com"))]).await;
     assert_eq!(found_by(&world, &key, 1).await, uuid(7));
     world.advance_s(1).await;
-    world.facts([contact(7)]).await;
+    world.apply([contact(7)]).await;
     assert_eq!(found_by(&world, &key, 1).await, uuid(6));
-    // Another coach's contacts lead nowhere.
+    // Another coach's contacts are not found.
     let bob = world.coach("bob").await.crm_key().await;
     let theirs = post(&world, &bob, "Anew", &format!("{MARK}.1@example.com")).await.expect(201);
     assert_ne!(theirs.body["contact"]["id"], uuid(6));
 }
 
 #[tokio::test]
-async fn an_address_leads_to_the_living_one_in_whatever_order_the_facts_come() {
+async fn an_address_leads_to_the_surviving_contact_in_any_order_of_arrival() {
     let (world, key) = crm().await;
     let orders = [[0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 3, 1], [1, 3, 0, 2], [3, 1, 2, 0], [0, 3, 1, 2], [2, 3, 1, 0]];
     for (number, order) in orders.into_iter().enumerate() {
         let first = 3 * number as u64;
-        // It had another address before.
+        // The contact had another address before.
         let early = contact(first).with("email", format!("early.{first}@example.com"));
         let facts = [early, contact(first), contact(first + 1), merged(first, first + 1)];
         let times = [
@@ -59,7 +58,7 @@ async fn an_address_leads_to_the_living_one_in_whatever_order_the_facts_come() {
             world.timestamp_in(3).await,
         ];
         for index in order {
-            world.facts([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
+            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
         }
         assert_eq!(found_by(&world, &key, first).await, uuid(first + 1), "{order:?}");
         let made = post(&world, &key, "Anew", &format!("early.{first}@example.com")).await.expect(201);
@@ -69,12 +68,12 @@ async fn an_address_leads_to_the_living_one_in_whatever_order_the_facts_come() {
 }
 
 #[tokio::test]
-async fn a_record_that_was_said_after_the_merge_counts_only_where_there_is_no_other() {
+async fn a_record_from_after_the_merge_counts_only_without_another() {
     let (world, key) = crm().await;
-    world.facts([contact(2), contact(4), merged(1, 2), contact(3), merged(3, 4)]).await;
+    world.apply([contact(2), contact(4), merged(1, 2), contact(3), merged(3, 4)]).await;
     world.advance_s(60).await;
     let late = |number: u64| contact(number).with("email", format!("{MARK}.{}@example.com", 10 + number));
-    world.facts([late(1), late(3)]).await;
+    world.apply([late(1), late(3)]).await;
     assert_eq!(found_by(&world, &key, 11).await, uuid(2));
     assert_eq!(found_by(&world, &key, 3).await, uuid(4));
     let made = post(&world, &key, "Anew", &format!("{MARK}.13@example.com")).await.expect(201);
@@ -82,14 +81,14 @@ async fn a_record_that_was_said_after_the_merge_counts_only_where_there_is_no_ot
 }
 
 #[tokio::test]
-async fn an_address_that_leads_to_nobody_makes_a_contact() {
+async fn an_address_without_a_surviving_contact_creates_one() {
     let (world, key) = crm().await;
-    world.facts([contact(1), contact(3), contact(4)]).await;
-    // The first lives on as one that has not been seen, the third as one that is erased.
-    world.facts([merged(1, 2), merged(3, 4)]).await;
+    world.apply([contact(1), contact(3), contact(4)]).await;
+    // The first was merged into an unknown contact, the third into an erased one.
+    world.apply([merged(1, 2), merged(3, 4)]).await;
     let client = client_of(&world, 4).await;
     world.settle().await;
-    world.facts([fact("client.erased", json!({ "client_id": client }))]).await;
+    world.apply([fact("client.erased", json!({ "client_id": client }))]).await;
     world.advance_s(WAITED_S).await;
     for number in [1, 3] {
         let made = post(&world, &key, "Anew", &format!("{MARK}.{number}@example.com")).await.expect(201);
@@ -97,21 +96,21 @@ async fn an_address_that_leads_to_nobody_makes_a_contact() {
         assert!(!(1..=4).map(uuid).any(|other| other == id), "{}", made.text);
         assert_eq!(found_by(&world, &key, number).await, *id, "from then on it is that one's");
     }
-    // Once the one that it lives on as is seen, an address that nobody has taken leads there.
-    world.facts([contact(5), merged(5, 6)]).await;
-    world.facts([contact(6)]).await;
+    // Once the surviving contact is known, its unclaimed address leads there.
+    world.apply([contact(5), merged(5, 6)]).await;
+    world.apply([contact(6)]).await;
     assert_eq!(found_by(&world, &key, 5).await, uuid(6));
 }
 
 #[tokio::test]
-async fn many_posts_of_an_address_while_its_contact_is_merged_away_make_nobody() {
+async fn parallel_posts_of_an_address_during_its_merge_create_no_contact() {
     let (world, key) = crm().await;
     for round in 0..5 {
         let (from, into) = (2 * round, 2 * round + 1);
-        world.facts([contact(from), contact(into)]).await;
+        world.apply([contact(from), contact(into)]).await;
         let email = format!("{MARK}.{from}@example.com");
         let posts = futures::future::join_all((0..8).map(|_| post(&world, &key, "Anew", &email)));
-        let (replies, ()) = futures::future::join(posts, world.facts([merged(from, into)])).await;
+        let (replies, ()) = futures::future::join(posts, world.apply([merged(from, into)])).await;
         for reply in replies {
             let id = reply.expect(201).body["contact"]["id"].clone();
             assert!([from, into].map(uuid).iter().any(|known| id == *known), "{id}");

@@ -1,5 +1,5 @@
-//! `contact.merged`: two contacts turn out to be one. Of the one that is no more, ids stay; the other takes its place, and the link to its
-//! client.
+//! `contact.merged`: two contacts become one. The merged contact keeps only its ids; the surviving one takes over the
+//! link to the client.
 
 use serde_json::{Value, json};
 
@@ -7,16 +7,16 @@ use crate::crm::contacts::{crm, listed, patch, post, shown, stored};
 use crate::world::{Caller, Fact, World, fact, members, uuid};
 
 pub(crate) const MARK: &str = "gwendolyn";
-/// All waiting has ended by then.
+/// Longer than any fact waits.
 pub(crate) const WAITED_S: u64 = 20 * 60;
-/// More than a fact takes to be stored.
+/// More polls than storing a fact takes.
 const LOOKS: usize = 40;
 
 pub(crate) fn merged(from: u64, into: u64) -> Fact {
     fact("contact.merged", json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) }))
 }
 
-/// A contact with everything in it.
+/// A contact with all fields set.
 pub(crate) fn contact(number: u64) -> Fact {
     Fact::contact("ada", &uuid(number))
         .with("name", format!("{MARK} {number}"))
@@ -29,7 +29,7 @@ pub(crate) async fn merged_into(world: &World, key: &Caller, id: u64) -> Value {
     refused.body["mergedIntoId"].clone()
 }
 
-/// A client whom the API made of the contact.
+/// Creates a client from the contact through the API.
 pub(crate) async fn client_of(world: &World, number: u64) -> String {
     let partner = world.coach("ada").await.partner_key().await;
     let body = json!({ "email": format!("{MARK}.{number}@example.com"), "send_welcome": false });
@@ -37,23 +37,23 @@ pub(crate) async fn client_of(world: &World, number: u64) -> String {
 }
 
 #[tokio::test]
-async fn a_contact_that_was_merged_away_keeps_ids_and_the_address_that_leads_to_the_living_one() {
+async fn a_merged_contact_keeps_its_ids_and_the_address_key_of_the_surviving_contact() {
     let (world, key) = crm().await;
     world
-        .facts([contact(1), contact(2).with("name", "Lee").with("email", "lee@example.com").with("phone", Value::Null)])
+        .apply([contact(1), contact(2).with("name", "Lee").with("email", "lee@example.com").with("phone", Value::Null)])
         .await;
     let before = shown(&key, &uuid(2)).await;
-    world.facts([merged(1, 2)]).await;
+    world.apply([merged(1, 2)]).await;
     assert_eq!(listed(&key).await, [uuid(2)]);
     assert_eq!(shown(&key, &uuid(2)).await, before, "nothing of the other changes");
     let left = stored(&world, &uuid(1)).await;
     assert_eq!(members(&left), LEFT);
     assert_eq!(left["contact_ref"]["S"], format!("ada#{}", uuid(2)), "who erases that one finds this one");
     let name = format!("{MARK} 1");
-    world.at_rest().await.holds_none_of([name.as_str(), "4155552601", "+1 415 555 2601"]);
+    world.at_rest().await.assert_absent([name.as_str(), "4155552601", "+1 415 555 2601"]);
     assert_eq!(merged_into(&world, &key, 1).await, uuid(2));
-    world.at_rest().await.holds_none_of([name.as_str()]);
-    // Its address is free for a client, who is not this contact.
+    world.at_rest().await.assert_absent([name.as_str()]);
+    // Its address is free for a client that is not this contact.
     let client = client_of(&world, 1).await;
     assert_eq!(shown(&key, &uuid(2)).await["clientId"], Value::Null, "{client}");
     for email in [format!("{MARK}.1@example.com"), format!("{}.1@Example.com", MARK.to_uppercase())] {
@@ -62,15 +62,15 @@ async fn a_contact_that_was_merged_away_keeps_ids_and_the_address_that_leads_to_
     }
     assert_eq!(listed(&key).await, [uuid(2)]);
     world.settle().await;
-    let told = world.outgoing("contact.created").await.len() + world.outgoing("contact.updated").await.len();
-    assert_eq!(told, 0, "a match tells nothing");
+    let emitted = world.changes("contact.created").await.len() + world.changes("contact.updated").await.len();
+    assert_eq!(emitted, 0, "a match emits nothing");
 }
 
-/// The attributes of a contact that was merged away.
+/// Attributes that remain of a merged contact.
 const LEFT: [&str; 8] = ["contact_ref", "email_key", "email_set_at", "merged_at", "merged_into", "pk", "sk", "version"];
 
 #[tokio::test]
-async fn whatever_comes_first_the_end_is_the_same() {
+async fn a_merge_and_a_record_give_the_same_result_in_either_order() {
     let (world, key) = crm().await;
     let at = world.timestamp_in(0).await;
     let facts = |first: u64| {
@@ -80,7 +80,7 @@ async fn whatever_comes_first_the_end_is_the_same() {
     for (number, order) in orders.into_iter().enumerate() {
         let facts = facts(2 * number as u64);
         for index in order {
-            world.facts([facts[index].clone()]).await;
+            world.apply([facts[index].clone()]).await;
         }
     }
     assert_eq!(listed(&key).await, [1, 3, 5, 7, 9, 11].map(uuid));
@@ -93,60 +93,60 @@ async fn whatever_comes_first_the_end_is_the_same() {
 }
 
 #[tokio::test]
-async fn a_later_record_of_a_contact_that_is_no_more_changes_nothing() {
+async fn a_later_record_of_a_merged_contact_changes_nothing() {
     let (world, key) = crm().await;
-    world.facts([contact(1), contact(2), merged(1, 2)]).await;
+    world.apply([contact(1), contact(2), merged(1, 2)]).await;
     let left = stored(&world, &uuid(1)).await;
     world.advance_s(60).await;
-    world.facts([contact(1).with("email", "back@example.com")]).await;
+    world.apply([contact(1).with("email", "back@example.com")]).await;
     assert_eq!(stored(&world, &uuid(1)).await, left);
     assert_eq!(listed(&key).await, [uuid(2)]);
-    assert!(world.at_rest().await.places_of("back@example.com").is_empty());
+    assert!(world.at_rest().await.locations_of("back@example.com").is_empty());
 }
 
 #[tokio::test]
-async fn the_living_one_is_named_at_the_end_of_however_many_merges() {
+async fn a_merged_contact_names_the_surviving_one_over_any_chain_of_merges() {
     let (world, key) = crm().await;
-    world.facts((1..=5).map(contact)).await;
-    // Told from the end, from the start, and from the middle.
+    world.apply((1..=5).map(contact)).await;
+    // Merges arrive from the end, from the start, and from the middle.
     for (from, into) in [(3, 4), (1, 2), (2, 3), (4, 5)] {
-        world.facts([merged(from, into)]).await;
+        world.apply([merged(from, into)]).await;
     }
     for number in 1..=4 {
         assert_eq!(merged_into(&world, &key, number).await, uuid(5));
     }
-    // The last of them has not been seen: it is named all the same, and is not there.
-    world.facts([merged(5, 6)]).await;
+    // The last contact is unknown: it is named all the same, and is not listed.
+    world.apply([merged(5, 6)]).await;
     assert_eq!(merged_into(&world, &key, 1).await, uuid(6));
     patch(&world, &key, &uuid(6), json!({ "name": "Lee" })).await.refused(404, "not_found");
     assert!(listed(&key).await.is_empty());
 }
 
 #[tokio::test]
-async fn what_was_said_last_of_where_a_contact_went_counts() {
+async fn the_latest_merge_of_a_contact_counts() {
     let (world, key) = crm().await;
-    world.facts((1..=3).map(contact)).await;
+    world.apply((1..=3).map(contact)).await;
     let times = [world.timestamp_in(1).await, world.timestamp_in(2).await, world.timestamp_in(3).await];
-    world.facts([merged(1, 2).with("occurred_at", times[1].as_str())]).await;
-    world.facts([merged(1, 3).with("occurred_at", times[0].as_str())]).await;
+    world.apply([merged(1, 2).with("occurred_at", times[1].as_str())]).await;
+    world.apply([merged(1, 3).with("occurred_at", times[0].as_str())]).await;
     assert_eq!(merged_into(&world, &key, 1).await, uuid(2));
-    world.facts([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
+    world.apply([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
     assert_eq!(merged_into(&world, &key, 1).await, uuid(3));
     let left = stored(&world, &uuid(1)).await;
-    world.facts([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
-    assert_eq!(stored(&world, &uuid(1)).await, left, "told again it is the same");
+    world.apply([merged(1, 3).with("occurred_at", times[2].as_str())]).await;
+    assert_eq!(stored(&world, &uuid(1)).await, left, "a repeat changes nothing");
 }
 
 #[tokio::test]
-async fn a_merge_that_would_lead_nowhere_is_set_aside() {
+async fn a_merge_that_would_close_a_circle_is_set_aside() {
     let (world, key) = crm().await;
-    world.facts((1..=3).map(contact)).await;
-    world.facts([merged(1, 1)]).await;
+    world.apply((1..=3).map(contact)).await;
+    world.apply([merged(1, 1)]).await;
     assert_eq!(listed(&key).await, [1, 2, 3].map(uuid));
-    world.facts([merged(1, 2), merged(2, 3)]).await;
-    world.facts([merged(3, 1), merged(2, 1)]).await;
-    // A contact that is known only from where others went is no different.
-    world.facts([merged(8, 9), merged(9, 8)]).await;
+    world.apply([merged(1, 2), merged(2, 3)]).await;
+    world.apply([merged(3, 1), merged(2, 1)]).await;
+    // The same for contacts that are known only as targets of merges.
+    world.apply([merged(8, 9), merged(9, 8)]).await;
     assert_eq!(listed(&key).await, [uuid(3)]);
     assert_eq!(merged_into(&world, &key, 1).await, uuid(3));
     assert_eq!(merged_into(&world, &key, 8).await, uuid(9));
@@ -158,15 +158,15 @@ async fn a_merge_that_would_lead_nowhere_is_set_aside() {
 }
 
 #[tokio::test]
-async fn a_circle_that_a_later_merge_opens_is_none_in_whatever_order_they_come() {
+async fn a_circle_that_a_later_merge_breaks_is_accepted_in_any_order_of_arrival() {
     for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
         let (world, key) = crm().await;
-        world.facts((1..=3).map(contact)).await;
+        world.apply((1..=3).map(contact)).await;
         let merges = [(2, 1), (2, 3), (1, 2)];
-        for told in order {
-            let (from, into) = merges[told];
-            let said = format!("2026-01-01T00:00:0{told}Z");
-            world.facts([merged(from, into).with("occurred_at", said)]).await;
+        for number in order {
+            let (from, into) = merges[number];
+            let said = format!("2026-01-01T00:00:0{number}Z");
+            world.apply([merged(from, into).with("occurred_at", said)]).await;
         }
         world.advance_s(WAITED_S).await;
         assert_eq!(listed(&key).await, [uuid(3)], "{order:?}");
@@ -176,31 +176,31 @@ async fn a_circle_that_a_later_merge_opens_is_none_in_whatever_order_they_come()
 }
 
 #[tokio::test]
-async fn a_merge_into_a_contact_that_lives_on_through_a_hundred_others_is_set_aside_with_what_would_be_right() {
+async fn a_merge_into_a_chain_of_a_hundred_merges_is_set_aside_with_the_right_target() {
     const LINKS: u64 = 100;
     let (world, key) = crm().await;
-    world.facts((0..=LINKS + 1).map(contact)).await;
+    world.apply((0..=LINKS + 1).map(contact)).await;
     for number in 1..=LINKS {
-        world.facts([merged(number, number + 1)]).await;
+        world.apply([merged(number, number + 1)]).await;
     }
     assert_eq!(merged_into(&world, &key, 1).await, uuid(LINKS + 1));
-    world.facts([merged(0, 1)]).await;
+    world.apply([merged(0, 1)]).await;
     let set_aside = world.set_aside().await;
     assert!(
         set_aside.len() == 1 && set_aside[0]["reason"].as_str().unwrap().contains("name the last of them"),
         "{set_aside:?}"
     );
-    world.facts([merged(0, LINKS + 1)]).await;
+    world.apply([merged(0, LINKS + 1)]).await;
     assert_eq!(merged_into(&world, &key, 0).await, uuid(LINKS + 1));
 }
 
 #[tokio::test]
-async fn merges_that_meet_close_no_circle() {
+async fn concurrent_merges_close_no_circle() {
     let (world, key) = crm().await;
     let pairs: Vec<u64> = (0..20).collect();
-    world.facts(pairs.iter().flat_map(|n| [contact(2 * n), contact(2 * n + 1)])).await;
+    world.apply(pairs.iter().flat_map(|n| [contact(2 * n), contact(2 * n + 1)])).await;
     world
-        .facts(pairs.iter().map(|n| merged(2 * n, 2 * n + 1)).chain(pairs.iter().map(|n| merged(2 * n + 1, 2 * n))))
+        .apply(pairs.iter().map(|n| merged(2 * n, 2 * n + 1)).chain(pairs.iter().map(|n| merged(2 * n + 1, 2 * n))))
         .await;
     world.advance_s(WAITED_S).await;
     assert_eq!(listed(&key).await.len(), pairs.len(), "of each two one is left");
@@ -208,23 +208,23 @@ async fn merges_that_meet_close_no_circle() {
 }
 
 #[tokio::test]
-async fn a_merge_that_stalls_while_the_other_way_is_told_closes_no_circle() {
+async fn a_merge_that_stalls_during_the_opposite_merge_closes_no_circle() {
     let (world, key) = crm().await;
     let mut stalled_at = 0;
-    // The first stalls before each of its calls in turn.
+    // The first merge stalls before each of its calls in turn.
     for spared_calls in 0..10 {
         let (one, other) = (2 * spared_calls, 2 * spared_calls + 1);
-        world.facts([contact(one), contact(other)]).await;
+        world.apply([contact(one), contact(other)]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.put([merged(one, other)]).await;
+        world.publish([merged(one, other)]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
         };
         if stalled {
             stalled_at += 1;
-            world.put([merged(other, one)]).await;
-            // It is stored, or waits: which it does is not seen from here.
+            world.publish([merged(other, one)]).await;
+            // The fact is either stored or waiting. The test cannot see which.
             for _ in 0..LOOKS {
                 if stored(&world, &uuid(other)).await.get("merged_into").is_some() {
                     break;
@@ -243,15 +243,15 @@ async fn a_merge_that_stalls_while_the_other_way_is_told_closes_no_circle() {
 }
 
 #[tokio::test]
-async fn a_merge_that_stalls_while_the_way_that_it_leads_is_turned_round_closes_no_circle() {
+async fn a_merge_that_stalls_while_its_target_chain_is_reversed_closes_no_circle() {
     let (world, key) = crm().await;
     let mut stalled_at = 0;
     for spared_calls in 0..12 {
         let [one, other, end] = [0, 1, 2].map(|number| 3 * spared_calls + number);
-        world.facts([contact(one), contact(other), contact(end)]).await;
-        world.facts([merged(other, end)]).await;
+        world.apply([contact(one), contact(other), contact(end)]).await;
+        world.apply([merged(other, end)]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.put([merged(one, other)]).await;
+        world.publish([merged(one, other)]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
@@ -260,7 +260,7 @@ async fn a_merge_that_stalls_while_the_way_that_it_leads_is_turned_round_closes_
             break;
         }
         stalled_at += 1;
-        world.put([merged(other, one)]).await;
+        world.publish([merged(other, one)]).await;
         for _ in 0..LOOKS {
             if stored(&world, &uuid(other)).await["merged_into"]["S"] == uuid(one) {
                 break;
@@ -278,16 +278,16 @@ async fn a_merge_that_stalls_while_the_way_that_it_leads_is_turned_round_closes_
 }
 
 #[tokio::test]
-async fn a_merge_names_a_workspace_that_is_known() {
+async fn a_merge_waits_for_its_workspace() {
     let (world, key) = crm().await;
-    world.facts([contact(1), merged(1, 2).with("coach_id", "bob")]).await;
+    world.apply([contact(1), merged(1, 2).with("coach_id", "bob")]).await;
     assert_eq!(listed(&key).await, [uuid(1)]);
     let bob = world.coach("bob").await.crm_key().await;
     world.advance_s(120).await;
     assert_eq!(merged_into(&world, &bob, 1).await, uuid(2));
     assert_eq!(listed(&key).await, [uuid(1)], "another workspace's contact with the same id");
     world
-        .facts([
+        .apply([
             merged(1, 2).with("coach_id", "eve"),
             merged(1, 2).without("merged_into"),
             merged(1, 2).with("contact_id", "1"),
@@ -297,7 +297,7 @@ async fn a_merge_names_a_workspace_that_is_known() {
     assert_eq!(world.set_aside().await.len(), 3);
 }
 
-/// Numbers that look random and are the same in each run.
+/// Pseudo-random numbers, the same in each run.
 pub(crate) fn scrambled(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |below| {
@@ -306,7 +306,7 @@ pub(crate) fn scrambled(seed: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Records and merges of a few contacts, each said at a time of its own. Merges lead upwards, so that none closes a circle.
+/// Records and merges of a few contacts, each at a time of its own. Merges lead upwards, so that none closes a circle.
 fn sayings(coach: &str, seed: u64, times: &[String]) -> Vec<Fact> {
     let mut pick = scrambled(seed);
     let mut facts = Vec::new();
@@ -325,7 +325,7 @@ fn sayings(coach: &str, seed: u64, times: &[String]) -> Vec<Fact> {
 }
 
 #[tokio::test]
-async fn in_whatever_order_and_however_often_facts_come_the_same_contacts_are_left() {
+async fn facts_in_any_order_and_with_repeats_leave_the_same_contacts() {
     let world = World::start().await;
     let mut keys = Vec::new();
     for coach in ["ada", "bob", "eve"] {
@@ -337,7 +337,7 @@ async fn in_whatever_order_and_however_often_facts_come_the_same_contacts_are_le
     }
     for seed in 0..3 {
         let ordered = sayings("ada", seed, &times);
-        world.facts(ordered).await;
+        world.apply(ordered).await;
         for (coach, twist) in [("bob", 1_000), ("eve", 2_000)] {
             let mut pick = scrambled(seed + twist);
             let mut facts = sayings(coach, seed, &times);
@@ -347,8 +347,8 @@ async fn in_whatever_order_and_however_often_facts_come_the_same_contacts_are_le
                 facts.swap(index, pick(index + 1));
             }
             for fact in facts {
-                // One after the other: the order is this one.
-                world.facts([fact]).await;
+                // One after the other, to fix the order of arrival.
+                world.apply([fact]).await;
             }
         }
         let mut left = Vec::new();

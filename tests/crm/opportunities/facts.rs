@@ -1,4 +1,4 @@
-//! What the application tells of opportunities and pipelines, beside what the API says of them.
+//! Facts about opportunities and pipelines, merged with what the API has set.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const IT: u64 = 5;
 
 async fn scene(world: &World) -> Caller {
     let key = world.coach("ada").await.crm_key().await;
-    world.facts([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
+    world.apply([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
     key
 }
 
@@ -31,19 +31,19 @@ async fn shown(key: &Caller) -> Value {
 
 async fn update(world: &World, key: &Caller, body: Value) -> Value {
     let call = key.patch(&format!("{OPPORTUNITIES}/{}", uuid(IT)), body);
-    call.once(&format!("update-{}", world.number())).await.expect(200).body["opportunity"].clone()
+    call.idempotent(&format!("update-{}", world.number())).await.expect(200).body["opportunity"].clone()
 }
 
 #[tokio::test]
-async fn a_page_ends_before_it_is_more_than_an_answer_can_hold() {
+async fn a_page_ends_before_it_exceeds_the_size_of_an_answer() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     let large = |number: u64| {
         let fact = Fact::opportunity("ada", &uuid(number), &uuid(98)).with("name", "n".repeat(1_000));
         fact.with("stage", "lost").with("lost_reason", "r".repeat(10_000))
     };
-    world.facts([Fact::pipeline("ada")]).await;
-    world.facts((1..=200).map(large)).await;
+    world.apply([Fact::pipeline("ada")]).await;
+    world.apply((1..=200).map(large)).await;
     let (mut seen, mut pages, mut cursor) = (Vec::new(), 0, String::new());
     loop {
         let page = key.get(&format!("{OPPORTUNITIES}?limit=200{cursor}")).await.expect(200);
@@ -59,12 +59,12 @@ async fn a_page_ends_before_it_is_more_than_an_answer_can_hold() {
 }
 
 #[tokio::test]
-async fn an_opportunity_is_stored_whoever_it_is_for_and_wherever_it_is() {
+async fn an_opportunity_is_stored_for_any_contact_in_any_pipeline() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     let lost = Fact::opportunity("ada", &uuid(6), &uuid(98)).with("stage", "x").with("lost_reason", "Price");
     let immense = Fact::opportunity("ada", &uuid(7), &uuid(97)).with("value_cents", 9_007_199_254_740_991_u64);
-    world.facts([it(), lost, immense]).await;
+    world.apply([it(), lost, immense]).await;
     let page = key.get(OPPORTUNITIES).await.expect(200).body;
     assert_eq!(ids(&page), [5, 6, 7].map(uuid));
     let statuses: Vec<&Value> = page["data"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
@@ -73,25 +73,25 @@ async fn an_opportunity_is_stored_whoever_it_is_for_and_wherever_it_is() {
     assert_eq!(page["data"][2]["valueCents"], 9_007_199_254_740_991_u64);
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
 
-    // Once the pipeline comes, and whenever it is rearranged, it says what a stage means.
+    // A stage's meaning follows the pipeline, once it comes and whenever it changes.
     let stages = |kind: &str| json!([{ "id": "new", "name": "Renamed", "kind": kind }]);
     for (kind, reason) in [("open", Value::Null), ("lost", json!("Left")), ("won", Value::Null)] {
         let pipeline = Fact::pipeline("ada").with("stages", stages(kind));
-        world.facts([pipeline, it().with("lost_reason", "Left")]).await;
+        world.apply([pipeline, it().with("lost_reason", "Left")]).await;
         let opportunity = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
         assert_eq!((&opportunity["status"], &opportunity["lostReason"]), (&json!(kind), &reason));
     }
     world.settle().await;
     for name in ["opportunity.created", "opportunity.updated"] {
-        assert_eq!(world.outgoing(name).await, [] as [Value; 0], "the application knows what it said");
+        assert_eq!(world.changes(name).await, [] as [Value; 0], "the application knows what it said");
     }
 }
 
 #[tokio::test]
-async fn an_unknown_workspace_is_waited_for_and_a_malformed_fact_is_set_aside() {
+async fn a_fact_waits_for_its_workspace_and_a_malformed_fact_is_set_aside() {
     let world = World::start().await;
     let early = [it(), Fact::pipeline("ada"), Fact::workflow("ada", &uuid(9))];
-    world.facts(early).await;
+    world.apply(early).await;
     let key = world.coach("ada").await.crm_key().await;
     world.advance_s(120).await;
     assert_eq!(shown(&key).await["status"], "open");
@@ -109,99 +109,103 @@ async fn an_unknown_workspace_is_waited_for_and_a_malformed_fact_is_set_aside() 
         Fact::pipeline("ada").without("name"),
     ];
     let count = bad.len();
-    world.facts(bad).await;
+    world.apply(bad).await;
     let aside = world.set_aside().await;
     assert_eq!(aside.len(), count);
     assert!(!json!(aside).to_string().contains("SECRET"));
 }
 
 #[tokio::test]
-async fn facts_count_as_they_were_said_in_whatever_order_and_however_often_they_come() {
+async fn facts_apply_by_their_time_in_any_order_and_with_repeats() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await - TimeDelta::hours(1);
-    let told = |step: i64, name: &str, stage: &str, reason: Value| {
+    let saved = |step: i64, name: &str, stage: &str, reason: Value| {
         let at = start + TimeDelta::minutes(step);
         said(it().with("name", name).with("stage", stage).with("lost_reason", reason), at)
             .with("id", format!("it-{step}"))
     };
     let facts = [
-        told(1, "One", "new", Value::Null),
-        told(2, "Two", "lost", json!("Price")),
-        told(3, "Three", "warm", Value::Null),
+        saved(1, "One", "new", Value::Null),
+        saved(2, "Two", "lost", json!("Price")),
+        saved(3, "Three", "warm", Value::Null),
     ];
     let mut changed_at = Value::Null;
     for (round, order) in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [2, 0, 1]].into_iter().enumerate() {
         for index in order {
-            world.facts([facts[index].clone()]).await;
+            world.apply([facts[index].clone()]).await;
         }
         let after = shown(&key).await;
         assert_eq!((&after["name"], &after["stage"]), (&json!("Three"), &json!("warm")), "{order:?}");
         if round == 0 {
             changed_at = after["updatedAt"].clone();
         }
-        assert_eq!(after["updatedAt"], changed_at, "told again it is no change");
+        assert_eq!(after["updatedAt"], changed_at, "a repeat is no change");
     }
-    // One that is equally old applies.
+    // An equally old fact applies.
     let equal = facts[2].clone().with("id", "equal").with("name", "Equal").with("contact_id", uuid(77));
-    world.facts([equal]).await;
+    world.apply([equal]).await;
     let after = shown(&key).await;
     assert_eq!((&after["name"], &after["contactId"]), (&json!("Equal"), &json!(uuid(77))));
 
     let older = said(Fact::pipeline("ada").with("stages", json!([])), start);
-    world.facts([older]).await;
+    world.apply([older]).await;
     assert_eq!(shown(&key).await["status"], "open");
     update(&world, &key, json!({ "stage": "lost", "lostReason": "The older pipeline would not know it" })).await;
 }
 
 #[tokio::test]
-async fn updated_at_moves_with_what_is_shown_and_with_nothing_else() {
+async fn updated_at_changes_only_with_the_shown_fields() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await;
-    world.facts([said(it(), start - TimeDelta::hours(2))]).await;
+    world.apply([said(it(), start - TimeDelta::hours(2))]).await;
     update(&world, &key, json!({ "name": "By the API" })).await;
     let named = shown(&key).await;
     world.advance_s(60).await;
-    // Older than the name, and the first to say this value.
-    world.facts([said(it().with("value_cents", 777), start - TimeDelta::hours(1)).with("id", "valued")]).await;
+    // Older than the name, but the first fact with this value.
+    world.apply([said(it().with("value_cents", 777), start - TimeDelta::hours(1)).with("id", "valued")]).await;
     let valued = shown(&key).await;
     assert_eq!((&valued["name"], &valued["valueCents"]), (&json!("By the API"), &json!(777)));
     assert!(valued["updatedAt"].as_str() > named["updatedAt"].as_str(), "{valued}");
     world.advance_s(60).await;
     let again = it().with("name", "By the API").with("value_cents", 777);
-    world.facts([said(again, world.now().await).with("id", "again")]).await;
+    world.apply([said(again, world.now().await).with("id", "again")]).await;
     assert_eq!(shown(&key).await, valued, "nothing is shown that was not shown before");
 }
 
 #[tokio::test]
-async fn what_the_api_sets_outlives_older_facts_field_by_field_and_gives_way_to_newer_ones() {
+async fn api_fields_survive_older_facts_and_yield_to_newer_ones_field_by_field() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await;
-    world.facts([said(it(), start - TimeDelta::hours(2))]).await;
+    world.apply([said(it(), start - TimeDelta::hours(2))]).await;
     update(&world, &key, json!({ "name": "By the API" })).await;
     let older = it().with("name", "Older").with("value_cents", 1).with("stage", "warm");
-    world.facts([said(older, start - TimeDelta::hours(1))]).await;
+    world.apply([said(older, start - TimeDelta::hours(1))]).await;
     let after = shown(&key).await;
     assert_eq!(after["name"], "By the API");
     assert_eq!((&after["valueCents"], &after["stage"]), (&json!(1), &json!("warm")), "what it did not set");
 
     update(&world, &key, json!({ "stage": "lost", "lostReason": "Price", "valueCents": 2 })).await;
     let older = it().with("name", "Older").with("value_cents", 3).with("pipeline_id", "other").with("stage", "s");
-    world.facts([said(older, start - TimeDelta::minutes(30))]).await;
+    world.apply([said(older, start - TimeDelta::minutes(30))]).await;
     let after = shown(&key).await;
-    assert_eq!((&after["pipelineId"], &after["stage"]), (&json!(PIPELINE), &json!("lost")), "a place is told whole");
+    assert_eq!(
+        (&after["pipelineId"], &after["stage"]),
+        (&json!(PIPELINE), &json!("lost")),
+        "pipeline and stage come together"
+    );
     assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Price"), &json!(2)));
 
-    // To say again what holds is to say it: what was said before that is older.
+    // Confirming a value counts as setting it: facts from before are older.
     world.advance_s(60).await;
     update(&world, &key, json!({ "name": "By the API" })).await;
-    world.facts([said(it().with("name", "Between"), world.now().await - TimeDelta::seconds(30))]).await;
+    world.apply([said(it().with("name", "Between"), world.now().await - TimeDelta::seconds(30))]).await;
     assert_eq!(shown(&key).await["name"], "By the API");
 
     world.advance_s(60).await;
-    world.facts([it().with("name", "Newer")]).await;
+    world.apply([it().with("name", "Newer")]).await;
     let after = shown(&key).await;
     assert_eq!(
         (&after["name"], &after["stage"], &after["valueCents"]),
@@ -211,40 +215,40 @@ async fn what_the_api_sets_outlives_older_facts_field_by_field_and_gives_way_to_
 }
 
 #[tokio::test]
-async fn what_the_api_made_changes_by_what_the_application_says_later() {
+async fn an_api_opportunity_changes_by_the_applications_later_facts() {
     let world = World::start().await;
     let key = scene(&world).await;
     let body = json!({ "contactId": uuid(LEAD), "name": "Made here", "valueCents": 3 });
-    let made = key.post(OPPORTUNITIES, body).once("make").await.expect(201).body["opportunity"].clone();
+    let made = key.post(OPPORTUNITIES, body).idempotent("make").await.expect(201).body["opportunity"].clone();
     let id = made["id"].as_str().unwrap();
     let before = world.now().await - TimeDelta::hours(1);
-    world.facts([said(Fact::opportunity("ada", id, &uuid(42)).with("stage", "warm"), before)]).await;
+    world.apply([said(Fact::opportunity("ada", id, &uuid(42)).with("stage", "warm"), before)]).await;
     let after = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
     assert_eq!(after, made, "all of it is what the API set, and that was said later");
     let moved = Fact::opportunity("ada", id, &uuid(42)).with("occurred_at", world.timestamp_in(60).await);
-    world.facts([moved]).await;
+    world.apply([moved]).await;
     let after = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
     assert_eq!((&after["contactId"], &after["name"]), (&json!(uuid(42)), &json!("Package")));
 }
 
 #[tokio::test]
-async fn nothing_of_an_erased_contacts_opportunities_stays_or_comes_back() {
+async fn opportunities_of_an_erased_contact_are_erased_and_do_not_return() {
     let world = World::start().await;
     let key = scene(&world).await;
     let partner = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", &uuid(2)).with("email", "zoe@example.com").with("name", "Zoe Zebra")]).await;
+    world.apply([Fact::contact("ada", &uuid(2)).with("email", "zoe@example.com").with("name", "Zoe Zebra")]).await;
     let body = json!({ "email": "zoe@example.com", "send_welcome": false });
     let client = partner.post("/v1/clients", body).await.expect(201).str("client_id").to_owned();
-    let create = key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).once("create");
+    let create = key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).idempotent("create");
     assert_eq!(create.clone().await.expect(201).body["opportunity"]["name"], "Zoe Zebra");
-    world.facts([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
+    world.apply([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body).len(), 2);
 
-    world.facts([fact("client.erased", json!({ "client_id": client }))]).await;
+    world.apply([fact("client.erased", json!({ "client_id": client }))]).await;
     world.advance_s(1_000).await;
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body), [] as [String; 0]);
-    key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).once("again").await.refused(404, "not_found");
-    world.facts([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
+    key.post(OPPORTUNITIES, json!({ "contactId": uuid(2) })).idempotent("again").await.refused(404, "not_found");
+    world.apply([Fact::opportunity("ada", &uuid(IT), &uuid(2)).with("name", "Zoe Zebra's package")]).await;
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body), [] as [String; 0]);
     create.await.refused(404, "not_found");
     for (table, item) in world.tables().await {
@@ -255,50 +259,50 @@ async fn nothing_of_an_erased_contacts_opportunities_stays_or_comes_back() {
 }
 
 #[tokio::test]
-async fn a_reason_that_the_api_gives_stands_as_long_as_the_stage_does() {
+async fn a_reason_set_by_the_api_lasts_as_long_as_its_stage() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await;
     let lost = |reason: &str| it().with("stage", "lost").with("lost_reason", reason);
-    world.facts([said(lost("Price"), start - TimeDelta::hours(3))]).await;
+    world.apply([said(lost("Price"), start - TimeDelta::hours(3))]).await;
     update(&world, &key, json!({ "lostReason": "Time" })).await;
-    world.facts([said(lost("Older").with("value_cents", 5), start - TimeDelta::hours(2))]).await;
+    world.apply([said(lost("Older").with("value_cents", 5), start - TimeDelta::hours(2))]).await;
     let after = shown(&key).await;
     assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Time"), &json!(5)));
-    // It was paid for before the reason was given.
-    world.facts([said(it().with("stage", "won"), start - TimeDelta::hours(1))]).await;
+    // It was won before the reason was given.
+    world.apply([said(it().with("stage", "won"), start - TimeDelta::hours(1))]).await;
     let after = shown(&key).await;
     assert_eq!((&after["status"], &after["stage"], &after["lostReason"]), (&json!("won"), &json!("won"), &Value::Null));
 }
 
 #[tokio::test]
-async fn what_was_won_once_is_known_in_whatever_order_pipelines_come() {
+async fn a_won_opportunity_stays_won_in_any_order_of_pipeline_facts() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await + TimeDelta::hours(1);
     let pipeline = |stage: &str, kind: &str| {
         Fact::pipeline("ada").with("stages", json!([{ "id": stage, "name": stage, "kind": kind }]))
     };
-    world.facts([it().with("stage", "paid"), said(pipeline("new", "open"), start)]).await;
+    world.apply([it().with("stage", "paid"), said(pipeline("new", "open"), start)]).await;
     assert_eq!(shown(&key).await["status"], "open");
-    world.facts([said(pipeline("paid", "won"), start - TimeDelta::hours(1))]).await;
+    world.apply([said(pipeline("paid", "won"), start - TimeDelta::hours(1))]).await;
     assert_eq!(shown(&key).await["status"], "won");
 }
 
 #[tokio::test]
-async fn what_was_won_stays_so_when_its_stage_goes() {
+async fn a_won_opportunity_stays_won_when_its_stage_is_removed() {
     let world = World::start().await;
     let key = scene(&world).await;
-    world.facts([it().with("stage", "won")]).await;
+    world.apply([it().with("stage", "won")]).await;
     let stage = |id: &str, kind: &str| json!({ "id": id, "name": id, "kind": kind });
     let rearranged = [stage("new", "open"), stage("paid", "won")];
-    world.facts([Fact::pipeline("ada").with("stages", json!(rearranged))]).await;
+    world.apply([Fact::pipeline("ada").with("stages", json!(rearranged))]).await;
     assert_eq!(shown(&key).await["status"], "won");
     for change in [json!({ "valueCents": 0 }), json!({ "stage": "new" })] {
         let call = key.patch(&format!("{OPPORTUNITIES}/{}", uuid(IT)), change);
-        call.once(&format!("refused-{}", world.number())).await.refused(409, "stage_payment_controlled");
+        call.idempotent(&format!("refused-{}", world.number())).await.refused(409, "stage_payment_controlled");
     }
-    // A stage that comes back means what it is said to mean.
-    world.facts([Fact::pipeline("ada").with("stages", json!([stage("won", "open")]))]).await;
+    // A stage that returns has its new meaning.
+    world.apply([Fact::pipeline("ada").with("stages", json!([stage("won", "open")]))]).await;
     assert_eq!(shown(&key).await["status"], "open");
 }

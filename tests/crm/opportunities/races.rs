@@ -1,30 +1,30 @@
-//! Opportunities under parallel changes, conflicts and crashes, and what their requests cost.
+//! Opportunities under parallel changes, conflicts and crashes, and the costs of their requests.
 
 use std::future::IntoFuture;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::{Call, Caller, Fact, Reply, World, costs, ids, uuid};
+use crate::world::{Call, Caller, Fact, Reply, World, assert_cost, ids, uuid};
 
 const OPPORTUNITIES: &str = "/v1/crm/opportunities";
 const LEAD: u64 = 1;
 
 async fn scene(world: &World) -> Caller {
     let key = world.coach("ada").await.crm_key().await;
-    world.facts([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
+    world.apply([Fact::pipeline("ada"), Fact::contact("ada", &uuid(LEAD))]).await;
     key
 }
 
 fn creation(world: &World, key: &Caller) -> Call {
-    key.post(OPPORTUNITIES, json!({ "contactId": uuid(LEAD) })).once(&format!("create-{}", world.number()))
+    key.post(OPPORTUNITIES, json!({ "contactId": uuid(LEAD) })).idempotent(&format!("create-{}", world.number()))
 }
 
 fn change(world: &World, key: &Caller, id: &str, body: Value) -> Call {
-    key.patch(&format!("{OPPORTUNITIES}/{id}"), body).once(&format!("update-{}", world.number()))
+    key.patch(&format!("{OPPORTUNITIES}/{id}"), body).idempotent(&format!("update-{}", world.number()))
 }
 
-/// All of these calls at the same moment.
+/// Sends all calls at the same moment.
 async fn at_once(calls: impl IntoIterator<Item = Call>) -> Vec<Reply> {
     join_all(calls.into_iter().map(Call::into_future)).await
 }
@@ -40,7 +40,7 @@ async fn shown(key: &Caller, id: &str) -> Value {
 }
 
 #[tokio::test]
-async fn changes_at_once_all_land_and_each_is_told() {
+async fn parallel_changes_are_all_applied_and_each_is_emitted() {
     const ROUNDS: usize = 10;
     let world = World::start().await;
     let key = scene(&world).await;
@@ -59,15 +59,15 @@ async fn changes_at_once_all_land_and_each_is_told() {
         }
     }
     world.settle().await;
-    let told = world.outgoing("opportunity.updated").await;
-    assert_eq!(told.len(), 3 * ROUNDS);
-    let mut times: Vec<&Value> = told.iter().map(|fact| &fact["occurred_at"]).collect();
+    let emitted = world.changes("opportunity.updated").await;
+    assert_eq!(emitted.len(), 3 * ROUNDS);
+    let mut times: Vec<&Value> = emitted.iter().map(|fact| &fact["occurred_at"]).collect();
     times.dedup();
     assert_eq!(times.len(), 3 * ROUNDS, "no two changes have one time");
-    assert_eq!(told.last().unwrap()["opportunity"], shown(&key, &id).await, "what was told last is what is");
+    assert_eq!(emitted.last().unwrap()["opportunity"], shown(&key, &id).await, "the last change has the current state");
 }
 
-/// A reason stands with a lost stage and with nothing else.
+/// Asserts that an opportunity has a lost reason if and only if its stage is lost.
 #[track_caller]
 fn is_consistent(opportunity: &Value) {
     let expected = match opportunity["stage"].as_str() {
@@ -83,7 +83,7 @@ fn is_consistent(opportunity: &Value) {
 }
 
 #[tokio::test]
-async fn however_an_opportunity_is_lost_and_found_at_once_no_reason_stays_with_an_open_stage() {
+async fn simultaneous_losses_and_reopenings_leave_no_reason_on_an_open_stage() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = made(&world, &key).await;
@@ -100,15 +100,15 @@ async fn however_an_opportunity_is_lost_and_found_at_once_no_reason_stays_with_a
         for reply in at_once(bodies.map(|body| change(&world, &key, &id, body))).await {
             match reply.status {
                 200 => is_consistent(&reply.body["opportunity"]),
-                // It was open at that moment.
+                // The stage was open at that moment.
                 _ => drop(reply.refused(400, "lost_reason_not_allowed")),
             }
         }
         is_consistent(&shown(&key, &id).await);
     }
     world.settle().await;
-    for told in world.outgoing("opportunity.updated").await {
-        is_consistent(&told["opportunity"]);
+    for change in world.changes("opportunity.updated").await {
+        is_consistent(&change["opportunity"]);
     }
     let raw = world.items("crm", "COACH#ada").await;
     let raw = raw.iter().find(|item| item["sk"]["S"] == format!("OPPORTUNITY#{id}")).unwrap();
@@ -117,11 +117,11 @@ async fn however_an_opportunity_is_lost_and_found_at_once_no_reason_stays_with_a
 }
 
 #[tokio::test]
-async fn the_api_and_the_application_at_once_leave_what_was_said_last() {
+async fn simultaneous_api_writes_and_facts_leave_the_latest_value() {
     let world = World::start().await;
     let key = scene(&world).await;
     let id = uuid(5);
-    world.facts([Fact::opportunity("ada", &id, &uuid(LEAD))]).await;
+    world.apply([Fact::opportunity("ada", &id, &uuid(LEAD))]).await;
     for round in 0..6 {
         world.advance_s(60).await;
         let older = world.timestamp_in(-30).await;
@@ -130,7 +130,7 @@ async fn the_api_and_the_application_at_once_leave_what_was_said_last() {
         let name = format!("Round {round}");
         let (reply, ()) = futures::future::join(
             change(&world, &key, &id, json!({ "name": name })).into_future(),
-            world.facts([fact]),
+            world.apply([fact]),
         )
         .await;
         reply.expect(200);
@@ -140,7 +140,7 @@ async fn the_api_and_the_application_at_once_leave_what_was_said_last() {
 }
 
 #[tokio::test]
-async fn sixteen_creations_with_one_key_make_one_opportunity() {
+async fn sixteen_creations_with_one_key_create_one_opportunity() {
     let world = World::start().await;
     let key = scene(&world).await;
     let call = creation(&world, &key);
@@ -156,11 +156,11 @@ async fn sixteen_creations_with_one_key_make_one_opportunity() {
     assert_eq!(made.len(), 1);
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body).len(), 1);
     world.settle().await;
-    assert_eq!(world.outgoing("opportunity.created").await.len(), 1);
+    assert_eq!(world.changes("opportunity.created").await.len(), 1);
 }
 
 #[tokio::test]
-async fn conflicts_and_crashes_leave_one_opportunity_told_once() {
+async fn conflicts_and_crashes_leave_one_opportunity_emitted_once() {
     let world = World::start().await;
     let key = scene(&world).await;
     let faults = [
@@ -188,7 +188,7 @@ async fn conflicts_and_crashes_leave_one_opportunity_told_once() {
         assert_eq!(shown(&key, id).await, replay.body["opportunity"]);
         world.settle().await;
         for name in ["opportunity.created", "opportunity.updated"] {
-            assert_eq!(world.outgoing(name).await.len(), index + 1, "{name} after {fault}");
+            assert_eq!(world.changes(name).await.len(), index + 1, "{name} after {fault}");
         }
     }
     assert_eq!(ids(&key.get(OPPORTUNITIES).await.expect(200).body).len(), 3);
@@ -200,13 +200,13 @@ async fn a_write_takes_three_calls_in_sequence_and_a_list_two() {
     let key = scene(&world).await;
     let function = "crm-opportunities";
     let create = async || drop(creation(&world, &key).await.expect(201));
-    costs(&world, function, create, |bill| bill.calls == 5, 3).await;
+    assert_cost(&world, function, create, |bill| bill.calls == 5, 3).await;
     let id = made(&world, &key).await;
     let rename = async || {
         let name = format!("Name {}", world.number());
         drop(change(&world, &key, &id, json!({ "name": name })).await.expect(200));
     };
-    costs(&world, function, rename, |bill| bill.calls == 5, 3).await;
+    assert_cost(&world, function, rename, |bill| bill.calls == 5, 3).await;
     let list = async || drop(key.get(OPPORTUNITIES).await.expect(200));
-    costs(&world, function, list, |bill| bill.calls == 3, 2).await;
+    assert_cost(&world, function, list, |bill| bill.calls == 3, 2).await;
 }

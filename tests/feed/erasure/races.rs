@@ -1,5 +1,5 @@
-//! `client.erased` while something is under way: a creation, a switch, a fact, a delivery. Each stalls before each of its calls in turn,
-//! and goes on when the client is gone; nothing of it stays.
+//! `client.erased` during a creation, a switch, a fact or a delivery. Each stalls before each of its calls in turn and
+//! resumes after the erasure; none of its data stays.
 
 use std::future::IntoFuture;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::feed::erasure::{ENDED_S, MARK, Place, erased, life, of_the_application};
+use crate::feed::erasure::{ENDED_S, MARK, Scene, erased, life, of_the_application};
 use crate::world::{Answer, Fact, Receiver, World, list, until};
 
 /// Waits until nothing of the client's record is left.
-async fn until_erased(place: &Place, client: &str) {
+async fn until_erased(scene: &Scene, client: &str) {
     let name = |item: &Value| !item["full_name"].is_null();
-    let items = async || place.world.items("clients", &format!("CLIENT#{client}")).await;
+    let items = async || scene.world.items("clients", &format!("CLIENT#{client}")).await;
     until("the erasure", async || !items().await.iter().any(name)).await;
 }
 
 #[tokio::test]
-async fn a_creation_that_stalls_while_its_client_is_erased_brings_nothing_back() {
+async fn a_creation_that_stalls_during_its_clients_erasure_restores_nothing() {
     for spared_calls in 5..8 {
-        let place = Place::new().await;
-        let world = &place.world;
+        let scene = Scene::new().await;
+        let world = &scene.world;
         let email = format!("a.{MARK}@example.com");
         world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
         let body = json!({ "email": email, "full_name": MARK });
-        let stalled = tokio::spawn(place.key.post("/v1/clients", body).once(&email).into_future());
+        let stalled = tokio::spawn(scene.key.post("/v1/clients", body).idempotent(&email).into_future());
         tokio::select! {
             () = world.until_stalled() => {}
             () = until("the request ends", async || stalled.is_finished()) => {}
@@ -34,57 +34,57 @@ async fn a_creation_that_stalls_while_its_client_is_erased_brings_nothing_back()
         let Some(client) = clients.first().map(|item| item["pk"]["S"].as_str().unwrap().replace("INTAKE#", "")) else {
             continue;
         };
-        world.facts([erased(&client)]).await;
+        world.apply([erased(&client)]).await;
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
         stalled.await.unwrap();
         world.advance_s(ENDED_S).await;
-        place.forgot(&[&client]).await;
+        scene.forgot(&[&client]).await;
         assert!(world.items("clients", "INTAKE#").await.is_empty());
-        assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
+        assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
     }
 }
 
 #[tokio::test]
-async fn a_search_that_stalls_while_its_client_is_erased_finds_who_is_left() {
-    let place = Place::new().await;
-    let world = &place.world;
+async fn a_search_that_stalls_during_an_erasure_finds_the_remaining_client() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
     for spared_calls in 0..4 {
         let (client, stays) = (format!("c{spared_calls}"), format!("stays-{spared_calls}"));
         let email = format!("{client}.{MARK}@example.com");
         let other = Fact::client("ada", &stays).with("email", email.as_str());
-        world.facts([of_the_application(&client), other]).await;
+        world.apply([of_the_application(&client), other]).await;
         world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        let search = tokio::spawn(place.key.get(&format!("/v1/clients?email={email}")).into_future());
+        let search = tokio::spawn(scene.key.get(&format!("/v1/clients?email={email}")).into_future());
         tokio::select! {
             () = world.until_stalled() => {}
             () = until("the request ends", async || search.is_finished()) => {}
         }
-        world.put([erased(&client)]).await;
-        until_erased(&place, &client).await;
+        world.publish([erased(&client)]).await;
+        until_erased(&scene, &client).await;
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
         let found = search.await.unwrap().expect(200);
         let ids: Vec<Value> =
             list(found.body["clients"].clone()).iter().map(|found| found["client_id"].clone()).collect();
         assert!(ids.contains(&json!(stays)), "after {spared_calls} calls: {}", found.text);
-        world.facts([erased(&stays)]).await;
+        world.apply([erased(&stays)]).await;
     }
 }
 
-/// A function stalls before each of its calls in turn, while the client is erased whom it is telling of.
+/// A function stalls before each of its calls in turn, while the client of its change or event is erased.
 async fn is_erased_while_told(function: &str) {
-    let place = Place::new().await;
-    let world = &place.world;
+    let scene = Scene::new().await;
+    let world = &scene.world;
     let mut clients = Vec::new();
     for spared_calls in 0..20 {
         let client = format!("c{spared_calls}");
         world.faults(json!({ "function": function, "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.put([of_the_application(&client)]).await;
+        world.publish([of_the_application(&client)]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
         };
-        world.put([erased(&client)]).await;
-        until_erased(&place, &client).await;
+        world.publish([erased(&client)]).await;
+        until_erased(&scene, &client).await;
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
         clients.push(client);
         world.advance_s(ENDED_S).await;
@@ -94,31 +94,31 @@ async fn is_erased_while_told(function: &str) {
     }
     assert!((4..20).contains(&clients.len()), "{function} stalled {} times", clients.len());
     let clients: Vec<&str> = clients.iter().map(String::as_str).collect();
-    place.forgot(&clients).await;
-    assert_eq!([place.sealed("deliveries").await, place.sealed("outbox").await], [0, 0]);
+    scene.forgot(&clients).await;
+    assert_eq!([scene.sealed("deliveries").await, scene.sealed("outbox").await], [0, 0]);
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_client_while_it_is_erased_goes_too() {
+async fn entries_emitted_during_their_clients_erasure_are_erased_too() {
     futures::future::join(is_erased_while_told("relay"), is_erased_while_told("deliver")).await;
 }
 
-/// A fact stalls before each of its calls in turn, while another one erases the client that it is about.
+/// A fact stalls before each of its calls in turn, while another fact erases its client.
 async fn is_erased_while_stored(late: impl Fn(&str) -> Fact) {
-    let place = Place::new().await;
-    let world = &place.world;
+    let scene = Scene::new().await;
+    let world = &scene.world;
     let mut clients = Vec::new();
     for spared_calls in 0..20 {
         let client = format!("c{spared_calls}");
-        world.facts([of_the_application(&client)]).await;
+        world.apply([of_the_application(&client)]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.put([late(&client).with("occurred_at", world.timestamp_in(60).await)]).await;
+        world.publish([late(&client).with("occurred_at", world.timestamp_in(60).await)]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
         };
-        world.put([erased(&client)]).await;
-        until_erased(&place, &client).await;
+        world.publish([erased(&client)]).await;
+        until_erased(&scene, &client).await;
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
         clients.push(client);
         world.advance_s(ENDED_S).await;
@@ -128,52 +128,52 @@ async fn is_erased_while_stored(late: impl Fn(&str) -> Fact) {
     }
     assert!((3..20).contains(&clients.len()), "it stalled {} times", clients.len());
     let clients: Vec<&str> = clients.iter().map(String::as_str).collect();
-    place.forgot(&clients).await;
-    assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
+    scene.forgot(&clients).await;
+    assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
 }
 
 #[tokio::test]
-async fn what_is_stored_of_a_client_while_it_is_erased_goes_too() {
+async fn data_stored_during_its_clients_erasure_is_erased_too() {
     let saved = is_erased_while_stored(of_the_application);
     let of_life = (0..7).map(|number| is_erased_while_stored(move |client| life(client, MARK).swap_remove(number)));
     futures::future::join(saved, futures::future::join_all(of_life)).await;
 }
 
 #[tokio::test]
-async fn a_switch_that_stalls_while_its_client_is_erased_changes_nothing() {
-    let place = Place::new().await;
-    let world = &place.world;
+async fn a_switch_that_stalls_during_its_clients_erasure_changes_nothing() {
+    let scene = Scene::new().await;
+    let world = &scene.world;
     for spared_calls in 0..3 {
         let client = format!("c{spared_calls}");
-        world.facts([of_the_application(&client)]).await;
+        world.apply([of_the_application(&client)]).await;
         world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        let switch = place.key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": false }));
+        let switch = scene.key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": false }));
         let switch = tokio::spawn(switch.into_future());
         world.until_stalled().await;
-        world.facts([erased(&client)]).await;
+        world.apply([erased(&client)]).await;
         world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
         switch.await.unwrap().refused(404, "not_found");
-        place.forgot(&[&client]).await;
+        scene.forgot(&[&client]).await;
     }
     world.settle().await;
-    assert!(world.outgoing("client.activation_changed").await.is_empty());
-    assert_eq!(place.key.get("/v1/ping").await.body["active_clients"], 0);
+    assert!(world.changes("client.activation_changed").await.is_empty());
+    assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
 }
 
-/// The second attempt begins, or is due, while the erasure stalls before one of its calls: what the log says of it.
+/// The second attempt begins or is due while the erasure stalls. Returns whether the log shows a body that was sent.
 async fn logs_what_was_sent(spared_calls: usize) -> bool {
     const TAKEN_AFTER: Duration = Duration::from_secs(2);
-    /// The second attempt is due by then.
+    /// Later than the second attempt's due time.
     const DUE_S: i64 = 7;
     let (world, receiver) = (World::start().await, Receiver::start().await);
     receiver.script([Answer::status(500)]);
     receiver.otherwise(Answer::status(200).after(TAKEN_AFTER));
     let ada = world.coach("ada").client_cap(4).await;
     let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
-    world.facts([of_the_application("c1")]).await;
+    world.apply([of_the_application("c1")]).await;
     let due = world.now().await + TimeDelta::seconds(DUE_S);
     world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 3 })).await;
-    world.put([erased("c1")]).await;
+    world.publish([erased("c1")]).await;
     until("a second attempt", async || receiver.hooks().len() == 2 || world.now().await >= due).await;
     world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
     world.settle().await;
@@ -201,7 +201,7 @@ async fn logs_what_was_sent(spared_calls: usize) -> bool {
 }
 
 #[tokio::test]
-async fn an_attempt_that_begins_while_its_client_is_erased_is_in_the_log_with_what_came_of_it() {
+async fn an_attempt_that_starts_during_its_clients_erasure_is_logged_with_its_result() {
     let sent = futures::future::join_all((4..14).map(logs_what_was_sent)).await;
     assert!(sent.contains(&true) && sent.contains(&false), "{sent:?}");
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/clients`: what may be asked for, and what comes of it.
+//! `POST /v1/clients`: accepted bodies and their results.
 
 mod caps;
 pub(crate) mod crashes;
@@ -13,12 +13,12 @@ use sha2::{Digest, Sha256};
 
 use crate::world::{Caller, Reply, World, fact, members};
 
-/// A caller for whom no two creations are the same request.
+/// Creates under an idempotency key of its own.
 async fn create(world: &World, key: &Caller, body: Value) -> Reply {
-    key.post("/v1/clients", body).once(&world.number().to_string()).await
+    key.post("/v1/clients", body).idempotent(&world.number().to_string()).await
 }
 
-/// A creation with one field more than the e-mail address, which is a new one each time.
+/// Creates with a new e-mail address and one more field.
 async fn create_with(world: &World, key: &Caller, field: &str, value: Value) -> Reply {
     let mut body = json!({ "email": format!("c{}@example.com", world.number()), "send_welcome": false });
     body[field] = value;
@@ -26,7 +26,7 @@ async fn create_with(world: &World, key: &Caller, field: &str, value: Value) -> 
 }
 
 #[tokio::test]
-async fn texts_are_taken_at_their_limit_in_characters_and_refused_one_over() {
+async fn texts_are_accepted_at_their_limit_in_characters_and_refused_above() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for (field, limit) in
@@ -58,7 +58,7 @@ async fn an_email_of_160_characters_is_taken_and_one_of_161_refused() {
 }
 
 #[tokio::test]
-async fn numbers_are_taken_within_their_bounds_and_as_numbers_alone() {
+async fn numbers_are_accepted_within_their_bounds_and_as_numbers_only() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for (field, limit) in [("height_in", 120), ("weight_lbs", 1500)] {
@@ -98,7 +98,7 @@ async fn wrong_types_empty_texts_and_nul_are_refused_by_name_and_null_counts_as_
 }
 
 #[tokio::test]
-async fn what_is_no_email_address_is_refused() {
+async fn an_invalid_email_address_is_refused() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for bad in [
@@ -116,7 +116,7 @@ async fn what_is_no_email_address_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_email_is_told_with_both_names() {
+async fn a_missing_email_is_refused_with_both_field_names() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for body in [json!({}), json!({ "full_name": "Ada" }), json!({ "email": null })] {
@@ -126,7 +126,7 @@ async fn a_missing_email_is_told_with_both_names() {
 }
 
 #[tokio::test]
-async fn nobody_chooses_the_tenant_and_unknown_fields_are_ignored() {
+async fn the_body_cannot_choose_the_tenant_and_unknown_fields_are_ignored() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for field in ["coach_id", "owner_id", "team_id"] {
@@ -163,7 +163,7 @@ async fn an_email_belongs_to_one_account_over_the_whole_service_whatever_its_cas
 }
 
 #[tokio::test]
-async fn without_a_welcome_mail_the_caller_gets_password_and_link() {
+async fn without_a_welcome_mail_the_answer_has_password_and_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let body = json!({ "email": "grace@example.com", "full_name": "Grace Hopper", "send_welcome": false });
@@ -183,7 +183,7 @@ async fn without_a_welcome_mail_the_caller_gets_password_and_link() {
 }
 
 #[tokio::test]
-async fn a_welcome_mail_brings_the_client_what_the_caller_is_not_told() {
+async fn a_welcome_mail_has_the_credentials_that_the_answer_omits() {
     let world = World::start().await;
     let key = world.coach("ada").with("name", "Ada & <Sons>").await.partner_key().await;
     let body = json!({ "email": "grace@example.com", "full_name": "Grace <b>Hopper</b>" });
@@ -213,7 +213,7 @@ async fn a_welcome_mail_brings_the_client_what_the_caller_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_welcome_mail_that_fails_leaves_the_caller_with_password_and_link() {
+async fn if_the_welcome_mail_fails_the_answer_has_password_and_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world.faults(json!({ "mail_failures": 100 })).await;
@@ -250,7 +250,7 @@ async fn a_domain_is_one_address_in_unicode_and_in_ascii_and_mail_goes_to_the_as
 }
 
 #[tokio::test]
-async fn an_address_that_version_0_1_stored_with_its_own_letters_is_taken_found_and_erased() {
+async fn an_address_stored_by_version_0_1_in_unicode_is_taken_found_and_erased() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let made = create(&world, &key, json!({ "email": "ada@bücher.example", "send_welcome": false })).await.expect(201);
@@ -259,12 +259,12 @@ async fn an_address_that_version_0_1_stored_with_its_own_letters_is_taken_found_
     world.put_item("clients", &lock).await;
     create(&world, &key, json!({ "email": "ADA@bücher.example" })).await.refused(409, "email_taken");
     assert_eq!(key.get("/v1/clients?email=ada@b%C3%BCcher.example").await.expect(200).body["count"], 1);
-    world.facts([fact("client.erased", json!({ "client_id": made.str("client_id") }))]).await;
+    world.apply([fact("client.erased", json!({ "client_id": made.str("client_id") }))]).await;
     assert_eq!(world.items("clients", "EMAIL#").await, Vec::<Value>::new());
 }
 
 #[tokio::test]
-async fn a_local_part_beyond_ascii_is_created_and_left_to_the_caller_to_tell() {
+async fn a_non_ascii_local_part_is_created_and_its_credentials_are_returned() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for email in ["jörg@example.com", "हिन्दी@example.com"] {
@@ -304,11 +304,11 @@ async fn a_name_in_a_mail_is_short_and_holds_no_link() {
     assert!(text.contains(&format!("Hello {}…,", "é".repeat(59))), "{text}");
 }
 
-/// Welcome mails that a coach's clients get in a day, by the template's default.
+/// Welcome mails a day for a coach's clients, by the template's default.
 const MAILS_PER_DAY: u64 = 2_000;
 
 #[tokio::test]
-async fn beyond_the_days_welcome_mails_the_caller_gets_the_credentials_and_a_new_day_begins_anew() {
+async fn beyond_the_daily_mail_limit_the_answer_has_the_credentials_until_the_next_day() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let other = world.coach("bob").await.partner_key().await;
@@ -334,7 +334,7 @@ async fn beyond_the_days_welcome_mails_the_caller_gets_the_credentials_and_a_new
 }
 
 #[tokio::test]
-async fn the_application_learns_all_that_the_caller_said() {
+async fn the_application_gets_all_fields_of_the_body() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let body = json!({
@@ -343,7 +343,7 @@ async fn the_application_learns_all_that_the_caller_said() {
     });
     let made = create(&world, &key, body.clone()).await.expect(201);
     world.settle().await;
-    let facts = world.outgoing("client.created").await;
+    let facts = world.changes("client.created").await;
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0]["coach_id"], "ada");
     let mut expected = key.get(&format!("/v1/clients/{}", made.str("client_id"))).await.expect(200).body;
@@ -357,9 +357,10 @@ async fn intake_states(world: &World) -> Vec<String> {
     intakes.iter().map(|intake| intake["state"]["S"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The one `client.created` holds what the application needs to sign the client in and to open the intake, and neither in plain.
+/// Asserts that the only `client.created` lets the application sign the client in and open the intake, with neither
+/// credential in plain.
 async fn application_can_sign_in(world: &World, password: &str, token: &str, state: &str) {
-    let facts = world.outgoing("client.created").await;
+    let facts = world.changes("client.created").await;
     assert_eq!(facts.len(), 1);
     let fact = &facts[0];
     assert_eq!(members(fact), ["client", "coach_id", "credential", "id", "intake", "occurred_at"]);
@@ -375,7 +376,7 @@ async fn application_can_sign_in(world: &World, password: &str, token: &str, sta
     assert!(!text.contains(password) && !text.contains(token));
 }
 
-/// The hash is that of the password, by the argon2 crate.
+/// Checks the hash against the password with the argon2 crate.
 #[track_caller]
 pub(crate) fn is_password_of(password: &str, phc: &str) {
     Argon2::default().verify_password(password.as_bytes(), &PasswordHash::new(phc).unwrap()).unwrap();

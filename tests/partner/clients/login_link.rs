@@ -1,21 +1,22 @@
-//! `POST /v1/clients/{clientId}/login-link`: who gets a link, how often, and what one costs. What a link does is in `partner::login_pages`.
+//! `POST /v1/clients/{clientId}/login-link`: access, limits and costs. `partner::login_pages` tests the links
+//! themselves.
 
 use std::future::IntoFuture;
 
 use futures::future::join_all;
 use serde_json::{Value, json};
 
-use crate::world::{Bill, Caller, Fact, Reply, World, costs};
+use crate::world::{Bill, Caller, Fact, Reply, World, assert_cost};
 
-/// Largest body that is read.
+/// Largest accepted body.
 const MAX_BODY_BYTES: usize = 256 * 1024;
 
-/// Mints a link: the answer.
+/// Mints a link and returns the answer.
 pub(crate) async fn mint(key: &Caller, client: &str) -> Reply {
     key.call("POST", &format!("/v1/clients/{client}/login-link")).await
 }
 
-/// A new client of the key's coach: its id.
+/// Creates a client of the key's coach and returns its id.
 pub(crate) async fn client(world: &World, key: &Caller) -> String {
     let body = json!({ "email": format!("c{}@example.com", world.number()), "send_welcome": false });
     key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
@@ -25,19 +26,19 @@ async fn activate(key: &Caller, client: &str, is_active: bool) {
     key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": is_active })).await.expect(200);
 }
 
-/// What `RateLimit` says is left: of all requests, of those for a login link.
+/// Remaining requests by `RateLimit`: of all, and of those for a login link.
 #[track_caller]
 fn left(reply: &Reply) -> (u32, u32) {
-    let told = reply.header("ratelimit").unwrap();
-    let parts: Vec<&str> = told.split([';', ',', '=']).map(str::trim).collect();
+    let header = reply.header("ratelimit").unwrap();
+    let parts: Vec<&str> = header.split([';', ',', '=']).map(str::trim).collect();
     let ["\"default\"", "r", requests, "t", _, "\"login-link\"", "r", links, "t", _] = parts[..] else {
-        panic!("{told}")
+        panic!("{header}")
     };
     (requests.parse().unwrap(), links.parse().unwrap())
 }
 
 #[tokio::test]
-async fn a_link_leads_through_the_coachs_host_and_says_how_long_it_works() {
+async fn a_link_uses_the_coachs_host_and_states_its_lifetime() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -53,7 +54,7 @@ async fn a_link_leads_through_the_coachs_host_and_says_how_long_it_works() {
 }
 
 #[tokio::test]
-async fn any_body_or_none_will_do_but_not_a_huge_one() {
+async fn any_body_or_none_is_accepted_but_a_huge_one_is_refused() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -68,7 +69,7 @@ async fn any_body_or_none_will_do_but_not_a_huge_one() {
 }
 
 #[tokio::test]
-async fn only_an_active_client_of_the_coach_with_an_address_gets_a_link() {
+async fn only_the_coachs_active_clients_with_an_address_get_a_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let other = world.coach("bob").await.partner_key().await;
@@ -85,10 +86,10 @@ async fn only_an_active_client_of_the_coach_with_an_address_gets_a_link() {
     mint(&key, &client).await.expect(200);
 
     let nameless = Fact::client("ada", "c-nameless").with("email", Value::Null);
-    world.facts([nameless.clone()]).await;
+    world.apply([nameless.clone()]).await;
     mint(&key, "c-nameless").await.refused(400, "no_login_email");
-    // Both hold: what the coach can change at once is told first.
-    world.facts([nameless.with("is_active", false)]).await;
+    // Both refusals apply: the one that the coach can fix at once comes first.
+    world.apply([nameless.with("is_active", false)]).await;
     mint(&key, "c-nameless").await.refused(409, "client_inactive");
 }
 
@@ -97,9 +98,9 @@ async fn after_a_hand_over_only_the_new_coach_gets_links() {
     let world = World::start().await;
     let old = world.coach("ada").await.partner_key().await;
     let new = world.coach("bob").await.partner_key().await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     mint(&old, "c1").await.expect(200);
-    world.facts([Fact::client("bob", "c1")]).await;
+    world.apply([Fact::client("bob", "c1")]).await;
     mint(&old, "c1").await.refused(404, "not_found");
     let made = mint(&new, "c1").await.expect(200);
     assert!(made.str("login_url").starts_with("https://bob.example/login/"));
@@ -137,7 +138,7 @@ async fn of_40_links_of_one_key_in_one_minute_exactly_20_are_minted() {
         assert!((1..=60).contains(&denied.header("retry-after").unwrap().parse::<u64>().unwrap()));
         assert_eq!(left(&denied).1, 0);
     }
-    // Neither the key's other requests nor the coach's other keys are held up, and what was denied counted for nothing.
+    // The key's other requests and the coach's other keys are not limited, and refused requests do not count.
     let ping = key.get("/v1/ping").await.expect(200);
     assert!(ping.header("ratelimit").unwrap().starts_with("\"default\";r=279;t="), "20 links and a ping");
     mint(&other, &client).await.expect(200);
@@ -149,7 +150,7 @@ async fn of_40_links_of_one_key_in_one_minute_exactly_20_are_minted() {
 }
 
 #[tokio::test]
-async fn links_count_as_requests_too_and_both_limits_are_told() {
+async fn links_count_as_requests_and_both_limits_are_in_the_headers() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let client = client(&world, &key).await;
@@ -157,7 +158,7 @@ async fn links_count_as_requests_too_and_both_limits_are_told() {
     let first = mint(&key, &client).await.expect(200);
     assert_eq!(first.header("ratelimit-policy"), Some("\"default\";q=300;w=60, \"login-link\";q=20;w=60"));
     assert_eq!(left(&first), (299, 19));
-    // What is asked for in vain counts as well.
+    // Requests without success count as well.
     assert_eq!(left(&mint(&key, "client_none").await.expect(404)), (298, 18));
     let ping = key.get("/v1/ping").await.expect(200);
     assert_eq!(ping.header("ratelimit-policy"), Some("\"default\";q=300;w=60"), "the limits of this route");
@@ -174,7 +175,7 @@ async fn links_count_as_requests_too_and_both_limits_are_told() {
 
 #[tokio::test]
 async fn counters_of_past_minutes_do_not_pile_up() {
-    /// Those of the minute and of the one before, and those that are not yet worth a write.
+    /// Counters of the current minute, of the previous one, and those too few to be worth a write.
     const MOST_COUNTERS: usize = 4 + 8;
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
@@ -202,5 +203,5 @@ async fn a_link_takes_four_calls_two_in_sequence() {
         mint(&keys[turn.get() % keys.len()], &client).await.expect(200);
     };
     let affordable = |bill: &Bill| bill.calls == 4 && bill.write_units == 2.0 && bill.read_units == 2.0;
-    costs(&world, "login-links", minting, affordable, 2).await;
+    assert_cost(&world, "login-links", minting, affordable, 2).await;
 }

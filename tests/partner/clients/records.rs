@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 
 use crate::world::{Caller, Fact, World, fact, list, members, rendered, until};
 
-/// What a limit that is no positive integer looks like.
+/// Values that are no positive integer.
 const NO_LIMITS: [&str; 10] = ["0", "-1", "%2B5", "%205", "5.0", "1e3", "ten", "", "0x10", "%D9%A3"];
-/// More than any machine's word holds.
+/// Larger than any machine word.
 const HUGE: &str = "340282366920938463463374607431768211456";
 
 fn day(offset: i64) -> String {
@@ -50,7 +50,7 @@ async fn world() -> (World, Caller) {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.partner_key().await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     (world, key)
 }
 
@@ -81,8 +81,8 @@ async fn check_ins_are_listed_newest_first_with_their_review_and_nothing_else() 
     assert_eq!(empty, json!({ "client_id": "c1", "count": 0, "check_ins": [] }));
     assert_eq!(latest(&key).await, Value::Null);
     let facts = [("b", 2), ("a", 1), ("c", 3)].map(|(id, offset)| submitted(id, &instant(offset)));
-    world.facts(facts).await;
-    world.facts([reviewed("b", "2026-04-01T00:00:00Z")]).await;
+    world.apply(facts).await;
+    world.apply([reviewed("b", "2026-04-01T00:00:00Z")]).await;
     let body = key.get("/v1/clients/c1/check-ins").await.expect(200).body;
     let open =
         |id: &str, offset| json!({ "id": id, "submitted_at": instant(offset), "reviewed": false, "reviewed_at": null });
@@ -95,7 +95,7 @@ async fn check_ins_are_listed_newest_first_with_their_review_and_nothing_else() 
 #[tokio::test]
 async fn check_in_limits_default_to_50_are_capped_at_200_and_never_refused() {
     let (world, key) = world().await;
-    world.facts((0..203).map(|n| submitted(&format!("k{n:03}"), &instant(n)))).await;
+    world.apply((0..203).map(|n| submitted(&format!("k{n:03}"), &instant(n)))).await;
     let count = async |query: &str| {
         let body = key.get(&format!("/v1/clients/c1/check-ins{query}")).await.expect(200).body;
         assert_eq!(body["check_ins"][0]["id"], "k202");
@@ -113,58 +113,58 @@ async fn check_in_limits_default_to_50_are_capped_at_200_and_never_refused() {
 }
 
 #[tokio::test]
-async fn a_check_in_told_twice_or_in_another_order_comes_to_the_same() {
+async fn repeated_or_reordered_check_in_facts_give_the_same_result() {
     let (world, key) = world().await;
-    // A review, and a deletion, may be told before the check-in.
-    world.facts([reviewed("early", &instant(9)), check_in_deleted("gone")]).await;
+    // A review and a deletion may arrive before the check-in.
+    world.apply([reviewed("early", &instant(9)), check_in_deleted("gone")]).await;
     assert!(ids(&key).await.is_empty());
-    world.facts([submitted("early", &instant(1)), submitted("gone", &instant(5))]).await;
-    world.facts([submitted("early", &instant(1))]).await;
+    world.apply([submitted("early", &instant(1)), submitted("gone", &instant(5))]).await;
+    world.apply([submitted("early", &instant(1))]).await;
     assert_eq!(ids(&key).await, ["early"]);
     assert_eq!(check_ins(&key).await[0]["reviewed_at"], instant(9));
     assert_eq!(latest(&key).await, instant(1));
-    // Of two tellings the later one counts, whichever comes first.
+    // The fact with the later time counts, whichever arrives first.
     let later = submitted("early", &instant(3)).with("occurred_at", world.timestamp_in(20).await);
     let earlier = submitted("early", &instant(2)).with("occurred_at", world.timestamp_in(10).await);
-    world.facts([later, earlier]).await;
+    world.apply([later, earlier]).await;
     assert_eq!(check_ins(&key).await[0]["submitted_at"], instant(3));
     assert_eq!(latest(&key).await, instant(3));
     let unreviewed = reviewed("early", &instant(4)).with("occurred_at", "2026-01-01T00:00:00Z");
-    world.facts([unreviewed]).await;
+    world.apply([unreviewed]).await;
     assert_eq!(check_ins(&key).await[0]["reviewed_at"], instant(9));
 }
 
 #[tokio::test]
-async fn the_latest_check_in_goes_back_when_the_latest_one_is_deleted() {
+async fn deleting_the_latest_check_in_restores_the_one_before() {
     let (world, key) = world().await;
-    world.facts([submitted("a", &instant(1)), submitted("b", &instant(2)), submitted("c", &instant(3))]).await;
+    world.apply([submitted("a", &instant(1)), submitted("b", &instant(2)), submitted("c", &instant(3))]).await;
     for (deleted, left) in [("b", json!(instant(3))), ("c", json!(instant(1))), ("a", Value::Null)] {
-        world.facts([check_in_deleted(deleted), check_in_deleted(deleted)]).await;
+        world.apply([check_in_deleted(deleted), check_in_deleted(deleted)]).await;
         assert_eq!(latest(&key).await, left, "{deleted}");
     }
     assert!(ids(&key).await.is_empty());
-    world.facts([submitted("c", &instant(3)).with("occurred_at", world.timestamp_in(60).await)]).await;
+    world.apply([submitted("c", &instant(3)).with("occurred_at", world.timestamp_in(60).await)]).await;
     assert!(ids(&key).await.is_empty(), "deleted for good");
     assert_eq!(latest(&key).await, Value::Null);
 }
 
 #[tokio::test]
-async fn the_applications_record_of_a_client_leaves_its_check_ins_alone() {
+async fn the_applications_client_record_does_not_change_its_check_ins() {
     let (world, key) = world().await;
-    world.facts([submitted("a", &instant(1))]).await;
-    world.facts([Fact::client("ada", "c1").with("full_name", "Renamed")]).await;
+    world.apply([submitted("a", &instant(1))]).await;
+    world.apply([Fact::client("ada", "c1").with("full_name", "Renamed")]).await;
     assert_eq!(latest(&key).await, instant(1));
     assert_eq!(key.get("/v1/clients/c1").await.body["full_name"], "Renamed");
 }
 
 #[tokio::test]
-async fn daily_logs_are_dates_alone_newest_first() {
+async fn daily_logs_are_only_dates_newest_first() {
     let (world, key) = world().await;
     let empty = key.get("/v1/clients/c1/daily-logs").await.expect(200).body;
     assert_eq!(empty, json!({ "client_id": "c1", "dates": [], "count": 0, "last_logged_on": null }));
     let days = ["2024-02-29", "2026-01-01", "2025-12-31", "2026-03-08"];
-    world.facts(days.map(|date| logged(date).with("weight_lbs", 180))).await;
-    world.facts([logged("2026-01-01")]).await;
+    world.apply(days.map(|date| logged(date).with("weight_lbs", 180))).await;
+    world.apply([logged("2026-01-01")]).await;
     let body = key.get("/v1/clients/c1/daily-logs").await.expect(200).body;
     assert_eq!(members(&body), ["client_id", "count", "dates", "last_logged_on"]);
     assert_eq!(body["dates"], json!(["2026-03-08", "2026-01-01", "2025-12-31", "2024-02-29"]));
@@ -174,7 +174,7 @@ async fn daily_logs_are_dates_alone_newest_first() {
 #[tokio::test]
 async fn from_and_to_are_included_and_a_reversed_range_holds_nothing() {
     let (world, key) = world().await;
-    world.facts((0..10).map(|n| logged(&day(n)))).await;
+    world.apply((0..10).map(|n| logged(&day(n)))).await;
     for (query, expected) in [
         (format!("?from={}", day(8)), vec![day(9), day(8)]),
         (format!("?to={}", day(1)), vec![day(1), day(0)]),
@@ -191,9 +191,9 @@ async fn from_and_to_are_included_and_a_reversed_range_holds_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_no_date_is_refused_and_named() {
+async fn an_invalid_date_is_refused_by_name() {
     let (world, key) = world().await;
-    world.facts([logged("2028-02-29")]).await;
+    world.apply([logged("2028-02-29")]).await;
     assert_eq!(dates(&key, "?from=2028-02-29&to=2028-02-29").await, ["2028-02-29"]);
     for wrong in [
         "2027-02-29",
@@ -216,14 +216,14 @@ async fn what_is_no_date_is_refused_and_named() {
             assert!(reply.str("error").contains("YYYY-MM-DD"), "{}", reply.text);
         }
     }
-    // The fields are checked before the client is looked for.
+    // The fields are checked before the client is looked up.
     key.get("/v1/clients/nobody/daily-logs?from=x").await.refused_for("from");
 }
 
 #[tokio::test]
 async fn daily_log_limits_default_to_90_are_capped_at_365_and_never_refused() {
     let (world, key) = world().await;
-    world.facts((0..400).map(|n| logged(&day(n)))).await;
+    world.apply((0..400).map(|n| logged(&day(n)))).await;
     for (query, expected) in [
         (String::new(), 90),
         ("?limit=1".to_owned(), 1),
@@ -242,40 +242,40 @@ async fn daily_log_limits_default_to_90_are_capped_at_365_and_never_refused() {
 }
 
 #[tokio::test]
-async fn a_log_with_gaps_of_years_is_listed_whole() {
+async fn a_log_with_gaps_of_years_is_listed_completely() {
     let (world, key) = world().await;
     let sparse: Vec<String> = (2001..2026).rev().map(|year| format!("{year}-06-01")).collect();
-    world.facts(sparse.iter().map(|date| logged(date))).await;
+    world.apply(sparse.iter().map(|date| logged(date))).await;
     assert_eq!(dates(&key, "").await, sparse);
     assert_eq!(dates(&key, "?to=2010-12-31&limit=4").await, sparse[15..19]);
 }
 
 #[tokio::test]
-async fn what_was_said_last_of_a_date_counts_in_whatever_order_it_comes() {
+async fn the_latest_fact_about_a_date_counts_in_any_order_of_arrival() {
     let (world, key) = world().await;
     let at = async |fact: Fact, seconds| fact.with("occurred_at", world.timestamp_in(seconds).await);
-    world.facts([at(log_deleted(&day(0)), 10).await]).await;
-    world.facts([at(logged(&day(0)), 5).await]).await;
+    world.apply([at(log_deleted(&day(0)), 10).await]).await;
+    world.apply([at(logged(&day(0)), 5).await]).await;
     assert!(dates(&key, "").await.is_empty(), "deleted later than saved");
-    world.facts([at(logged(&day(0)), 20).await]).await;
+    world.apply([at(logged(&day(0)), 20).await]).await;
     assert_eq!(dates(&key, "").await, [day(0)], "and saved again");
-    world.facts([at(log_deleted(&day(0)), 15).await]).await;
+    world.apply([at(log_deleted(&day(0)), 15).await]).await;
     assert_eq!(dates(&key, "").await, [day(0)]);
-    world.facts([at(log_deleted(&day(0)), 30).await, at(log_deleted(&day(7)), 30).await]).await;
+    world.apply([at(log_deleted(&day(0)), 30).await, at(log_deleted(&day(7)), 30).await]).await;
     assert!(dates(&key, "").await.is_empty());
 }
 
 #[tokio::test]
-async fn records_stay_with_a_client_that_is_handed_over_and_the_old_key_is_told_nothing() {
+async fn records_follow_a_handed_over_client_and_the_old_key_sees_nothing() {
     let (world, ada) = world().await;
     let bob = world.coach("bob").await.partner_key().await;
-    world.facts([submitted("a", &instant(1)), logged(&day(1))]).await;
+    world.apply([submitted("a", &instant(1)), logged(&day(1))]).await;
     let paths = ["compliance", "check-ins", "daily-logs"].map(|what| format!("/v1/clients/c1/{what}"));
     for path in &paths {
         ada.get(path).await.expect(200);
         bob.get(path).await.refused(404, "not_found");
     }
-    world.facts([Fact::client("bob", "c1")]).await;
+    world.apply([Fact::client("bob", "c1")]).await;
     for path in &paths {
         ada.get(path).await.refused(404, "not_found");
         bob.get(path).await.expect(200);
@@ -286,9 +286,9 @@ async fn records_stay_with_a_client_that_is_handed_over_and_the_old_key_is_told_
 }
 
 #[tokio::test]
-async fn a_deactivated_clients_records_can_be_read_and_nobodys_cannot() {
+async fn a_deactivated_clients_records_can_be_read_and_an_unknown_clients_cannot() {
     let (world, key) = world().await;
-    world.facts([logged(&day(1))]).await;
+    world.apply([logged(&day(1))]).await;
     key.patch("/v1/clients/c1", json!({ "is_active": false })).await.expect(200);
     assert_eq!(dates(&key, "").await, [day(1)]);
     for id in ["nobody", "c%2F1", "c1%00", "%FF", "c 1".replace(' ', "%20").as_str(), &"x".repeat(129)] {
@@ -299,12 +299,12 @@ async fn a_deactivated_clients_records_can_be_read_and_nobodys_cannot() {
 }
 
 #[tokio::test]
-async fn a_fact_about_a_client_that_has_not_been_seen_waits_for_it() {
+async fn a_fact_waits_for_its_unknown_client() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([submitted("a", &instant(1)), logged(&day(1)), reviewed("a", &instant(2))]).await;
+    world.apply([submitted("a", &instant(1)), logged(&day(1)), reviewed("a", &instant(2))]).await;
     world.advance_s(60).await;
-    world.facts([Fact::client("ada", "c1")]).await;
+    world.apply([Fact::client("ada", "c1")]).await;
     world.advance_s(120).await;
     assert_eq!(ids(&key).await, ["a"]);
     assert_eq!(check_ins(&key).await[0]["reviewed"], true);
@@ -312,21 +312,21 @@ async fn a_fact_about_a_client_that_has_not_been_seen_waits_for_it() {
 }
 
 #[tokio::test]
-async fn one_that_goes_while_another_comes_leaves_the_latest_right() {
+async fn a_check_in_deleted_while_another_arrives_leaves_the_right_latest() {
     let (world, key) = world().await;
     let mut stalled_at = 0;
-    // The deletion of the latest stalls before each of its calls in turn.
+    // The deletion of the latest check-in stalls before each of its calls in turn.
     for number in 0..12 {
         let [before, between, latest_id] = ["a", "b", "x"].map(|name| format!("{name}{number}"));
         let day = 3 * number;
-        world.facts([submitted(&before, &instant(day)), submitted(&latest_id, &instant(day + 2))]).await;
+        world.apply([submitted(&before, &instant(day)), submitted(&latest_id, &instant(day + 2))]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": number, "stalled_calls": 1 })).await;
-        world.put([check_in_deleted(&latest_id)]).await;
+        world.publish([check_in_deleted(&latest_id)]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
         };
-        world.put([submitted(&between, &instant(day + 1))]).await;
+        world.publish([submitted(&between, &instant(day + 1))]).await;
         let is_stored = |item: &Value| item["check_in_id"]["S"] == between.as_str();
         until("it is stored", async || world.items("records", "CLIENT#c1").await.iter().any(is_stored)).await;
         world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;

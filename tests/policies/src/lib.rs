@@ -1,8 +1,7 @@
-//! What functions may do against what they were seen to do.
+//! Compares the permissions that functions used with those that template.yaml grants.
 //!
-//! The behaviour tests write down each permission that the local stack found used, and this compares them with the policies of
-//! template.yaml both ways. It is a package of its own because its test has to run after theirs: cargo runs the tests of packages in
-//! the order of their names.
+//! The behaviour tests record each permission that the local stack saw in use. Cargo runs the tests of packages in the
+//! order of their names, so the comparison is a package of its own, after theirs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,14 +10,14 @@ use local_aws::Policy;
 /// Policies by function.
 pub type Policies = BTreeMap<String, Policy>;
 
-/// A permission that a function used, or may use.
+/// A permission that a function used or has.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Permission {
     /// The name of the function's binary.
     pub function: String,
     /// `dynamodb:PutItem`.
     pub action: String,
-    /// An ARN; of a permission that a policy gives, with its wildcards.
+    /// An ARN, with wildcards if a policy grants the permission.
     pub resource: String,
 }
 
@@ -28,17 +27,17 @@ impl std::fmt::Display for Permission {
     }
 }
 
-/// What a run of the behaviour tests used.
+/// The recording of a run of the behaviour tests.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// What the first line says: the digest of the template that the run was on.
+    /// Digest of the run's template, from the first line.
     pub template: String,
-    /// Each permission once.
+    /// Used permissions, each once.
     pub used: BTreeSet<Permission>,
 }
 
 impl Recording {
-    /// Reads the file's text. `None` where a line is not as the tests or the stack write it.
+    /// Parses the recording. Returns `None` if a line has another form than the tests and the stack write.
     pub fn parse(text: &str) -> Option<Self> {
         let (first, rest) = text.split_once('\n')?;
         let used = rest.lines().map(permission).collect::<Option<_>>()?;
@@ -51,7 +50,7 @@ fn permission(line: &str) -> Option<Permission> {
     Some(Permission { function: parts.next()?, action: parts.next()?, resource: parts.next()? })
 }
 
-/// What was used though no policy allows it, conditions apart.
+/// Used permissions that no policy grants, conditions aside.
 pub fn missing<'a>(used: &'a BTreeSet<Permission>, policies: &Policies) -> Vec<&'a Permission> {
     let allowed = |used: &Permission| {
         let policy = policies.get(&used.function);
@@ -60,7 +59,7 @@ pub fn missing<'a>(used: &'a BTreeSet<Permission>, policies: &Policies) -> Vec<&
     used.iter().filter(|used| !allowed(used)).collect()
 }
 
-/// What policies allow though nothing used it.
+/// Granted permissions that nothing used.
 pub fn idle(used: &BTreeSet<Permission>, policies: &Policies) -> Vec<Permission> {
     let of = |function: &str| used.iter().filter(move |used| used.function == function).collect::<Vec<_>>();
     let grants = policies.iter().flat_map(|(function, policy)| {
@@ -72,7 +71,7 @@ pub fn idle(used: &BTreeSet<Permission>, policies: &Policies) -> Vec<Permission>
     grants.collect()
 }
 
-/// What policies allow with a wildcard: more than what was used, whatever was used.
+/// Permissions granted with a wildcard, which allow more than any single use.
 pub fn broad(policies: &Policies) -> Vec<Permission> {
     let grants =
         policies.iter().flat_map(|(function, policy)| policy.grants().map(move |grant| granted(function, grant)));

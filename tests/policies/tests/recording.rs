@@ -1,4 +1,4 @@
-//! template.yaml's policies are what the behaviour tests were seen to need, no more and no less.
+//! template.yaml grants exactly the permissions that the behaviour tests used.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -10,12 +10,12 @@ use policies::{Permission, Policies, Recording, broad, idle, missing};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// What the behaviour tests write, and where: all integration tests of a workspace have one directory.
+/// File that the behaviour tests write. All integration tests of a workspace share its directory.
 const FILE: &str = "permissions-used";
 
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
-/// Wildcards that there is a reason for: action, the resource's end, reason.
+/// Justified wildcards: action, the resource's end, reason.
 const WILDCARDS: [(&str, &str, &str); 2] = [
     (
         "ses:SendEmail",
@@ -63,7 +63,7 @@ fn the_template_allows_nothing_that_no_function_used() {
 }
 
 #[test]
-fn the_template_allows_no_more_than_what_it_names_but_for_a_reason() {
+fn the_template_uses_wildcards_only_for_a_reason() {
     let broad = broad(&local_stack::stack::policies().unwrap());
     let excused = |permission: &Permission| {
         WILDCARDS.iter().any(|(action, end, _)| permission.action == *action && permission.resource.ends_with(end))
@@ -112,7 +112,7 @@ fn a_wildcard_is_broad_even_where_it_is_used() {
 }
 
 #[test]
-fn a_recording_that_is_cut_short_is_none() {
+fn a_truncated_recording_is_rejected() {
     assert_eq!(Recording::parse(""), None);
     assert_eq!(Recording::parse("f dynamodb:GetItem a\n"), None);
     assert_eq!(Recording::parse("template x\nf dynamodb:GetItem\n"), None);

@@ -1,11 +1,12 @@
-//! `GET /settings/keys`: page by page, live keys first.
+//! `GET /settings/keys`: pages of keys, live ones first.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
 use crate::world::{Bill, Caller, Coach, World, list, rendered, time};
 
-/// Makes keys of which some are revoked, some expire in an hour and some are replaced, oldest first: their ids.
+/// Creates keys of which some are revoked, some expire in an hour and some are rotated. Returns their ids, oldest
+/// first.
 async fn mixed_keys(world: &World, ada: &Coach<'_>) -> Vec<String> {
     let settings = ada.settings().await;
     let in_an_hour = world.timestamp_in(3600).await;
@@ -48,7 +49,7 @@ async fn walked(settings: &Caller, query: &str, cursor: Option<String>) -> Vec<V
 }
 
 #[tokio::test]
-async fn keys_are_paged_live_ones_first_and_each_is_listed_once() {
+async fn keys_are_paged_live_first_and_each_is_listed_once() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let ids = mixed_keys(&world, &ada).await;
@@ -90,11 +91,11 @@ async fn a_key_that_ends_between_two_pages_is_listed_once() {
     let mut listed = ids_of(&first);
     assert!(listed.iter().all(|id| all_live.contains(id)));
     let cursor = || Some(first["next_cursor"].as_str().unwrap().to_owned());
-    // One that was listed, and one that is still to come.
+    // A key that was listed, and one that is still to come.
     for ended in [&listed[1], &all_live[6]] {
         settings.delete(&format!("/settings/keys/{ended}")).await.expect(200);
     }
-    // Others expire, and one is made.
+    // Others expire, and a new key is created.
     world.advance_s(3601).await;
     ada.new_key(json!({ "name": "new", "scope": "partner" })).await;
     let live = walked(&settings, "status=live&limit=3", cursor()).await.concat();
@@ -109,7 +110,7 @@ async fn a_key_that_ends_between_two_pages_is_listed_once() {
 }
 
 #[tokio::test]
-async fn what_a_list_of_keys_is_asked_for_is_read_leniently_or_refused_by_name() {
+async fn query_parameters_of_the_key_list_are_lenient_or_refused_by_name() {
     let world = World::start().await;
     let (ada, bob) = (world.coach("ada").await, world.coach("bob").await);
     for number in 0..3 {
@@ -139,13 +140,13 @@ async fn what_a_list_of_keys_is_asked_for_is_read_leniently_or_refused_by_name()
     for bad in ["", "revoked", "LIVE", "live,revoked"] {
         settings.get(&format!("/settings/keys?status={bad}")).await.refused_for("status");
     }
-    // A cursor leads nobody to another coach's keys.
+    // A cursor does not lead to another coach's keys.
     let theirs = bob.settings().await.get(&format!("/settings/keys?cursor={cursor}")).await.expect(200);
     assert_eq!(theirs.body["keys"], json!([]));
 }
 
 #[tokio::test]
-async fn a_page_of_keys_costs_the_same_however_many_there_ever_were() {
+async fn a_page_of_keys_costs_the_same_for_any_number_of_ended_keys() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;

@@ -1,4 +1,4 @@
-//! Key rings: a coach's live keys are found whatever number of keys there ever was.
+//! Key rings: finding a coach's live keys does not depend on the number of ended ones.
 
 use std::future::IntoFuture;
 
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use crate::world::{Bill, Caller, Coach, Reply, World};
 
-/// Keys of a coach that have expired.
+/// Number of expired keys of a coach.
 const EXPIRED: usize = 1_009;
-/// Calls of `workspace.saved` but for one for each live key.
+/// Calls for a `workspace.saved`, apart from one for each live key.
 const MOST_CALLS: usize = 9;
 const DAY_S: u64 = 86_400;
 
-/// Stores keys of a coach that expired, as `made` was stored, oldest first.
+/// Stores expired keys of a coach, modelled on `made`, oldest first.
 async fn expired(world: &World, coach: &Coach<'_>, made: &Reply) -> Vec<String> {
     let id = made.str("id");
     let record = world.items("keys", &format!("KEY#{id}")).await.remove(0);
@@ -41,7 +41,7 @@ fn on(ring: &Value) -> Vec<&str> {
     ids
 }
 
-/// Changes the workspace; what that cost.
+/// Changes the workspace's entitlement and returns the costs.
 async fn entitle(world: &World, is_entitled: bool) -> Bill {
     let coach = world.coach("ada");
     if is_entitled {
@@ -53,11 +53,11 @@ async fn entitle(world: &World, is_entitled: bool) -> Bill {
 }
 
 fn bearer(world: &World, made: &Reply) -> Caller {
-    world.anonymous().bearing(made.str("key"))
+    world.anonymous().with_bearer(made.str("key"))
 }
 
 #[tokio::test]
-async fn a_workspace_reaches_its_live_keys_alone() {
+async fn a_workspace_change_reaches_its_live_keys_only() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
@@ -76,7 +76,7 @@ async fn a_workspace_reaches_its_live_keys_alone() {
             bearer(&world, key).get("/v1/ping").await.expect(if is_entitled { 200 } else { 402 });
         }
     }
-    // The rotated key ends, which nobody tells the ring.
+    // The rotated key expires without any write to the ring.
     world.advance_s(DAY_S + 1).await;
     let version = async |key: &Reply| {
         let record = world.items("keys", &format!("KEY#{}", key.str("id"))).await.remove(0);
@@ -92,7 +92,7 @@ async fn a_workspace_reaches_its_live_keys_alone() {
 }
 
 #[tokio::test]
-async fn a_ring_that_holds_expired_keys_alone_costs_no_more() {
+async fn a_ring_of_expired_keys_costs_no_more() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
@@ -100,7 +100,7 @@ async fn a_ring_that_holds_expired_keys_alone_costs_no_more() {
         let expires_at = world.timestamp_in(seconds).await;
         settings.post("/settings/keys", json!({ "name": "x", "scope": "partner", "expires_at": expires_at })).await
     };
-    // Twice a ring full of keys that expire.
+    // Twice a ring full of expiring keys.
     for _ in 0..2 {
         for _ in 0..50 {
             make(60).await.expect(201);
@@ -117,7 +117,7 @@ async fn a_ring_that_holds_expired_keys_alone_costs_no_more() {
 }
 
 #[tokio::test]
-async fn a_ring_of_an_earlier_release_is_made_anew_by_whoever_needs_it_first() {
+async fn a_ring_of_an_earlier_release_is_rebuilt_on_first_use() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;
@@ -126,7 +126,7 @@ async fn a_ring_of_an_earlier_release_is_made_anew_by_whoever_needs_it_first() {
     expired(&world, &ada, &first).await;
     let mut live = vec![first];
     for need in ["workspace", "create", "rotate", "revoke"] {
-        // It counted keys that had expired, too, and named none.
+        // The earlier release counted expired keys too, and named none.
         let mut counted = ring(&world).await;
         counted["live_count"] = json!({ "N": "50" });
         counted.as_object_mut().unwrap().remove("live_keys");
@@ -160,11 +160,11 @@ async fn a_ring_of_an_earlier_release_is_made_anew_by_whoever_needs_it_first() {
 }
 
 #[tokio::test]
-async fn a_key_that_an_earlier_release_makes_beside_this_one_is_reached() {
+async fn a_key_created_by_an_earlier_release_in_parallel_is_reached() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
-    // It counts on a ring that counted nothing, and adds the key to none.
+    // The earlier release increments a count on the ring and does not add the key.
     let mut counted = ring(&world).await;
     counted["live_count"] = json!({ "N": "1" });
     counted["live_keys"] = json!({ "SS": [format!("key_{:032x}", 1)] });
@@ -172,7 +172,7 @@ async fn a_key_that_an_earlier_release_makes_beside_this_one_is_reached() {
     entitle(&world, false).await;
     bearer(&world, &key).get("/v1/ping").await.expect(402);
     assert_eq!(on(&ring(&world).await), [key.str("id")]);
-    // A coach whose keys have all ended has an empty ring.
+    // The ring is empty after all keys of the coach have ended.
     ada.settings().await.delete(&format!("/settings/keys/{}", key.str("id"))).await.expect(200);
     let mut counted = ring(&world).await;
     counted["live_count"] = json!({ "N": "1" });
@@ -183,7 +183,7 @@ async fn a_key_that_an_earlier_release_makes_beside_this_one_is_reached() {
 }
 
 #[tokio::test]
-async fn no_key_that_is_made_while_its_workspace_changes_misses_the_change() {
+async fn a_key_created_during_a_workspace_change_gets_the_change() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let settings = ada.settings().await;

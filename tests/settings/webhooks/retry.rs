@@ -1,14 +1,14 @@
-//! Deliveries that a coach asks for: tests, one event again, everything that failed; and secrets that are replaced.
+//! Deliveries by hand: tests, retries and recoveries. Also the replacement of secrets.
 
 use serde_json::{Value, json};
 
-use crate::webhooks::endpoint_states::Place;
+use crate::webhooks::endpoint_states::Scene;
 use crate::world::{Answer, Endpoint, Fact};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 
-impl Place {
+impl Scene {
     pub(crate) fn webhook_ids(&self) -> Vec<String> {
         self.receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect()
     }
@@ -23,18 +23,18 @@ pub(crate) fn retry(endpoint: &Endpoint, delivery: &Value) -> String {
 }
 
 #[tokio::test]
-async fn a_test_looks_like_a_real_event_and_says_that_it_is_none() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
+async fn a_test_event_looks_real_and_is_marked_as_a_test() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
     for (body, expected) in [
         (json!({}), "new_client"),
         (json!({ "type": "low_check_in_score" }), "low_check_in_score"),
-        // Nobody subscribes to it: an automation's step would send it.
+        // An event without subscription: an automation's step would send it.
         (json!({ "type": "daily_log_inactivity" }), "daily_log_inactivity"),
     ] {
         let accepted = settings.post(&path(&endpoint, "test"), body).await.expect(202);
-        place.world.settle().await;
-        let hook = place.receiver.hooks().pop().unwrap();
+        scene.world.settle().await;
+        let hook = scene.receiver.hooks().pop().unwrap();
         assert!(hook.verify(&endpoint.secret));
         assert_eq!(hook.header("x-service-event"), expected);
         let body = hook.json();
@@ -52,43 +52,43 @@ async fn a_test_looks_like_a_real_event_and_says_that_it_is_none() {
 }
 
 #[tokio::test]
-async fn an_event_is_sent_again_at_once_with_its_id_and_a_chain_of_its_own() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.receiver.script((0..9).map(|_| Answer::status(500)));
-    place.event("c1").await;
-    place.world.advance_s(2 * DAY_S).await;
+async fn a_retry_is_immediate_with_the_same_id_and_a_new_chain() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.receiver.script((0..9).map(|_| Answer::status(500)));
+    scene.event("c1").await;
+    scene.world.advance_s(2 * DAY_S).await;
     let failed = ada.deliveries(&endpoint).await.remove(0);
     assert_eq!(failed["status"], "failed");
     settings.post(&retry(&endpoint, &failed), json!({})).await.expect(202);
-    place.world.settle().await;
+    scene.world.settle().await;
     let again = ada.deliveries(&endpoint).await.remove(0);
     assert_eq!((&again["status"], &again["webhook_id"]), (&json!("delivered"), &failed["webhook_id"]));
     assert_eq!(again["attempts"].as_array().unwrap().len(), 10);
-    let ids = place.webhook_ids();
+    let ids = scene.webhook_ids();
     assert!(ids.iter().all(|id| *id == ids[0]));
-    // A delivered one too, and its nine attempts begin anew.
-    place.receiver.otherwise(Answer::status(500));
+    // A delivered event too, with nine new attempts.
+    scene.receiver.otherwise(Answer::status(500));
     settings.post(&retry(&endpoint, &failed), json!({})).await.expect(202);
-    place.world.advance_s(2 * DAY_S).await;
-    assert_eq!(place.receiver.hooks().len(), 10 + 9);
+    scene.world.advance_s(2 * DAY_S).await;
+    assert_eq!(scene.receiver.hooks().len(), 10 + 9);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
 }
 
 #[tokio::test]
-async fn a_delivery_can_be_sent_again_for_ever_and_its_log_keeps_what_was_last() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.event("c1").await;
+async fn a_delivery_can_be_retried_without_limit_and_its_log_keeps_the_latest_attempts() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
     let sent = ada.deliveries(&endpoint).await.remove(0);
     for _ in 0..60 {
         settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
-        place.world.settle().await;
+        scene.world.settle().await;
     }
-    assert_eq!(place.receiver.hooks().len(), 61);
-    place.receiver.otherwise(Answer::status(418));
+    assert_eq!(scene.receiver.hooks().len(), 61);
+    scene.receiver.otherwise(Answer::status(418));
     settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
-    place.world.settle().await;
+    scene.world.settle().await;
     let attempts = ada.deliveries(&endpoint).await[0]["attempts"].as_array().unwrap().clone();
     assert_eq!(attempts.len(), 50 + 1);
     assert!(attempts.windows(2).all(|pair| pair[0]["at"].as_str() <= pair[1]["at"].as_str()));
@@ -96,102 +96,102 @@ async fn a_delivery_can_be_sent_again_for_ever_and_its_log_keeps_what_was_last()
 }
 
 #[tokio::test]
-async fn an_event_can_be_sent_again_for_30_days_and_is_kept_for_as_long_as_that_takes() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.event("c1").await;
+async fn an_event_can_be_retried_for_30_days_and_is_stored_until_its_chain_ends() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
     let sent = ada.deliveries(&endpoint).await.remove(0);
-    place.receiver.otherwise(Answer::status(500));
-    place.world.advance_s(30 * DAY_S - HOUR_S).await;
+    scene.receiver.otherwise(Answer::status(500));
+    scene.world.advance_s(30 * DAY_S - HOUR_S).await;
     settings.post(&retry(&endpoint, &sent), json!({})).await.expect(202);
-    place.world.advance_s(2 * DAY_S).await;
-    assert_eq!(place.receiver.hooks().len(), 1 + 9);
+    scene.world.advance_s(2 * DAY_S).await;
+    assert_eq!(scene.receiver.hooks().len(), 1 + 9);
     assert_eq!(ada.deliveries(&endpoint).await[0]["status"], "failed");
-    // The session from before has run out.
+    // The earlier session has expired.
     let settings = ada.settings().await;
     settings.post(&retry(&endpoint, &sent), json!({})).await.refused(404, "not_found");
     let since = json!({ "since": "2026-01-01T00:00:00Z" });
     let recovered = settings.post(&path(&endpoint, "recover"), since).await.expect(202);
     assert_eq!(recovered.body["deliveries"], 0);
-    place.world.advance_s(2 * DAY_S).await;
+    scene.world.advance_s(2 * DAY_S).await;
     assert_eq!(ada.deliveries(&endpoint).await, [] as [Value; 0]);
-    assert_eq!(place.receiver.hooks().len(), 1 + 9);
+    assert_eq!(scene.receiver.hooks().len(), 1 + 9);
 }
 
 #[tokio::test]
-async fn there_are_never_two_chains_for_a_delivery() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.receiver.otherwise(Answer::status(500));
-    place.world.faults(json!({ "duplicate_messages": true })).await;
-    place.event("c1").await;
+async fn a_delivery_never_has_two_chains() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.receiver.otherwise(Answer::status(500));
+    scene.world.faults(json!({ "duplicate_messages": true })).await;
+    scene.event("c1").await;
     let waiting = ada.deliveries(&endpoint).await.remove(0);
     let calls =
         (0..8).map(|_| std::future::IntoFuture::into_future(settings.post(&retry(&endpoint, &waiting), json!({}))));
     let accepted = futures::future::join_all(calls).await.iter().filter(|reply| reply.status == 202).count();
     assert!(accepted >= 1);
-    place.world.settle().await;
-    let after_retries = place.receiver.hooks().len();
+    scene.world.settle().await;
+    let after_retries = scene.receiver.hooks().len();
     assert!(after_retries <= 1 + accepted, "{after_retries} after {accepted}");
-    place.world.advance_s(2 * DAY_S).await;
-    assert_eq!(place.receiver.hooks().len(), after_retries + 8, "the last chain alone goes on");
-    assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
+    scene.world.advance_s(2 * DAY_S).await;
+    assert_eq!(scene.receiver.hooks().len(), after_retries + 8, "the last chain alone goes on");
+    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
 }
 
 #[tokio::test]
-async fn a_deliverer_that_dies_at_any_call_costs_at_most_one_duplicate_with_the_same_id() {
-    let place = Place::new().await;
-    let (ada, endpoint, _) = place.coach().await;
+async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_with_the_same_id() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, _) = scene.coach().await;
     for spared_calls in 0..6 {
-        let before = place.receiver.hooks().len();
+        let before = scene.receiver.hooks().len();
         let fault = json!({ "function": "deliver", "spared_calls": spared_calls, "crash_before_call": 1 });
-        place.world.faults(fault).await;
-        place.event(&format!("c{spared_calls}")).await;
-        place.world.advance_s(HOUR_S).await;
-        place.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
-        let ids: Vec<String> = place.webhook_ids().split_off(before);
+        scene.world.faults(fault).await;
+        scene.event(&format!("c{spared_calls}")).await;
+        scene.world.advance_s(HOUR_S).await;
+        scene.world.faults(json!({ "function": "", "spared_calls": 0, "crash_before_call": 0 })).await;
+        let ids: Vec<String> = scene.webhook_ids().split_off(before);
         assert!((1..=2).contains(&ids.len()), "{} sent when it died after {spared_calls} calls", ids.len());
         assert!(ids.iter().all(|id| *id == ids[0]));
         let delivery = &ada.deliveries(&endpoint).await[0];
         assert_eq!((&delivery["status"], &delivery["webhook_id"]), (&json!("delivered"), &json!(ids[0])));
     }
-    assert!(place.world.take_messages("deliveries-dlq").await.is_empty());
+    assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
 }
 
 #[tokio::test]
-async fn a_retry_that_was_accepted_is_made_whatever_dies() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.event("c1").await;
+async fn an_accepted_retry_is_made_after_any_crash() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
     let delivered = ada.deliveries(&endpoint).await.remove(0);
-    place.world.faults(json!({ "crash_after_commit": 1, "function": "settings" })).await;
+    scene.world.faults(json!({ "crash_after_commit": 1, "function": "settings" })).await;
     settings.post(&retry(&endpoint, &delivered), json!({})).await.expect(500);
-    place.world.kill_and_restart().await;
-    place.world.settle().await;
-    assert_eq!(place.webhook_ids().len(), 2);
+    scene.world.kill_and_restart().await;
+    scene.world.settle().await;
+    assert_eq!(scene.webhook_ids().len(), 2);
 }
 
 #[tokio::test]
-async fn everything_that_failed_since_a_time_is_sent_again_once() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.receiver.otherwise(Answer::status(500));
-    place.event("old").await;
-    place.world.advance_s(2 * DAY_S).await;
-    let since = place.world.timestamp_in(-60).await;
-    place.event("c1").await;
-    place.event("c2").await;
+async fn a_recovery_sends_everything_that_failed_since_a_time_once() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.receiver.otherwise(Answer::status(500));
+    scene.event("old").await;
+    scene.world.advance_s(2 * DAY_S).await;
+    let since = scene.world.timestamp_in(-60).await;
+    scene.event("c1").await;
+    scene.event("c2").await;
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
-    place.event("missed").await;
+    scene.event("missed").await;
     let body = json!({ "since": since });
     settings.post(&path(&endpoint, "recover"), body.clone()).await.refused(409, "endpoint_disabled");
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": true })).await.expect(200);
-    place.receiver.otherwise(Answer::status(204));
-    let before = place.receiver.hooks().len();
+    scene.receiver.otherwise(Answer::status(204));
+    let before = scene.receiver.hooks().len();
     let recovered = settings.post(&path(&endpoint, "recover"), body.clone()).await.expect(202);
     assert_eq!(recovered.body, json!({ "deliveries": 3 }), "two that were ended, and one that was missed");
-    place.world.settle().await;
-    assert_eq!(place.receiver.hooks().len(), before + 3);
+    scene.world.settle().await;
+    assert_eq!(scene.receiver.hooks().len(), before + 3);
     let again = settings.post(&path(&endpoint, "recover"), body).await.expect(202);
     assert_eq!(again.body["deliveries"], 0);
     let statuses: Vec<Value> = ada.deliveries(&endpoint).await.iter().map(|line| line["status"].clone()).collect();
@@ -202,24 +202,24 @@ async fn everything_that_failed_since_a_time_is_sent_again_once() {
 }
 
 #[tokio::test]
-async fn what_failed_since_a_time_is_recovered_whenever_it_happened() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.receiver.otherwise(Answer::status(500));
-    let long_ago = place.world.timestamp_in(-7 * 24 * 3600).await;
+async fn a_recovery_goes_by_the_time_of_the_failure() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.receiver.otherwise(Answer::status(500));
+    let long_ago = scene.world.timestamp_in(-7 * 24 * 3600).await;
     let told_late = Fact::client("ada", "late").with("occurred_at", long_ago.clone()).with("created_at", long_ago);
-    place.world.facts([told_late]).await;
-    place.event("c1").await;
-    place.world.advance_s(DAY_S).await;
+    scene.world.apply([told_late]).await;
+    scene.event("c1").await;
+    scene.world.advance_s(DAY_S).await;
     // Both have been waiting for a day, and end now.
-    let since = place.world.timestamp_in(0).await;
+    let since = scene.world.timestamp_in(0).await;
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": true })).await.expect(200);
-    place.receiver.otherwise(Answer::status(204));
+    scene.receiver.otherwise(Answer::status(204));
     let recovered = settings.post(&path(&endpoint, "recover"), json!({ "since": since })).await.expect(202);
     assert_eq!(recovered.body["deliveries"], 2);
-    place.world.settle().await;
-    let later = place.world.timestamp_in(1).await;
+    scene.world.settle().await;
+    let later = scene.world.timestamp_in(1).await;
     for since in [since, later] {
         let again = settings.post(&path(&endpoint, "recover"), json!({ "since": since })).await.expect(202);
         assert_eq!(again.body["deliveries"], 0);
@@ -228,57 +228,57 @@ async fn what_failed_since_a_time_is_recovered_whenever_it_happened() {
 }
 
 #[tokio::test]
-async fn more_than_a_thousand_that_failed_are_recovered_at_once() {
+async fn a_recovery_sends_more_than_a_thousand_failed_deliveries() {
     const MANY: usize = 1_010;
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
     let at = format!("/settings/webhooks/{}", endpoint.id);
     settings.patch(&at, json!({ "enabled": false })).await.expect(200);
-    place.world.facts((0..MANY).map(|number| Fact::client("ada", &format!("c{number}")))).await;
+    scene.world.apply((0..MANY).map(|number| Fact::client("ada", &format!("c{number}")))).await;
     settings.patch(&at, json!({ "enabled": true })).await.expect(200);
     let since = json!({ "since": "2026-01-01T00:00:00Z" });
     let recovered = settings.post(&path(&endpoint, "recover"), since).await.expect(202);
     assert_eq!(recovered.body["deliveries"], MANY);
-    place.world.advance_s(60).await;
-    assert_eq!(place.receiver.hooks().len(), MANY);
+    scene.world.advance_s(60).await;
+    assert_eq!(scene.receiver.hooks().len(), MANY);
     let failed = settings.get(&path(&endpoint, "deliveries?status=failed")).await.expect(200);
     assert_eq!(failed.body["data"], json!([]));
     drop(ada);
 }
 
 #[tokio::test]
-async fn a_replaced_secret_signs_on_for_24_hours_beside_the_new_one() {
-    let place = Place::new().await;
-    let (_, endpoint, settings) = place.coach().await;
+async fn a_replaced_secret_keeps_signing_for_24_hours_beside_the_new_one() {
+    let scene = Scene::new().await;
+    let (_, endpoint, settings) = scene.coach().await;
     let rotated = settings.post(&path(&endpoint, "rotate-secret"), json!({})).await.expect(200);
     let new = rotated.str("secret").to_owned();
     assert_ne!(new, endpoint.secret);
     let signed = async |client: &str| {
-        place.event(client).await;
-        let hook = place.receiver.hooks().pop().unwrap();
+        scene.event(client).await;
+        let hook = scene.receiver.hooks().pop().unwrap();
         (hook.is_signed_with(&endpoint.secret), hook.is_signed_with(&new))
     };
     assert_eq!(signed("c1").await, (true, true));
-    place.world.advance_s(DAY_S - 60).await;
+    scene.world.advance_s(DAY_S - 60).await;
     assert_eq!(signed("c2").await, (true, true));
-    place.world.advance_s(120).await;
+    scene.world.advance_s(120).await;
     assert_eq!(signed("c3").await, (false, true));
     for _ in 0..9 {
         settings.post(&path(&endpoint, "rotate-secret"), json!({})).await.expect(200);
     }
     settings.post(&path(&endpoint, "rotate-secret"), json!({})).await.refused(409, "secret_limit_reached");
-    place.event("c4").await;
-    let signatures = place.receiver.hooks().pop().unwrap().header("webhook-signature").split(' ').count();
+    scene.event("c4").await;
+    let signatures = scene.receiver.hooks().pop().unwrap().header("webhook-signature").split(' ').count();
     assert_eq!(signatures, 10);
 }
 
 #[tokio::test]
-async fn deliveries_of_another_coach_and_of_nobody_cannot_be_sent() {
-    let place = Place::new().await;
-    let (ada, endpoint, settings) = place.coach().await;
-    place.event("c1").await;
+async fn deliveries_of_another_coach_and_unknown_ones_cannot_be_retried() {
+    let scene = Scene::new().await;
+    let (ada, endpoint, settings) = scene.coach().await;
+    scene.event("c1").await;
     let delivery = ada.deliveries(&endpoint).await.remove(0);
-    let bob = place.world.coach("bob").await.settings().await;
+    let bob = scene.world.coach("bob").await.settings().await;
     bob.post(&retry(&endpoint, &delivery), json!({})).await.refused(404, "not_found");
     for what in ["test", "rotate-secret"] {
         bob.post(&path(&endpoint, what), json!({})).await.refused(404, "not_found");

@@ -1,17 +1,17 @@
-//! A table of timelines: each case is a coach with one client, what happens to the client, and what is to be told of it. All cases of a
-//! table share one world, since time is what costs.
+//! Tables of timelines. A case is a coach with one client, facts over time, and the expected events. All cases of a
+//! table share one world, because elapsing time is what costs.
 
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, NaiveDate, NaiveTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::sweep::{Told, automation, dose, schedule};
+use crate::world::sweep::{ComputedEvent, automation, dose, schedule};
 use crate::world::{Fact, Receiver, World, fact, rendered};
 
-/// A sweep's period, and what a busy machine takes of the stack's time, which runs on.
+/// A sweep's period, plus the slack of a busy machine whose clock runs on.
 const LATEST: TimeDelta = TimeDelta::minutes(15 + 2);
-/// Facts of an instant have to be stored before the next sweep, which is minutes after the instant.
+/// Facts of an instant have to be applied before the next sweep, minutes later.
 const AT_ONCE: TimeDelta = TimeDelta::seconds(55);
 
 /// The days of a table.
@@ -19,7 +19,7 @@ const AT_ONCE: TimeDelta = TimeDelta::seconds(55);
 pub(super) struct Days(pub(super) NaiveDate);
 
 impl Days {
-    /// So many days after the first.
+    /// The date `n` days after the first.
     pub(super) fn day(self, n: i64) -> NaiveDate {
         self.0 + TimeDelta::days(n)
     }
@@ -28,26 +28,26 @@ impl Days {
         n.map(|n| self.day(n)).collect()
     }
 
-    /// `HH:MM` of such a day, in UTC.
+    /// `HH:MM` in UTC on the date `n` days after the first.
     pub(super) fn at(self, n: i64, time: &str) -> DateTime<Utc> {
         self.day(n).and_time(NaiveTime::parse_from_str(time, "%H:%M").unwrap()).and_utc()
     }
 }
 
-/// What a moment of a case brings.
+/// An action of a case at an instant.
 #[derive(Clone)]
 enum Happening {
     Facts(Vec<Fact>),
-    /// An automation of the coach of that name is saved: its id and trigger, and what else is said of it.
+    /// Saves an automation of the named coach: id, trigger, and further fields.
     Saves(&'static str, &'static str, Value, Value),
-    /// No sweep gets anywhere, until `SweepsAgain`.
+    /// Keeps sweeps from working, until `SweepsAgain`.
     NoSweeps,
     SweepsAgain,
-    /// The stack is down until then.
+    /// Stops the stack until an instant.
     DownUntil(DateTime<Utc>),
 }
 
-/// A coach of that name with a client of that name.
+/// A coach and a client, both with the case's name.
 pub(super) struct Case {
     name: &'static str,
     zone: &'static str,
@@ -56,20 +56,20 @@ pub(super) struct Case {
     known: Vec<Fact>,
     automations: Vec<(&'static str, Value)>,
     then: Vec<(DateTime<Utc>, Happening)>,
-    told: Vec<(&'static str, DateTime<Utc>)>,
-    /// Events that are dated by their sweep, and when they could be found first.
+    emits: Vec<(&'static str, DateTime<Utc>)>,
+    /// Events that are dated by their sweep, with the earliest instant of that sweep.
     found: Vec<(&'static str, DateTime<Utc>)>,
-    /// A fact that comes late makes its client match since an instant that sweeps have passed.
+    /// A late fact starts a match at an instant before past sweeps.
     is_dated_back: bool,
 }
 
 impl Case {
-    /// In UTC; the client is old, takes one dose a day and never did anything.
+    /// A case in UTC with an old client who takes one dose a day and has no other record.
     pub(super) fn of(name: &'static str) -> Self {
         let (known, automations, then) = (Vec::new(), Vec::new(), Vec::new());
-        let (told, found) = (Vec::new(), Vec::new());
+        let (emits, found) = (Vec::new(), Vec::new());
         let is_dated_back = false;
-        Self { name, zone: "UTC", created_at: None, per_day: 1, known, automations, then, told, found, is_dated_back }
+        Self { name, zone: "UTC", created_at: None, per_day: 1, known, automations, then, emits, found, is_dated_back }
     }
 
     pub(super) fn zone(mut self, zone: &'static str) -> Self {
@@ -87,13 +87,13 @@ impl Case {
         self
     }
 
-    /// Doses that were logged before.
+    /// Doses that were logged before the start.
     pub(super) fn took(mut self, days: Vec<NaiveDate>) -> Self {
         self.known.extend(days.into_iter().map(|day| dose(self.name, day)));
         self
     }
 
-    /// Something that is known before.
+    /// A fact from before the start.
     pub(super) fn knows(mut self, known: Fact) -> Self {
         self.known.push(known);
         self
@@ -113,19 +113,19 @@ impl Case {
         self
     }
 
-    /// A dose of each of these days at noon.
+    /// A dose at noon of each of these days.
     pub(super) fn takes_at_noon(self, days: Vec<NaiveDate>) -> Self {
         let client = self.name;
         let noon = |day: NaiveDate| Days(day).at(0, "12:00");
         days.into_iter().fold(self, |case, day| case.then(noon(day), dose(client, day)))
     }
 
-    /// The coach saves an automation.
+    /// Saves an automation.
     pub(super) fn saves(self, at: DateTime<Utc>, id: &'static str, trigger: Value) -> Self {
         self.saves_with(at, id, trigger, json!({}))
     }
 
-    /// The same with other values of these fields.
+    /// Saves an automation with other values of these fields.
     pub(super) fn saves_with(mut self, at: DateTime<Utc>, id: &'static str, trigger: Value, fields: Value) -> Self {
         self.then.push((at, Happening::Saves(self.name, id, trigger, fields)));
         self
@@ -141,25 +141,25 @@ impl Case {
         self
     }
 
-    /// By the automation it is told that the client came to match then.
-    pub(super) fn told(mut self, automation: &'static str, at: DateTime<Utc>) -> Self {
-        self.told.push((automation, at));
+    /// Expects an event of the automation, dated at the given instant.
+    pub(super) fn emits(mut self, automation: &'static str, at: DateTime<Utc>) -> Self {
+        self.emits.push((automation, at));
         self
     }
 
-    /// By the automation it is told that the client matches, by the sweep that follows on that.
-    pub(super) fn told_by_the_next_sweep(mut self, automation: &'static str, after: DateTime<Utc>) -> Self {
+    /// Expects an event of the automation, found and dated by the next sweep.
+    pub(super) fn emits_at_next_sweep(mut self, automation: &'static str, after: DateTime<Utc>) -> Self {
         self.found.push((automation, after));
         self
     }
 
-    /// An event that a sweep sends may be dated long before.
+    /// Allows an event that is dated long before its sweep.
     pub(super) fn dated_back(mut self) -> Self {
         self.is_dated_back = true;
         self
     }
 
-    /// The workspace of its coach.
+    /// The workspace of the case's coach.
     pub(super) fn workspace(name: &str, zone: &str) -> Fact {
         let detail = json!({
             "coach_id": name, "email": format!("{name}@coaches.example"), "name": name, "team_id": null,
@@ -169,7 +169,7 @@ impl Case {
         fact("workspace.saved", detail)
     }
 
-    /// All that is known before the automations are.
+    /// All facts from before the automations.
     fn known(&self, before: DateTime<Utc>) -> Vec<Fact> {
         let created_at = rendered(self.created_at.unwrap_or(before - TimeDelta::days(90)));
         let client = Fact::client(self.name, self.name).with("created_at", created_at);
@@ -179,15 +179,15 @@ impl Case {
     }
 }
 
-/// Lives through all cases of a table from the first day's noon to an instant, and compares what is told. All differences are shown.
+/// Plays all cases of a table from the first day's noon to an instant and compares the events. Reports all differences.
 pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTime<Utc>) {
     let receiver = Receiver::start().await;
     world.down_until(days.at(0, "11:50")).await;
-    world.facts(cases.iter().map(|case| Case::workspace(case.name, case.zone))).await;
-    // What a client's other facts refer to comes first.
+    world.apply(cases.iter().map(|case| Case::workspace(case.name, case.zone))).await;
+    // Facts that the client's other facts refer to come first.
     let mut known: Vec<_> = cases.iter().map(|case| case.known(days.at(0, "12:00"))).collect();
-    world.facts(known.iter_mut().map(|known| known.remove(0))).await;
-    world.facts(known.into_iter().flatten()).await;
+    world.apply(known.iter_mut().map(|known| known.remove(0))).await;
+    world.apply(known.into_iter().flatten()).await;
     let mut endpoints = BTreeMap::new();
     for case in &cases {
         let path = format!("/hook/{}", case.name);
@@ -196,19 +196,19 @@ pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTi
         let made = settings.post("/settings/webhooks", body).await.expect(201);
         let endpoint = crate::world::Endpoint { id: made.str("id").to_owned(), secret: made.str("secret").to_owned() };
         let ids = case.automations.iter();
-        world.put(ids.map(|(id, trigger)| automation(case.name, id, trigger.clone(), &[&endpoint]))).await;
+        world.publish(ids.map(|(id, trigger)| automation(case.name, id, trigger.clone(), &[&endpoint]))).await;
         endpoints.insert(case.name, endpoint);
     }
     world.settle().await;
-    world.travel(days.at(0, "12:20")).await;
-    assert_eq!(receiver.hooks().len(), 0, "who matches already is not told of");
+    world.advance_to(days.at(0, "12:20")).await;
+    assert_eq!(receiver.hooks().len(), 0, "existing matches are not emitted");
 
     let mut moments: BTreeMap<DateTime<Utc>, Vec<Happening>> = BTreeMap::new();
     for (at, happening) in cases.iter().flat_map(|case| case.then.clone()) {
         moments.entry(at).or_default().push(happening);
     }
     for (at, happenings) in moments {
-        world.travel(at).await;
+        world.advance_to(at).await;
         let mut facts = Vec::new();
         for happening in happenings {
             match happening {
@@ -228,24 +228,27 @@ pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTi
             }
         }
         if !facts.is_empty() {
-            world.facts(facts).await;
+            world.apply(facts).await;
             let now = world.now().await;
             assert!(now < at + AT_ONCE, "the machine is too slow for this table: what is of {at} is stored at {now}");
         }
     }
-    world.travel(end).await;
+    world.advance_to(end).await;
 
-    let told: Vec<(Told, bool)> = receiver
+    let received: Vec<(ComputedEvent, bool)> = receiver
         .hooks()
         .iter()
-        .map(|hook| (Told::of(hook), hook.is_signed_with(&endpoints[hook.path.trim_start_matches("/hook/")].secret)))
+        .map(|hook| {
+            (ComputedEvent::of(hook), hook.is_signed_with(&endpoints[hook.path.trim_start_matches("/hook/")].secret))
+        })
         .collect();
-    let is_known = |told: &Told| cases.iter().any(|case| case.name == told.client);
-    assert!(told.iter().all(|(told, is_signed)| *is_signed && is_known(told)), "{told:#?}");
-    let is_timely = |told: &Told| told.lateness() >= TimeDelta::seconds(-1) && told.lateness() <= LATEST;
-    let is_swept = |told: &Told| !cases.iter().any(|case| case.name == told.client && case.may_be_late());
-    let late: Vec<_> = told.iter().map(|(told, _)| told).filter(|told| is_swept(told) && !is_timely(told)).collect();
-    let differences: Vec<String> = cases.iter().filter_map(|case| case.difference(&told)).collect();
+    let is_known = |event: &ComputedEvent| cases.iter().any(|case| case.name == event.client);
+    assert!(received.iter().all(|(event, is_signed)| *is_signed && is_known(event)), "{received:#?}");
+    let is_timely = |event: &ComputedEvent| event.lateness() >= TimeDelta::seconds(-1) && event.lateness() <= LATEST;
+    let is_swept = |event: &ComputedEvent| !cases.iter().any(|case| case.name == event.client && case.may_be_late());
+    let late: Vec<_> =
+        received.iter().map(|(event, _)| event).filter(|event| is_swept(event) && !is_timely(event)).collect();
+    let differences: Vec<String> = cases.iter().filter_map(|case| case.difference(&received)).collect();
     assert!(differences.is_empty() && late.is_empty(), "{}\nlate: {late:?}", differences.join("\n"));
 }
 
@@ -255,9 +258,9 @@ impl Case {
             || self.then.iter().any(|(_, happening)| !matches!(happening, Happening::Facts(_) | Happening::Saves(..)))
     }
 
-    fn difference(&self, told: &[(Told, bool)]) -> Option<String> {
-        let own = told.iter().map(|(told, _)| told).filter(|told| told.client == self.name);
-        let mut own: Vec<_> = own.map(|told| (told.automation.as_str(), told.at.clone())).collect();
+    fn difference(&self, received: &[(ComputedEvent, bool)]) -> Option<String> {
+        let own = received.iter().map(|(event, _)| event).filter(|event| event.client == self.name);
+        let mut own: Vec<_> = own.map(|event| (event.automation.as_str(), event.at.clone())).collect();
         for (id, after) in &self.found {
             let by = rendered(*after + LATEST);
             let found = own.iter().position(|(own, at)| own == id && *at >= rendered(*after) && *at <= by);
@@ -266,9 +269,9 @@ impl Case {
                 None => own.push((id, format!("not found by {by}"))),
             }
         }
-        let mut expected: Vec<_> = self.told.iter().map(|(id, at)| (*id, rendered(*at))).collect();
+        let mut expected: Vec<_> = self.emits.iter().map(|(id, at)| (*id, rendered(*at))).collect();
         own.sort();
         expected.sort();
-        (own != expected).then(|| format!("{}: told {own:?}, expected {expected:?}", self.name))
+        (own != expected).then(|| format!("{}: got {own:?}, expected {expected:?}", self.name))
     }
 }

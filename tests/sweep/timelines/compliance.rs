@@ -1,5 +1,5 @@
-//! Timelines of compliance: drops, milestones, and phases that ask for it. With a dose a day, each day of seven is 14 percent: five are
-//! 71, four 57, three 43, two 29.
+//! Timelines of compliance: drops, milestones, and phases that ask for it. With a dose a day, each day of seven is 14
+//! percent: five are 71, four 57, three 43, two 29.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde_json::{Value, json};
@@ -28,53 +28,52 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
             .automation("shade", drop_below(43.1))
             .automation("zero", drop_below(0.0))
             .automation("default", json!({ "event": "compliance_drop", "threshold": 50 }))
-            .told("below", at(3, "00:00"))
-            .told("default", at(3, "00:00"))
-            .told("shade", at(3, "00:00"))
-            .told("equal", at(4, "00:00")),
-        // Low on day 2; back on day 3, low again on day 5, inside of seven days, and still so when they end.
+            .emits("below", at(3, "00:00"))
+            .emits("default", at(3, "00:00"))
+            .emits("shade", at(3, "00:00"))
+            .emits("equal", at(4, "00:00")),
+        // Low on day 2; back on day 3, low again on day 5, within seven days, and still low when they end.
         Case::of("drop.spaced")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
             .then_all(at(3, "09:00"), taken(0..=2).into_iter().map(|day| dose("drop.spaced", day)))
             .takes_at_noon(taken(6..=6))
-            .told("r", at(2, "00:00"))
-            .told("r", at(9, "00:00")),
+            .emits("r", at(2, "00:00"))
+            .emits("r", at(9, "00:00")),
         // The same, but high when they end; low again on day 12.
         Case::of("drop.over")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
             .then_all(at(3, "09:00"), taken(0..=2).into_iter().map(|day| dose("drop.over", day)))
             .then_all(at(8, "12:00"), taken(3..=8).into_iter().map(|day| dose("drop.over", day)))
-            .told("r", at(2, "00:00"))
-            .told("r", at(12, "00:00")),
-        // At the threshold it is back: four of seven on day 3, two on day 9.
+            .emits("r", at(2, "00:00"))
+            .emits("r", at(12, "00:00")),
+        // At the threshold the client is back: four of seven on day 3, two on day 9.
         Case::of("drop.equal")
             .took(taken(-5..=-2))
             .automation("r", drop_below(57.0))
             .then_all(at(3, "09:00"), taken(1..=2).into_iter().map(|day| dose("drop.equal", day)))
             .takes_at_noon(taken(7..=8))
-            .told("r", at(2, "00:00"))
-            .told("r", at(9, "00:00")),
+            .emits("r", at(2, "00:00"))
+            .emits("r", at(9, "00:00")),
         // Null on day 5, low again on day 9.
         Case::of("drop.null")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
             .takes_at_noon(taken(9..=10))
-            .told("r", at(2, "00:00")),
+            .emits("r", at(2, "00:00")),
         // No signal is not a low one.
         Case::of("drop.first_signal")
             .automation("r", drop_below(50.0))
             .takes_at_noon(taken(3..=3))
-            .told_by_the_next_sweep("r", at(3, "12:00")),
+            .emits_at_next_sweep("r", at(3, "12:00")),
         // The window of day 4 is the first that begins after the creation.
         Case::of("drop.young")
             .created_at(at(-3, "15:00"))
             .automation("r", drop_below(50.0))
             .takes_at_noon(taken(2..=2))
-            .told("r", at(4, "00:00")),
-        // Low by what is deleted, back by what is logged late, low again by what is deleted: told when seven days are
-        // over.
+            .emits("r", at(4, "00:00")),
+        // Low by a deletion, back by a late log, low again by a deletion: emitted when seven days are over.
         Case::of("drop.deleted")
             .took(taken(-4..=-1))
             .automation("r", drop_below(50.0))
@@ -90,18 +89,18 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
                 ),
             )
             .takes_at_noon(taken(5..=5))
-            .told_by_the_next_sweep("r", at(1, "09:00"))
-            .told_by_the_next_sweep("r", at(8, "09:15")),
-        // The seven days are kept over an edit, which finds the client above the threshold.
+            .emits_at_next_sweep("r", at(1, "09:00"))
+            .emits_at_next_sweep("r", at(8, "09:15")),
+        // The seven days survive an edit, which finds the client above the threshold.
         Case::of("drop.edited")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
             .then_all(at(3, "09:00"), taken(0..=2).into_iter().map(|day| dose("drop.edited", day)))
             .saves(at(4, "09:00"), "r", drop_below(45.0))
             .takes_at_noon(taken(6..=6))
-            .told("r", at(2, "00:00"))
-            .told("r", at(9, "00:00")),
-        // What undoes a drop before it is due leaves nothing.
+            .emits("r", at(2, "00:00"))
+            .emits("r", at(9, "00:00")),
+        // A drop that is undone before its due time leaves no trace.
         Case::of("drop.undone")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
@@ -112,9 +111,9 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))
             .then(at(1, "09:02"), schedule("drop.schedule", 2))
-            .told_by_the_next_sweep("r", at(1, "09:02")),
-        // Only today counts in a window of one day: null, and not low, before the dose. What is low between two sweeps
-        // alone is not told.
+            .emits_at_next_sweep("r", at(1, "09:02")),
+        // Only today counts in a window of one day: null, and not low, before the dose. A low between two sweeps is not
+        // emitted.
         Case::of("drop.one_day")
             .automation("r", json!({ "event": "compliance_drop", "threshold": 60, "window_days": 1 }))
             .doses_a_day(2)
@@ -122,7 +121,7 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
             .then(at(1, "09:02"), dose("drop.one_day", day(1)))
             .then(at(1, "09:05"), other("drop.one_day", day(1)))
             .then(at(10, "21:32"), dose("drop.one_day", day(10)))
-            .told_by_the_next_sweep("r", at(10, "21:32")),
+            .emits_at_next_sweep("r", at(10, "21:32")),
     ]
 }
 
@@ -136,10 +135,10 @@ pub(super) fn milestones(days: Days) -> Vec<Case> {
             .automation("zero", milestone(0.0))
             .takes_at_noon(taken(1..=5))
             .takes_at_noon(taken(9..=13))
-            .told_by_the_next_sweep("zero", at(1, "12:00"))
-            .told_by_the_next_sweep("equal", at(4, "12:00"))
-            .told_by_the_next_sweep("shade", at(5, "12:00")),
-        // Reached before there was an automation: never.
+            .emits_at_next_sweep("zero", at(1, "12:00"))
+            .emits_at_next_sweep("equal", at(4, "12:00"))
+            .emits_at_next_sweep("shade", at(5, "12:00")),
+        // Reached before the automation existed: never emitted.
         Case::of("milestone.before").took(taken(-4..=0)).automation("r", milestone(57.0)).takes_at_noon(taken(7..=12)),
         // Off the roster and back, and high once more.
         Case::of("milestone.away")
@@ -148,28 +147,28 @@ pub(super) fn milestones(days: Days) -> Vec<Case> {
             .then(at(3, "08:00"), set("milestone.away", false))
             .then(at(9, "08:00"), set("milestone.away", true))
             .takes_at_noon(taken(10..=12))
-            .told_by_the_next_sweep("r", at(2, "12:00")),
-        // High while away: the return seeds it, which counts as the one time.
+            .emits_at_next_sweep("r", at(2, "12:00")),
+        // High while away: the return seeds the match, which uses up the milestone.
         Case::of("milestone.returns")
             .automation("r", milestone(29.0))
             .then(at(1, "08:00"), set("milestone.returns", false))
             .takes_at_noon(taken(2..=4))
             .then(at(5, "08:00"), set("milestone.returns", true))
             .takes_at_noon(taken(11..=12)),
-        // Reached by what the automation was before it was edited.
+        // Reached under the automation's earlier revision.
         Case::of("milestone.edited")
             .automation("r", milestone(29.0))
             .takes_at_noon(taken(1..=5))
             .saves(at(3, "08:00"), "r", milestone(57.0))
-            .told_by_the_next_sweep("r", at(2, "12:00")),
-        // By a dose that is logged for a day ago; deleted and logged anew it is no news.
+            .emits_at_next_sweep("r", at(2, "12:00")),
+        // By a late log of yesterday's dose. Deleting and repeating the log emits nothing.
         Case::of("milestone.late")
             .automation("r", milestone(29.0))
             .took(taken(-1..=-1))
             .then(at(2, "08:00"), dose("milestone.late", day(0)))
             .then(at(3, "08:00"), dose_deleted("milestone.late", day(0)))
             .then(at(4, "08:00"), dose("milestone.late", day(1)))
-            .told_by_the_next_sweep("r", at(2, "08:00")),
+            .emits_at_next_sweep("r", at(2, "08:00")),
     ]
 }
 
@@ -177,7 +176,7 @@ pub(super) fn phases(days: Days) -> Vec<Case> {
     let (at, taken) = (|n, time| days.at(n, time), |range| days.days(range));
     let eligible = || json!({ "event": "phase_eligible" });
     vec![
-        // Of the first phase from day 2 on, with three of seven; compliance is there on day 3.
+        // In the first phase from day 2 on, with three of seven; compliance is reached on day 3.
         Case::of("phase.each")
             .knows(programme("phase.each", 3))
             .knows(client_in("phase.each", "Base", days.day(-1)))
@@ -186,29 +185,29 @@ pub(super) fn phases(days: Days) -> Vec<Case> {
             .then(at(5, "08:00"), phase("phase.each", "Build", at(5, "08:00")))
             .then(at(8, "08:00"), phase("phase.each", "Keep", at(8, "08:00")))
             .then(at(10, "08:00"), phase("phase.each", "Build", at(10, "08:00")))
-            .told_by_the_next_sweep("r", at(3, "12:00"))
-            .told("r", at(7, "00:00"))
-            .told("r", at(12, "00:00")),
-        // Compliance was there, and is gone when the days have passed.
+            .emits_at_next_sweep("r", at(3, "12:00"))
+            .emits("r", at(7, "00:00"))
+            .emits("r", at(12, "00:00")),
+        // Compliance was reached, and is lost when the days have passed.
         Case::of("phase.gone")
             .knows(programme("phase.gone", 8))
             .knows(client_in("phase.gone", "Base", days.day(-1)))
             .took(taken(-5..=-1))
             .automation("r", eligible()),
-        // The first instant at which both are there.
+        // The first instant at which both conditions hold.
         Case::of("phase.days")
             .knows(programme("phase.days", 3))
             .knows(client_in("phase.days", "Base", days.day(-1)))
             .took(taken(-3..=0))
             .automation("r", eligible())
-            .told("r", at(2, "00:00")),
+            .emits("r", at(2, "00:00")),
         // Never in the last phase, nor in one of another programme.
         Case::of("phase.last")
             .knows(programme("phase.last", 3))
             .knows(client_in("phase.last", "Keep", days.day(-1)))
             .automation("r", eligible())
             .then(at(4, "08:00"), phase("phase.last", "Other", at(4, "08:00"))),
-        // A programme that comes to ask for less: found by the next sweep.
+        // The programme lowers its demands: found by the next sweep.
         Case::of("phase.eased")
             .knows(programme("phase.eased", 9))
             .knows(client_in("phase.eased", "Base", days.day(-1)))
@@ -216,15 +215,15 @@ pub(super) fn phases(days: Days) -> Vec<Case> {
             .takes_at_noon(taken(1..=2))
             .automation("r", eligible())
             .then(at(4, "08:00"), programme("phase.eased", 3))
-            .told_by_the_next_sweep("r", at(4, "08:00")),
+            .emits_at_next_sweep("r", at(4, "08:00")),
         // Back in the same phase by the application's record, on a later date.
         Case::of("phase.saved")
             .knows(programme("phase.saved", 3))
             .knows(client_in("phase.saved", "Build", days.day(-1)))
             .automation("r", eligible())
             .then(at(6, "08:00"), client_in("phase.saved", "Build", days.day(6)))
-            .told("r", at(1, "00:00"))
-            .told("r", at(8, "00:00")),
+            .emits("r", at(1, "00:00"))
+            .emits("r", at(8, "00:00")),
     ]
 }
 

@@ -3,7 +3,7 @@
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::rough::{Manner, OK, Rough};
+use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 use crate::world::{DEADLINE, client, post, said};
 
 /// What the buffers of two sockets hold, and a little read besides.
@@ -28,11 +28,11 @@ enum Takes {
 use Takes::{AllTheTime, BodyGrace, HeadGrace, NoTime};
 
 /// Meets one attempt so, and checks that the receiver was hit once, and when the client had enough.
-async fn meets(manner: Manner, expected: &str, takes: Takes) -> Option<String> {
-    let receiver = Rough::start([manner.clone()]).await;
+async fn meets(scripted: TcpAnswer, expected: &str, takes: Takes) -> Option<String> {
+    let receiver = TcpReceiver::start([scripted.clone()]).await;
     let answer = post(&client(), &receiver.url()).await;
-    assert_eq!(said(&answer), expected, "{manner:?}");
-    let hits = if matches!(manner, Manner::Resets) { 0 } else { 1 };
+    assert_eq!(said(&answer), expected, "{scripted:?}");
+    let hits = if matches!(scripted, TcpAnswer::Resets) { 0 } else { 1 };
     assert_eq!((receiver.requests().len(), receiver.connections()), (hits, 1), "{expected}: exactly once");
     let took = Duration::from_millis(answer.duration_ms.into());
     let in_time = match takes {
@@ -51,21 +51,21 @@ async fn meets(manner: Manner, expected: &str, takes: Takes) -> Option<String> {
 #[tokio::test]
 async fn statuses_count_as_they_are_and_redirects_are_not_followed() {
     for status in [200, 201, 204, 299, 301, 302, 307, 308, 400, 404, 410, 429, 500, 503, 599] {
-        meets(Manner::status(status), &status.to_string(), NoTime).await;
+        meets(TcpAnswer::status(status), &status.to_string(), NoTime).await;
     }
     let moved = b"HTTP/1.1 307 Go\r\nlocation: /other\r\ncontent-length: 0\r\n\r\n";
-    meets(Manner::says(moved), "307", NoTime).await;
+    meets(TcpAnswer::sends(moved), "307", NoTime).await;
     let early = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
-    meets(Manner::says(early), "200", NoTime).await;
+    meets(TcpAnswer::sends(early), "200", NoTime).await;
 }
 
 #[tokio::test]
 async fn an_answer_without_a_status_is_late_wherever_it_stops() {
     tokio::join!(
-        meets(Manner::says(b""), LATE, AllTheTime),
-        meets(Manner::says(b"HTTP/1.1 200 O"), LATE, AllTheTime),
-        meets(Manner::says(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2"), LATE, AllTheTime),
-        meets(Manner::SaysAndDrips(b"HTTP/1.1 200 Slo".to_vec()), LATE, AllTheTime),
+        meets(TcpAnswer::sends(b""), LATE, AllTheTime),
+        meets(TcpAnswer::sends(b"HTTP/1.1 200 O"), LATE, AllTheTime),
+        meets(TcpAnswer::sends(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2"), LATE, AllTheTime),
+        meets(TcpAnswer::SendsAndDrips(b"HTTP/1.1 200 Slo".to_vec()), LATE, AllTheTime),
     );
 }
 
@@ -75,14 +75,14 @@ async fn nothing_behind_a_status_is_waited_for_longer_than_two_seconds() {
     let body = b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\nSlow: ".to_vec();
     let identity = b"HTTP/1.1 200 OK\r\ntransfer-encoding: identity\r\n\r\nok";
     tokio::join!(
-        meets(Manner::says(b"HTTP/1.1 200 OK\r\n"), "200", HeadGrace),
-        meets(Manner::says(b"HTTP/1.1 410 Gone\r\nx-"), "410", HeadGrace),
-        meets(Manner::SaysAndDrips(head), "200", HeadGrace),
-        meets(Manner::says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", BodyGrace),
-        meets(Manner::says(CHUNKED), "200", BodyGrace),
-        async { assert_eq!(meets(Manner::says(identity), "200", BodyGrace).await.as_deref(), Some("ok")) },
+        meets(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\n"), "200", HeadGrace),
+        meets(TcpAnswer::sends(b"HTTP/1.1 410 Gone\r\nx-"), "410", HeadGrace),
+        meets(TcpAnswer::SendsAndDrips(head), "200", HeadGrace),
+        meets(TcpAnswer::sends(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf"), "200", BodyGrace),
+        meets(TcpAnswer::sends(CHUNKED), "200", BodyGrace),
+        async { assert_eq!(meets(TcpAnswer::sends(identity), "200", BodyGrace).await.as_deref(), Some("ok")) },
         async {
-            let excerpt = meets(Manner::SaysAndDrips(body), "200", BodyGrace).await.unwrap();
+            let excerpt = meets(TcpAnswer::SendsAndDrips(body), "200", BodyGrace).await.unwrap();
             assert!(excerpt.starts_with("Slow: xxx"), "what had come is shown: {excerpt}");
         },
     );
@@ -90,8 +90,8 @@ async fn nothing_behind_a_status_is_waited_for_longer_than_two_seconds() {
 
 #[tokio::test]
 async fn announcements_that_no_answer_follows_are_dropped_until_the_deadline() {
-    let flood = Manner::SaysWithoutEnd(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
-    let receiver = Rough::start([flood]).await;
+    let flood = TcpAnswer::SendsForever(Vec::new(), b"HTTP/1.1 100 Continue\r\n\r\n".to_vec());
+    let receiver = TcpReceiver::start([flood]).await;
     assert_eq!(said(&post(&client(), &receiver.url()).await), LATE);
     receiver.until_closed(1).await;
     assert_eq!((receiver.requests().len(), receiver.connections()), (1, 1));
@@ -103,28 +103,28 @@ async fn an_answer_that_does_not_end_is_cut_off_and_counts_by_its_status() {
     let untold = "HTTP/1.1 200 OK\r\n\r\n";
     let huge = "HTTP/1.1 500 Oh\r\ncontent-length: 200000000\r\n\r\n";
     let full = Some("x".repeat(1024));
-    assert_eq!(meets(Manner::SaysWithoutEnd(CHUNKED.as_bytes().to_vec(), endless), "200", NoTime).await, full);
-    assert_eq!(meets(Manner::endless(untold), "200", NoTime).await, full);
-    assert_eq!(meets(Manner::endless(huge), "500", NoTime).await, full);
+    assert_eq!(meets(TcpAnswer::SendsForever(CHUNKED.as_bytes().to_vec(), endless), "200", NoTime).await, full);
+    assert_eq!(meets(TcpAnswer::endless(untold), "200", NoTime).await, full);
+    assert_eq!(meets(TcpAnswer::endless(huge), "500", NoTime).await, full);
 }
 
 #[tokio::test]
 async fn a_compressed_answer_stays_compressed() {
-    let excerpt = meets(Manner::gzip_bomb(), "200", NoTime).await.unwrap();
+    let excerpt = meets(TcpAnswer::gzip_bomb(), "200", NoTime).await.unwrap();
     assert!(excerpt.starts_with('\u{1f}') && !excerpt.contains(&"\0".repeat(16)), "{excerpt:?}");
 }
 
 #[tokio::test]
 async fn a_head_without_end_counts_by_its_status() {
-    meets(Manner::endless("HTTP/1.1 200 OK\r\nx-long: "), "200", NoTime).await;
-    meets(Manner::endless("HTTP/1.1 503 Oh\r\nx-long: "), "503", NoTime).await;
-    let lines = Manner::SaysWithoutEnd(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-many: y\r\n".repeat(1000));
+    meets(TcpAnswer::endless("HTTP/1.1 200 OK\r\nx-long: "), "200", NoTime).await;
+    meets(TcpAnswer::endless("HTTP/1.1 503 Oh\r\nx-long: "), "503", NoTime).await;
+    let lines = TcpAnswer::SendsForever(b"HTTP/1.1 200 OK\r\n".to_vec(), b"x-many: y\r\n".repeat(1000));
     meets(lines, "200", NoTime).await;
 }
 
 /// An answer with these lines in its head, whose body is `ok`.
-fn odd(status: &str, lines: &str) -> Manner {
-    Manner::says(format!("{status}\r\n{lines}Content-Length: 2\r\n\r\nok"))
+fn odd(status: &str, lines: &str) -> TcpAnswer {
+    TcpAnswer::sends(format!("{status}\r\n{lines}Content-Length: 2\r\n\r\nok"))
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn a_status_counts_whatever_the_headers_look_like_and_the_connection_is_ke
             ("HTTP/1.0 200 OK\r\nConnection: keep-alive", "200"),
             ("HTTP/1.1 410 Gone", "410"),
         ] {
-            let receiver = Rough::start([odd(status, &lines)]).await;
+            let receiver = TcpReceiver::start([odd(status, &lines)]).await;
             let client = client();
             for _ in 0..2 {
                 let answer = post(&client, &receiver.url()).await;
@@ -181,7 +181,7 @@ async fn a_status_counts_where_the_end_of_the_body_is_not_told_and_the_connectio
         "HTTP/1.0 200 OK\r\n\r\nok",
     ];
     futures(answers.map(async |answer| {
-        let receiver = Rough::start([Manner::says(answer)]).await;
+        let receiver = TcpReceiver::start([TcpAnswer::sends(answer)]).await;
         let client = client();
         for posted in 1..=2 {
             let met = post(&client, &receiver.url()).await;
@@ -206,15 +206,15 @@ async fn futures(all: impl IntoIterator<Item = impl Future<Output = ()>>) {
 #[tokio::test]
 async fn a_connection_that_breaks_is_not_tried_again() {
     let half = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf".to_vec();
-    meets(Manner::Resets, "connection reset", NoTime).await;
-    meets(Manner::SaysAndResets(Vec::new()), "connection reset", NoTime).await;
-    meets(Manner::SaysAndResets(b"HTTP/1.1 200 O".to_vec()), "connection reset", NoTime).await;
-    meets(Manner::SaysAndCloses(Vec::new()), CLOSED, NoTime).await;
-    meets(Manner::SaysAndCloses(b"HTTP/1.1 200 OK".to_vec()), CLOSED, NoTime).await;
-    meets(Manner::SaysAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), "200", NoTime).await;
-    meets(Manner::SaysAndResets(b"HTTP/1.1 410 Gone\r\nx: y".to_vec()), "410", NoTime).await;
-    meets(Manner::HalfCloses, CLOSED, NoTime).await;
-    assert_eq!(meets(Manner::SaysAndCloses(half), "200", NoTime).await.as_deref(), Some("half"));
+    meets(TcpAnswer::Resets, "connection reset", NoTime).await;
+    meets(TcpAnswer::SendsAndResets(Vec::new()), "connection reset", NoTime).await;
+    meets(TcpAnswer::SendsAndResets(b"HTTP/1.1 200 O".to_vec()), "connection reset", NoTime).await;
+    meets(TcpAnswer::SendsAndCloses(Vec::new()), CLOSED, NoTime).await;
+    meets(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK".to_vec()), CLOSED, NoTime).await;
+    meets(TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\n".to_vec()), "200", NoTime).await;
+    meets(TcpAnswer::SendsAndResets(b"HTTP/1.1 410 Gone\r\nx: y".to_vec()), "410", NoTime).await;
+    meets(TcpAnswer::HalfCloses, CLOSED, NoTime).await;
+    assert_eq!(meets(TcpAnswer::SendsAndCloses(half), "200", NoTime).await.as_deref(), Some("half"));
 }
 
 #[tokio::test]
@@ -229,13 +229,13 @@ async fn what_is_no_http_is_called_so() {
         "HTTP/1.1 099 OK\r\n\r\n",
         "\0\0\0\0\0\0\0\0",
     ] {
-        meets(Manner::says(babble), "no valid HTTP answer", NoTime).await;
+        meets(TcpAnswer::sends(babble), "no valid HTTP answer", NoTime).await;
     }
 }
 
 #[tokio::test]
 async fn a_request_carries_the_signed_headers_and_the_exact_body() {
-    let receiver = Rough::start([Manner::says(OK)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let answer = post(&client(), &receiver.url()).await;
     assert_eq!((said(&answer).as_str(), answer.excerpt.as_deref()), ("200", Some("ok")));
     let request = receiver.requests().remove(0);
@@ -259,7 +259,7 @@ async fn a_request_carries_the_signed_headers_and_the_exact_body() {
 
 #[tokio::test]
 async fn any_path_and_query_that_a_url_may_have_can_be_sent() {
-    let receiver = Rough::start([Manner::says(OK)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let client = client();
     for path in [
         "",
@@ -283,7 +283,7 @@ async fn any_path_and_query_that_a_url_may_have_can_be_sent() {
 async fn retry_after_is_passed_on_as_it_came() {
     let busy = b"HTTP/1.1 429 Busy\r\nretry-after: soon, -5\r\ncontent-length: 0\r\n\r\n";
     let odd = format!("HTTP/1.1 503 Busy\r\n{}no colon\r\nRetry-After :\r\n 120\r\nx: ", "x: y\r\n".repeat(1000));
-    let receiver = Rough::start([Manner::says(busy), Manner::status(503), Manner::says(odd)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(busy), TcpAnswer::status(503), TcpAnswer::sends(odd)]).await;
     let client = client();
     assert_eq!(post(&client, &receiver.url()).await.retry_after.as_deref(), Some("soon, -5"));
     assert_eq!(post(&client, &receiver.url()).await.retry_after, None);

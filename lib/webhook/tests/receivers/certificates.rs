@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-use crate::rough::{Manner, OK, Rough};
+use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 use crate::world::{Book, DEADLINE, client_with, post, said};
 
 pub(crate) const NAME: &str = "hooks.example.com";
@@ -94,7 +94,7 @@ fn layer(acceptor: TlsAcceptor) -> impl Fn(TcpStream) -> Accepting + Send + Sync
 
 /// What a client that trusts the authority says of a receiver behind this acceptor, and how many requests that one got.
 async fn met(authority: &Authority, acceptor: TlsAcceptor) -> (String, usize) {
-    let receiver = Rough::start_through([Manner::says(OK)], layer(acceptor)).await;
+    let receiver = TcpReceiver::start_through([TcpAnswer::sends(OK)], layer(acceptor)).await;
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
     let answer = post(&client, &format!("https://{NAME}:{}/secret-path", receiver.port())).await;
     (said(&answer), receiver.requests().len())
@@ -139,7 +139,8 @@ async fn a_certificate_that_does_not_hold_is_named_and_nothing_is_sent() {
 #[tokio::test]
 async fn mozillas_list_knows_nothing_of_an_authority_of_ones_own() {
     let authority = Authority::named("One");
-    let receiver = Rough::start_through([Manner::says(OK)], layer(authority.identity().both_versions(&[]))).await;
+    let receiver =
+        TcpReceiver::start_through([TcpAnswer::sends(OK)], layer(authority.identity().both_versions(&[]))).await;
     let mozilla = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), mozilla);
     let answer = post(&client, &format!("https://{NAME}:{}/", receiver.port())).await;
@@ -150,9 +151,9 @@ async fn mozillas_list_knows_nothing_of_an_authority_of_ones_own() {
 async fn a_handshake_has_to_come_to_an_end_too() {
     let client = client_with(DEADLINE, Book::of(&[]), RootCertStore::empty());
     // A hello holds no blank line: a rough receiver waits for more of it.
-    let silent = Rough::start([Manner::says(OK)]).await;
-    let resetting = Rough::start([Manner::Resets]).await;
-    let babbling = Rough::start_through([Manner::says(OK)], |stream: TcpStream| async move {
+    let silent = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
+    let resetting = TcpReceiver::start([TcpAnswer::Resets]).await;
+    let babbling = TcpReceiver::start_through([TcpAnswer::sends(OK)], |stream: TcpStream| async move {
         stream.writable().await?;
         stream.try_write(b"HTTP/1.1 400 Bad Request\r\n\r\n")?;
         Ok(stream)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::certificates::{Authority, NAME};
-use crate::rough::{Manner, OK, Rough};
+use crate::tcp_receiver::{OK, TcpAnswer, TcpReceiver};
 use crate::world::{Book, DEADLINE, client, client_with, post, said};
 use domain::receiver_url::{Reach, ReceiverUrl};
 use rustls::RootCertStore;
@@ -15,7 +15,7 @@ use webhook::WebhookClient;
 
 #[tokio::test]
 async fn twenty_posts_go_over_one_connection() {
-    let receiver = Rough::start([Manner::says(OK)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let client = client();
     for _ in 0..20 {
         assert_eq!(said(&post(&client, &receiver.url()).await), "200");
@@ -26,14 +26,14 @@ async fn twenty_posts_go_over_one_connection() {
 #[tokio::test]
 async fn a_connection_is_closed_as_the_receiver_wishes() {
     let closing = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok";
-    let receiver = Rough::start([Manner::says(closing)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(closing)]).await;
     let client = client();
     for posted in 1..=3 {
         assert_eq!(said(&post(&client, &receiver.url()).await), "200");
         receiver.until_closed(posted).await;
     }
     assert_eq!((receiver.requests().len(), receiver.connections()), (3, 3));
-    let old = Rough::start([Manner::SaysAndCloses(b"HTTP/1.0 200 OK\r\n\r\nold".to_vec())]).await;
+    let old = TcpReceiver::start([TcpAnswer::SendsAndCloses(b"HTTP/1.0 200 OK\r\n\r\nold".to_vec())]).await;
     assert_eq!(post(&client, &old.url()).await.excerpt.as_deref(), Some("old"));
 }
 
@@ -41,9 +41,9 @@ async fn a_connection_is_closed_as_the_receiver_wishes() {
 async fn a_connection_is_not_kept_after_an_answer_that_was_not_read_to_its_end() {
     let overlong = [OK, b"and more than was told"].concat();
     let late = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf";
-    let huge = Manner::endless("HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n");
-    for first in [huge, Manner::says(overlong), Manner::says(late)] {
-        let receiver = Rough::start([first, Manner::says(OK)]).await;
+    let huge = TcpAnswer::endless("HTTP/1.1 200 OK\r\ncontent-length: 200000000\r\n\r\n");
+    for first in [huge, TcpAnswer::sends(overlong), TcpAnswer::sends(late)] {
+        let receiver = TcpReceiver::start([first, TcpAnswer::sends(OK)]).await;
         let client = client();
         post(&client, &receiver.url()).await;
         receiver.until_closed(1).await;
@@ -55,10 +55,10 @@ async fn a_connection_is_not_kept_after_an_answer_that_was_not_read_to_its_end()
 #[tokio::test]
 async fn a_kept_connection_that_breaks_under_a_request_costs_one_failure_and_no_second_request() {
     for (breaking, expected) in [
-        (Manner::SaysAndResets(Vec::new()), "connection reset"),
-        (Manner::SaysAndCloses(Vec::new()), "connection closed before an answer"),
+        (TcpAnswer::SendsAndResets(Vec::new()), "connection reset"),
+        (TcpAnswer::SendsAndCloses(Vec::new()), "connection closed before an answer"),
     ] {
-        let receiver = Rough::start([Manner::says(OK), breaking, Manner::says(OK)]).await;
+        let receiver = TcpReceiver::start([TcpAnswer::sends(OK), breaking, TcpAnswer::sends(OK)]).await;
         let client = client();
         let mut results = Vec::new();
         for _ in 0..3 {
@@ -84,7 +84,7 @@ async fn a_connection_that_nobody_waits_for_any_more_is_given_up() {
             acceptor.accept(stream).await
         }
     };
-    let receiver = Rough::start_through([Manner::says(OK)], layer).await;
+    let receiver = TcpReceiver::start_through([TcpAnswer::sends(OK)], layer).await;
     let client = client_with(DEADLINE, Book::of(&[(NAME, &["127.0.0.1"])]), authority.trusted());
     let url = format!("https://{NAME}:{}/", receiver.port());
     assert_eq!(said(&post(&client, &url).await), "200");
@@ -96,7 +96,7 @@ async fn a_connection_that_nobody_waits_for_any_more_is_given_up() {
 
 #[tokio::test]
 async fn a_connection_that_was_closed_while_idle_is_not_used() {
-    let receiver = Rough::start([Manner::SaysAndCloses(OK.to_vec())]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::SendsAndCloses(OK.to_vec())]).await;
     let client = client();
     for posted in 1..=20 {
         // The close may be seen before the request or not at all: then nothing was sent, or it is a failure that is logged.
@@ -113,7 +113,7 @@ async fn a_connection_that_was_closed_while_idle_is_not_used() {
 #[tokio::test]
 async fn a_name_is_asked_for_at_each_connection_and_the_connection_goes_where_it_says() {
     let receiver =
-        Rough::start([Manner::SaysAndCloses(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_vec())]).await;
+        TcpReceiver::start([TcpAnswer::SendsAndCloses(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n".to_vec())]).await;
     let book = Book::of(&[("localhost", &["127.0.0.1"])]);
     let client = client_with(DEADLINE, Arc::clone(&book) as _, RootCertStore::empty());
     let url = format!("http://localhost:{}/", receiver.port());
@@ -133,7 +133,7 @@ async fn a_name_is_asked_for_at_each_connection_and_the_connection_goes_where_it
 
 #[tokio::test]
 async fn production_reaches_loopback_neither_by_address_nor_by_name() {
-    let receiver = Rough::start([Manner::says(OK)]).await;
+    let receiver = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let book = Book::of(&[("hooks.example.com", &["127.0.0.1"]), ("mixed.example.com", &["8.8.8.8", "::1"])]);
     let client = WebhookClient::with(Reach::Public, DEADLINE, book, RootCertStore::empty()).unwrap();
     let port = receiver.port();
@@ -160,7 +160,7 @@ async fn a_closed_port_is_told_apart_and_a_slow_resolver_is_within_the_deadline(
             Box::pin(std::future::pending())
         }
     }
-    let gone = Rough::start([Manner::says(OK)]).await;
+    let gone = TcpReceiver::start([TcpAnswer::sends(OK)]).await;
     let url = gone.url();
     drop(gone);
     tokio::task::yield_now().await;

@@ -7,6 +7,6 @@ mod certificates;
 mod connections;
 mod http2;
 mod odd_http2;
-#[path = "../../../../tests/world/rough.rs"]
-mod rough;
+#[path = "../../../../tests/world/tcp_receiver.rs"]
+mod tcp_receiver;
 mod world;

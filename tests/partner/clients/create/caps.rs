@@ -1,4 +1,4 @@
-//! Client caps of plans and teams. They count stored records, and they are exact.
+//! Client caps of plans and teams: exact, and counted over stored records.
 
 use std::future::IntoFuture;
 
@@ -10,7 +10,7 @@ async fn create(key: &Caller, email: &str) -> Reply {
     key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).await
 }
 
-/// Of these creations, sent at once, exactly one may succeed; the others are refused with this code.
+/// Asserts that exactly one of these concurrent creations succeeds and that the others are refused with this code.
 async fn one_of_many_gets_in(keys: &[&Caller], refusal: &str) {
     let calls = (0..20).map(|number| {
         let body = json!({ "email": format!("race{number}@example.com"), "send_welcome": false });
@@ -52,7 +52,7 @@ async fn of_twenty_creations_at_team_cap_minus_one_exactly_one_succeeds_across_c
 }
 
 #[tokio::test]
-async fn a_cap_of_zero_lets_nobody_in_and_none_lets_everybody_in() {
+async fn a_cap_of_zero_admits_nobody_and_no_cap_admits_everybody() {
     let world = World::start().await;
     let ada = world.coach("ada").client_cap(0).await.partner_key().await;
     create(&ada, "a@example.com").await.refused(409, "plan_limit_reached");
@@ -82,10 +82,10 @@ async fn clients_of_the_application_take_seats_and_a_hand_over_moves_them() {
     let world = World::start().await;
     let ada = world.coach("ada").client_cap(1).await.partner_key().await;
     world.coach("bob").await;
-    // What has happened in the application is stored, whatever the cap.
-    world.facts([Fact::client("ada", "c1"), Fact::client("ada", "c2")]).await;
+    // The application's clients are stored, whatever the cap.
+    world.apply([Fact::client("ada", "c1"), Fact::client("ada", "c2")]).await;
     create(&ada, "a@example.com").await.refused(409, "plan_limit_reached");
-    world.facts([Fact::client("bob", "c1"), Fact::client("bob", "c2")]).await;
+    world.apply([Fact::client("bob", "c1"), Fact::client("bob", "c2")]).await;
     world.advance_s(61).await;
     create(&ada, "a@example.com").await.expect(201);
     create(&ada, "b@example.com").await.refused(409, "plan_limit_reached");

@@ -1,5 +1,5 @@
-//! `POST /v1/clients` where it dies or meets a fault at each of its calls in turn: there is one client with one intake, one event and one
-//! answer, and whoever was invited can get in. Requests that take over from one another are in `takeovers`.
+//! `POST /v1/clients` that dies or meets a fault at each of its calls in turn: there is one client with one intake, one
+//! event and one answer, and its credentials work. `takeovers` covers requests that take over a claim.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -9,18 +9,18 @@ use crate::world::{Application, Call, Caller, Invitation, Receiver, Reply, World
 
 /// Longer than a claim's lease.
 pub(crate) const LAPSED_S: u64 = 61;
-/// A visibility time-out, the longest wait of a stream's retries and a run of the schedule fit into this.
+/// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
-/// Calls of a creation, at the least: the key, the claim, two reads, the transaction.
+/// Fewest calls of a creation: the key, the claim, two reads, the transaction.
 pub(crate) const FEWEST_CALLS: usize = 5;
-/// More than any creation makes, retries included.
+/// More calls than any creation makes, retries included.
 pub(crate) const MOST_CALLS: usize = 40;
 
-/// A way to ask for a client.
+/// How a client is requested.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
     pub(crate) send_welcome: bool,
-    /// The key is named by a header rather than derived from the address.
+    /// A header names the key; otherwise the key is derived from the address.
     pub(crate) header: bool,
 }
 
@@ -30,13 +30,13 @@ pub(crate) const MAILED_DERIVED: Mode = Mode { header: false, ..MAILED };
 pub(crate) const HANDED_DERIVED: Mode = Mode { header: false, ..HANDED };
 pub(crate) const MODES: [Mode; 4] = [MAILED, HANDED, MAILED_DERIVED, HANDED_DERIVED];
 
-/// A world in which clients are asked for in one way.
+/// A world whose clients are all requested in one way.
 pub(crate) struct Scene {
     pub(crate) world: World,
     pub(crate) receiver: Receiver,
     pub(crate) key: Caller,
     pub(crate) mode: Mode,
-    /// What came of each creation in the end, by address.
+    /// Each creation's final answer, by address.
     pub(crate) created: Vec<(String, Reply)>,
 }
 
@@ -52,10 +52,10 @@ impl Scene {
 
     pub(crate) fn post(&self, email: &str) -> Call {
         let call = self.key.post("/v1/clients", json!({ "email": email, "send_welcome": self.mode.send_welcome }));
-        if self.mode.header { call.once(email) } else { call }
+        if self.mode.header { call.idempotent(email) } else { call }
     }
 
-    /// Faults of the function that creates clients, after so many of its calls.
+    /// Sets a fault of the creating function, after `spared_calls` of its calls.
     pub(crate) async fn faults(&self, spared_calls: usize, fault: &str, times: usize) {
         self.world.faults(json!({ "function": "clients", "spared_calls": spared_calls, fault: times })).await;
     }
@@ -68,7 +68,7 @@ impl Scene {
         self.world.faults(off).await;
     }
 
-    /// Repeats a request that was not answered until the client is created; whether it was at once.
+    /// Repeats an unanswered request until the client is created. Returns whether the first repeat succeeded.
     pub(crate) async fn retried(&mut self, email: &str) -> bool {
         let first = self.post(email).await;
         let at_once = first.status != 409;
@@ -84,7 +84,7 @@ impl Scene {
         at_once
     }
 
-    /// This is the answer, and remains it.
+    /// Asserts that this answer is a creation and is replayed.
     pub(crate) async fn is_created(&mut self, email: &str, reply: Reply) {
         let replay = self.post(email).await.expect(201);
         assert!(replay.is_replay());
@@ -93,7 +93,7 @@ impl Scene {
         self.created.push((email.to_owned(), reply));
     }
 
-    /// Each address has one client, and the application and the receiver know of each, once.
+    /// Asserts that each address has one client, and that the application and the receiver know each once.
     pub(crate) async fn is_whole(&self) {
         self.world.settle().await;
         self.world.advance_s(RECOVERED_S).await;
@@ -103,9 +103,9 @@ impl Scene {
         let ping = self.key.get("/v1/ping").await.expect(200);
         assert_eq!(ping.body["active_clients"], self.created.len());
         assert!(self.world.table("outbox").await.is_empty(), "what has been sent is deleted");
-        let facts = self.world.outgoing("client.created").await;
-        let told: BTreeSet<&str> = facts.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
-        assert_eq!(told.len(), self.created.len(), "one fact each");
+        let facts = self.world.changes("client.created").await;
+        let ids: BTreeSet<&str> = facts.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+        assert_eq!(ids.len(), self.created.len(), "one change each");
         let application = Application::of(&self.world).await;
         let mails = self.world.mail().await;
         let hooks: BTreeSet<(String, String)> = self
@@ -122,29 +122,29 @@ impl Scene {
             assert_eq!(reply.str("email"), email);
             assert!(hooks.iter().any(|(client, _)| client == reply.str("client_id")));
             let invitations: Vec<Invitation> =
-                mails.iter().filter(|mail| mail["to"] == email.as_str()).map(Invitation::mailed).collect();
+                mails.iter().filter(|mail| mail["to"] == email.as_str()).map(Invitation::from_mail).collect();
             let sent = reply.body["welcome_email_sent"] == true;
             assert!(invitations.len() <= 2, "{email} was mailed {} times", invitations.len());
             assert!(!sent || !invitations.is_empty(), "{email} was mailed");
             assert!(self.mode.send_welcome || invitations.is_empty());
-            assert_eq!(Invitation::in_answer(reply).is_some(), !sent);
-            for invitation in invitations.iter().cloned().chain(Invitation::in_answer(reply)) {
+            assert_eq!(Invitation::try_from_reply(reply).is_some(), !sent);
+            for invitation in invitations.iter().cloned().chain(Invitation::try_from_reply(reply)) {
                 assert!(application.welcomes(email, &invitation), "{email} {invitation:?}");
             }
             self.intake_is(email, if sent { "sent" } else { "issued" }).await;
         }
     }
 
-    /// As [`Scene::is_whole`], and nothing was told twice either.
+    /// As [`Scene::assert_whole`], and also without duplicates at the receiver.
     pub(crate) async fn is_whole_and_told_once(&self) {
         self.is_whole().await;
-        assert_eq!(self.world.outgoing("client.created").await.len(), self.created.len());
+        assert_eq!(self.world.changes("client.created").await.len(), self.created.len());
         assert_eq!(self.receiver.hooks().len(), self.created.len());
     }
 
-    /// The client's intake is in this state, and the application was told so.
+    /// Asserts the state of the client's intake, also on the bus.
     async fn intake_is(&self, email: &str, state: &str) {
-        let facts = self.world.outgoing("client.created").await;
+        let facts = self.world.changes("client.created").await;
         let fact = facts.iter().find(|fact| fact["client"]["email"] == email).unwrap();
         assert_eq!(fact["intake"]["state"], state, "{email}");
         let client = fact["client"]["client_id"].as_str().unwrap();
@@ -154,13 +154,13 @@ impl Scene {
     }
 }
 
-/// The same in scenes of their own, at the same time: they mostly wait.
+/// Plays scenes of all modes in parallel, since they mostly wait.
 pub(crate) async fn in_all(modes: &[Mode], play: impl AsyncFn(Scene)) {
     let plays = modes.iter().map(async |mode| play(Scene::of(*mode).await).await);
     futures::future::join_all(plays).await;
 }
 
-/// A creation dies at one point after another until it comes through; each time the retry finishes it.
+/// A creation dies at each point in turn until it succeeds. Each time the retry completes it.
 async fn dies_at_each(mut scene: Scene, fault: &str) {
     let mut points = 0;
     for spared_calls in 0..MOST_CALLS {
@@ -181,29 +181,29 @@ async fn dies_at_each(mut scene: Scene, fault: &str) {
 }
 
 #[tokio::test]
-async fn a_creation_that_dies_before_any_of_its_calls_is_finished_by_the_retry() {
+async fn a_creation_that_dies_before_any_of_its_calls_is_completed_by_the_retry() {
     in_all(&MODES, async |scene| dies_at_each(scene, "crash_before_call").await).await;
 }
 
 #[tokio::test]
-async fn a_creation_that_dies_after_any_of_its_commits_is_finished_by_the_retry() {
+async fn a_creation_that_dies_after_any_of_its_commits_is_completed_by_the_retry() {
     in_all(&MODES, async |scene| dies_at_each(scene, "crash_after_commit").await).await;
 }
 
-/// A fault of the store meets so many calls in a row, from each call of a creation on in turn. The caller hears nothing of it, or of a
-/// clean fault, and the retry finishes the creation; at once, if what ends the claim was spared.
+/// A fault of the store meets `times` calls in a row, from each call of a creation on in turn. The caller gets the
+/// result or a clean error, and the retry completes the creation: at once, if the call that ends the claim was spared.
 async fn meets_at_each(mut scene: Scene, fault: &str, times: usize, ends_claims: bool) {
     for spared_calls in 0..MOST_CALLS {
         let email = format!("{fault}-{times}-{spared_calls}@example.com");
         scene.faults(spared_calls, fault, times).await;
         let reply = scene.post(&email).await;
-        let is_over = scene.world.local_faults().await["spared_calls"] != 0;
+        let is_over = scene.world.remaining_faults().await["spared_calls"] != 0;
         scene.no_faults().await;
         if reply.status == 201 {
             scene.is_created(&email, reply).await;
         } else {
-            let told = reply.refused(500, "internal");
-            assert!(told.error().contains("same Idempotency-Key"), "{}", told.text);
+            let failure = reply.refused(500, "internal");
+            assert!(failure.error().contains("same Idempotency-Key"), "{}", failure.text);
             let at_once = scene.retried(&email).await;
             assert!(at_once || !ends_claims, "{spared_calls} calls in {:?}: the retry had to wait", scene.mode);
         }
@@ -215,15 +215,15 @@ async fn meets_at_each(mut scene: Scene, fault: &str, times: usize, ends_claims:
     scene.is_whole_and_told_once().await;
 }
 
-/// So many in a row, and the SDK gives a call up.
+/// Failures in a row after which the SDK gives up a call.
 const FOR_GOOD: usize = 3;
-/// So many in a row, and all calls that are made at once fail for good; or else one and then the one that ends its claim.
+/// Failures in a row after which all parallel calls fail for good, or one of them and the call that ends its claim.
 const ALL_FOR_GOOD: usize = 9;
-/// So many in a row, and a write is given up.
+/// Conflicts in a row after which a write is given up.
 const CONFLICTS_FOR_GOOD: usize = 12;
 
 #[tokio::test]
-async fn refused_calls_are_absorbed_or_made_good_by_the_retry() {
+async fn refused_calls_are_absorbed_or_repaired_by_the_retry() {
     let one = in_all(&[MAILED], async |scene| meets_at_each(scene, "store_failures", FOR_GOOD, true).await);
     let all =
         in_all(&[HANDED_DERIVED], async |scene| meets_at_each(scene, "store_failures", ALL_FOR_GOOD, false).await);
@@ -231,9 +231,9 @@ async fn refused_calls_are_absorbed_or_made_good_by_the_retry() {
 }
 
 #[tokio::test]
-async fn calls_whose_answers_are_lost_are_absorbed_or_made_good_by_the_retry() {
+async fn lost_answers_are_absorbed_or_repaired_by_the_retry() {
     let absorbed = in_all(&[MAILED, HANDED], async |scene| meets_at_each(scene, "store_lost_answers", 1, true).await);
-    // A claim that was made and whose answer was lost is nobody's until it lapses.
+    // A claim whose answer was lost is abandoned until it lapses.
     let one =
         in_all(&[MAILED_DERIVED], async |scene| meets_at_each(scene, "store_lost_answers", FOR_GOOD, false).await);
     let all =
@@ -242,7 +242,7 @@ async fn calls_whose_answers_are_lost_are_absorbed_or_made_good_by_the_retry() {
 }
 
 #[tokio::test]
-async fn conflicts_are_absorbed_or_made_good_by_the_retry() {
+async fn conflicts_are_absorbed_or_repaired_by_the_retry() {
     let absorbed =
         in_all(&[MAILED_DERIVED, HANDED], async |scene| meets_at_each(scene, "store_conflicts", 1, true).await);
     let for_good = in_all(&[MAILED, HANDED_DERIVED], async |scene| {
@@ -261,7 +261,7 @@ enum Moment {
 }
 
 impl Moment {
-    /// Waits for it.
+    /// Waits for the moment.
     async fn comes(self, world: &World, earlier: usize) {
         let has_come = async || {
             let (seen, wanted) = match self {
@@ -280,7 +280,7 @@ impl Moment {
 }
 
 #[tokio::test]
-async fn a_machine_that_goes_down_in_a_burst_of_creations_leaves_each_to_be_finished() {
+async fn a_burst_of_creations_can_be_completed_after_the_machine_goes_down() {
     const BURST: usize = 8;
     in_all(&[MAILED, HANDED], async |mut scene| {
         let moments = match scene.mode.send_welcome {
@@ -327,7 +327,7 @@ fn is_of_round(mail: &Value, round: usize) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_recorded_is_sealed_and_outlives_a_kill() {
+async fn a_recorded_answer_is_sealed_and_survives_a_kill() {
     for mode in [MAILED, HANDED_DERIVED] {
         let mut scene = Scene::of(mode).await;
         let (died, done) = ("died@example.com", "done@example.com");
@@ -335,7 +335,7 @@ async fn what_is_recorded_is_sealed_and_outlives_a_kill() {
         scene.post(died).await.expect(500);
         scene.world.faults(json!({ "crash_after_commit": 0, "mail_failures": 2 })).await;
         let answer = scene.post(done).await.expect(201);
-        let done_invitation = Invitation::handed(&answer);
+        let done_invitation = Invitation::from_reply(&answer);
         let staged = scene.world.table("idempotency").await;
         assert_eq!(staged.len(), 2);
         scene.world.kill_and_restart().await;
@@ -343,8 +343,8 @@ async fn what_is_recorded_is_sealed_and_outlives_a_kill() {
         scene.retried(died).await;
         let finished = scene.created[1].1.clone();
         let died_invitation = match mode.send_welcome {
-            true => Invitation::mailed(&scene.world.mail().await[0]),
-            false => Invitation::handed(&finished),
+            true => Invitation::from_mail(&scene.world.mail().await[0]),
+            false => Invitation::from_reply(&finished),
         };
         for claim in staged.into_iter().chain(scene.world.table("idempotency").await) {
             let bytes = bytes_of(&claim);

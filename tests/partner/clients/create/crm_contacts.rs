@@ -1,4 +1,4 @@
-//! A new client who is a CRM contact already: the contact becomes that client, and nothing else about it changes.
+//! A new client that is a CRM contact already: the contact is linked to the client and is otherwise unchanged.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ async fn create(key: &Caller, email: &str, phone: Option<&str>) -> String {
     key.post("/v1/clients", body).await.expect(201).str("client_id").to_owned()
 }
 
-/// The item was linked to the client, and only that, its version and its time of change are new.
+/// Asserts that the item was linked to the client and changed nothing else but its version and its time of change.
 #[track_caller]
 fn is_linked(before: &Value, after: &Value, client_id: &str) {
     assert_eq!(after["clientId"], json!({ "S": client_id }));
@@ -35,7 +35,7 @@ async fn a_contact_with_the_same_email_becomes_the_client() {
     let ada = world.coach("ada").await.partner_key().await;
     world.coach("bob").await;
     world
-        .facts([
+        .apply([
             Fact::contact("ada", ONE).with("email", "Lee@Example.com"),
             Fact::contact("bob", TWO).with("email", "lee@example.com"),
         ])
@@ -45,18 +45,18 @@ async fn a_contact_with_the_same_email_becomes_the_client() {
     is_linked(&before, &stored(&world, "ada", ONE).await, &client);
     assert_eq!(stored(&world, "bob", TWO).await, of_bob, "another workspace's contact is nobody's lead");
     world.settle().await;
-    let told = world.outgoing("contact.updated").await;
-    assert_eq!(told.len(), 1);
-    assert_eq!((&told[0]["contact"]["id"], &told[0]["contact"]["clientId"]), (&json!(ONE), &json!(client)));
-    assert_eq!(told[0]["contact"]["doNotContact"], true);
-    assert_eq!(told[0]["contact"]["marketing"], json!({ "email": true, "sms": false }));
+    let emitted = world.changes("contact.updated").await;
+    assert_eq!(emitted.len(), 1);
+    assert_eq!((&emitted[0]["contact"]["id"], &emitted[0]["contact"]["clientId"]), (&json!(ONE), &json!(client)));
+    assert_eq!(emitted[0]["contact"]["doNotContact"], true);
+    assert_eq!(emitted[0]["contact"]["marketing"], json!({ "email": true, "sms": false }));
 }
 
 #[tokio::test]
-async fn a_contact_is_found_by_phone_however_the_number_is_written() {
+async fn a_contact_is_found_by_phone_in_any_notation() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "+1 (415) 555-2671").with("email", "old@example.com")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "+1 (415) 555-2671").with("email", "old@example.com")]).await;
     let before = stored(&world, "ada", ONE).await;
     let client = create(&key, "new@example.com", Some("415.555.2671")).await;
     is_linked(&before, &stored(&world, "ada", ONE).await, &client);
@@ -67,7 +67,7 @@ async fn the_email_decides_before_the_phone() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world
-        .facts([
+        .apply([
             Fact::contact("ada", ONE).with("phone", "+14155552671"),
             Fact::contact("ada", TWO).with("email", "lee@example.com"),
         ])
@@ -78,19 +78,19 @@ async fn the_email_decides_before_the_phone() {
 }
 
 #[tokio::test]
-async fn the_phone_decides_where_whoever_has_the_email_is_a_client_already() {
+async fn the_phone_decides_if_the_contact_with_the_email_is_a_client() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world
-        .facts([
+        .apply([
             Fact::contact("ada", ONE).with("email", "shared@example.com"),
             Fact::contact("ada", TWO).with("phone", "+14155552671"),
         ])
         .await;
     let first = create(&key, "shared@example.com", None).await;
     let said_at = world.timestamp_in(1).await;
-    world.facts([Fact::client("ada", &first).with("email", "own@example.com").with("occurred_at", said_at)]).await;
-    // Until then the address stands for the first request.
+    world.apply([Fact::client("ada", &first).with("email", "own@example.com").with("occurred_at", said_at)]).await;
+    // Until then the derived key of the address belongs to the first request.
     world.advance_s(2 * 3_600).await;
     let second = create(&key, "shared@example.com", Some("+14155552671")).await;
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": first }));
@@ -98,12 +98,12 @@ async fn the_phone_decides_where_whoever_has_the_email_is_a_client_already() {
 }
 
 #[tokio::test]
-async fn an_address_that_everybody_has_keeps_no_contact_from_being_stored() {
+async fn an_address_shared_by_everybody_prevents_no_contact() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let email = "placeholder@example.com";
-    world.facts([Fact::contact("ada", ONE).with("email", email)]).await;
-    // As many as DynamoDB takes into one item, and no room for another.
+    world.apply([Fact::contact("ada", ONE).with("email", email)]).await;
+    // The most that DynamoDB takes into one item.
     let others: Vec<String> = (1..=10_800).map(|number| format!("10000000-0000-7000-8000-{number:012}")).collect();
     let mut address = world
         .items("crm", "COACH#ada")
@@ -113,10 +113,10 @@ async fn an_address_that_everybody_has_keeps_no_contact_from_being_stored() {
         .unwrap();
     address["later_holders"] = json!({ "SS": others });
     world.put_item("crm", &address).await;
-    world.facts([Fact::contact("ada", TWO).with("email", email)]).await;
+    world.apply([Fact::contact("ada", TWO).with("email", email)]).await;
     let listed = ada.crm_key().await.get("/v1/crm/contacts").await.expect(200);
     assert_eq!(listed.body["data"].as_array().unwrap().len(), 2);
-    world.facts([Fact::contact("ada", TWO).with("email", "own@example.com")]).await;
+    world.apply([Fact::contact("ada", TWO).with("email", "own@example.com")]).await;
     assert_eq!(stored(&world, "ada", TWO).await["email"], json!({ "S": "own@example.com" }));
     assert!(world.set_aside().await.is_empty());
 }
@@ -125,17 +125,17 @@ async fn an_address_that_everybody_has_keeps_no_contact_from_being_stored() {
 async fn a_contact_becomes_one_client_only() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
     let first = create(&key, "a@example.com", Some("+14155552671")).await;
     create(&key, "b@example.com", Some("+14155552671")).await;
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "S": first }));
 }
 
 #[tokio::test]
-async fn a_number_that_cannot_be_matched_is_kept_and_matches_nobody() {
+async fn an_unmatchable_number_is_stored_and_matches_nobody() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "ask my sister")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "ask my sister")]).await;
     create(&key, "a@example.com", Some("ask my sister")).await;
     let after = stored(&world, "ada", ONE).await;
     assert!(after["clientId"]["S"].is_null(), "{after}");
@@ -146,15 +146,15 @@ async fn a_number_that_cannot_be_matched_is_kept_and_matches_nobody() {
 async fn a_later_fact_about_a_linked_contact_keeps_the_link() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("email", "lee@example.com")]).await;
+    world.apply([Fact::contact("ada", ONE).with("email", "lee@example.com")]).await;
     let client = create(&key, "lee@example.com", None).await;
-    world.facts([Fact::contact("ada", ONE).with("email", "lee@example.com").with("name", "Lee Later")]).await;
+    world.apply([Fact::contact("ada", ONE).with("email", "lee@example.com").with("name", "Lee Later")]).await;
     let after = stored(&world, "ada", ONE).await;
     assert_eq!(after["name"], json!({ "S": "Lee Later" }));
     assert_eq!(after["clientId"], json!({ "S": client }));
 }
 
-/// A contact's number, the workspace's country, a client's number, and whether they are one.
+/// A contact's number, the workspace's country, a client's number, and whether they match.
 const PHONES: [(&str, &str, &str, bool); 14] = [
     ("+86 138 1234 5678", "US", "+8613812345678", true),
     ("+868912345678", "US", "+86 189 1234 5678", false),
@@ -173,12 +173,12 @@ const PHONES: [(&str, &str, &str, bool); 14] = [
 ];
 
 #[tokio::test]
-async fn a_phone_number_is_one_wherever_and_however_it_is_written() {
+async fn phone_numbers_match_across_notations_and_countries() {
     let world = World::start().await;
     for (number, (contact, country, client, is_one)) in PHONES.iter().enumerate() {
         let coach = format!("coach-{number}");
         let key = world.coach(&coach).with("country", *country).await.partner_key().await;
-        world.facts([Fact::contact(&coach, ONE).with("phone", *contact)]).await;
+        world.apply([Fact::contact(&coach, ONE).with("phone", *contact)]).await;
         let id = create(&key, &format!("new{number}@example.com"), Some(client)).await;
         let linked = stored(&world, &coach, ONE).await["clientId"] == json!({ "S": id });
         assert_eq!(linked, *is_one, "{contact} and {client} in {country}");
@@ -186,11 +186,11 @@ async fn a_phone_number_is_one_wherever_and_however_it_is_written() {
 }
 
 #[tokio::test]
-async fn of_two_numbers_that_end_alike_the_right_one_is_linked() {
+async fn of_two_numbers_with_the_same_ending_the_right_one_is_linked() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world
-        .facts([
+        .apply([
             Fact::contact("ada", ONE).with("phone", "+868912345678"),
             Fact::contact("ada", TWO).with("phone", "+8618912345678"),
         ])
@@ -204,7 +204,7 @@ async fn of_two_numbers_that_end_alike_the_right_one_is_linked() {
 async fn contacts_match_under_the_present_country_of_their_workspace() {
     let world = World::start().await;
     let key = world.coach("ada").with("country", "US").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "030 901820")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "030 901820")]).await;
     create(&key, "first@example.com", Some("+49 30 901820")).await;
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "NULL": true }));
     world.coach("ada").with("country", "DE").await;
@@ -213,11 +213,11 @@ async fn contacts_match_under_the_present_country_of_their_workspace() {
 }
 
 #[tokio::test]
-async fn a_contact_is_found_by_its_new_number_and_no_more_by_its_old_one() {
+async fn a_contact_is_found_by_its_new_number_and_not_by_its_old_one() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552672")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552672")]).await;
     create(&key, "first@example.com", Some("+14155552671")).await;
     assert_eq!(stored(&world, "ada", ONE).await["clientId"], json!({ "NULL": true }));
     let client = create(&key, "second@example.com", Some("+14155552672")).await;
@@ -228,7 +228,7 @@ async fn a_contact_is_found_by_its_new_number_and_no_more_by_its_old_one() {
 async fn a_contact_that_version_0_1_stored_is_found_by_its_number() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    world.facts([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
+    world.apply([Fact::contact("ada", ONE).with("phone", "+14155552671")]).await;
     let mut contact = stored(&world, "ada", ONE).await;
     contact["phone_key"] = json!({ "S": "+14155552671" });
     world.put_item("crm", &contact).await;

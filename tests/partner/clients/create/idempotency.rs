@@ -1,4 +1,4 @@
-//! Idempotency of `POST /v1/clients`: explicit keys, keys derived from the address, what is replayed and for how long.
+//! Idempotency of `POST /v1/clients`: explicit keys, derived keys, replays and their lifetime.
 
 use std::collections::BTreeSet;
 use std::future::IntoFuture;
@@ -17,7 +17,7 @@ fn post(key: &Caller, email: &str) -> Call {
     key.post("/v1/clients", body(email))
 }
 
-/// Both are the same answer, the second as a replay.
+/// Asserts that the second answer is a replay of the first.
 #[track_caller]
 fn is_replay_of(replay: &Reply, first: &Reply) {
     assert!(!first.is_replay());
@@ -29,21 +29,21 @@ fn is_replay_of(replay: &Reply, first: &Reply) {
 async fn an_answer_is_replayed_at_its_own_status() {
     let world = World::start().await;
     let key = world.coach("ada").client_cap(1).await.partner_key().await;
-    let created = post(&key, "a@example.com").once("create").await.expect(201);
-    let invalid = post(&key, "not-an-address").once("invalid").await.refused(400, "invalid_request");
-    let taken = post(&key, "a@example.com").once("taken").await.refused(409, "email_taken");
-    let full = post(&key, "b@example.com").once("full").await.refused(409, "plan_limit_reached");
+    let created = post(&key, "a@example.com").idempotent("create").await.expect(201);
+    let invalid = post(&key, "not-an-address").idempotent("invalid").await.refused(400, "invalid_request");
+    let taken = post(&key, "a@example.com").idempotent("taken").await.refused(409, "email_taken");
+    let full = post(&key, "b@example.com").idempotent("full").await.refused(409, "plan_limit_reached");
     for _ in 0..2 {
-        is_replay_of(&post(&key, "a@example.com").once("create").await, &created);
-        is_replay_of(&post(&key, "not-an-address").once("invalid").await, &invalid);
-        is_replay_of(&post(&key, "a@example.com").once("taken").await, &taken);
-        is_replay_of(&post(&key, "b@example.com").once("full").await, &full);
+        is_replay_of(&post(&key, "a@example.com").idempotent("create").await, &created);
+        is_replay_of(&post(&key, "not-an-address").idempotent("invalid").await, &invalid);
+        is_replay_of(&post(&key, "a@example.com").idempotent("taken").await, &taken);
+        is_replay_of(&post(&key, "b@example.com").idempotent("full").await, &full);
     }
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
 }
 
 #[tokio::test]
-async fn of_twenty_requests_at_once_with_one_key_one_creates() {
+async fn of_twenty_simultaneous_requests_with_one_key_one_creates() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for (header, email, send_welcome) in [
@@ -53,7 +53,7 @@ async fn of_twenty_requests_at_once_with_one_key_one_creates() {
     ] {
         let calls = (0..20).map(|_| {
             let call = key.post("/v1/clients", json!({ "email": email, "send_welcome": send_welcome }));
-            header.map_or(call.clone(), |header| call.once(header)).into_future()
+            header.map_or(call.clone(), |header| call.idempotent(header)).into_future()
         });
         let replies = futures::future::join_all(calls).await;
         let first: Vec<&Reply> = replies.iter().filter(|reply| reply.status == 201 && !reply.is_replay()).collect();
@@ -71,18 +71,18 @@ async fn of_twenty_requests_at_once_with_one_key_one_creates() {
 }
 
 #[tokio::test]
-async fn without_a_header_the_address_is_the_key_and_apart_from_explicit_ones() {
+async fn without_a_header_the_key_is_derived_from_the_address_apart_from_explicit_keys() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let derived = post(&key, "a@example.com").await.expect(201);
     is_replay_of(&post(&key, "a@example.com").await, &derived);
     is_replay_of(&post(&key, "A@Example.com").await, &derived);
-    post(&key, "a@example.com").once("explicit").await.refused(409, "email_taken");
-    // A header that looks like an address is still a header.
-    let explicit = post(&key, "b@example.com").once("c@example.com").await.expect(201);
+    post(&key, "a@example.com").idempotent("explicit").await.refused(409, "email_taken");
+    // A header that looks like an address is still an explicit key.
+    let explicit = post(&key, "b@example.com").idempotent("c@example.com").await.expect(201);
     let other = post(&key, "c@example.com").await.expect(201);
     assert!(!other.is_replay());
-    is_replay_of(&post(&key, "b@example.com").once("c@example.com").await, &explicit);
+    is_replay_of(&post(&key, "b@example.com").idempotent("c@example.com").await, &explicit);
 }
 
 #[tokio::test]
@@ -102,7 +102,7 @@ async fn a_refusal_under_a_derived_key_counts_for_a_minute() {
 }
 
 #[tokio::test]
-async fn under_a_derived_key_a_password_counts_for_an_hour_and_other_answers_for_a_day() {
+async fn under_a_derived_key_a_password_is_replayed_for_an_hour_and_other_answers_for_a_day() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let with_password = post(&key, "a@example.com").await.expect(201);
@@ -123,20 +123,20 @@ async fn under_a_derived_key_a_password_counts_for_an_hour_and_other_answers_for
 async fn an_explicit_key_counts_for_24_hours() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    let created = post(&key, "a@example.com").once("k").await.expect(201);
+    let created = post(&key, "a@example.com").idempotent("k").await.expect(201);
     world.advance_s(24 * HOUR_S - 60).await;
-    is_replay_of(&post(&key, "a@example.com").once("k").await, &created);
+    is_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
     world.advance_s(61).await;
-    let anew = post(&key, "a@example.com").once("k").await.refused(409, "email_taken");
+    let anew = post(&key, "a@example.com").idempotent("k").await.refused(409, "email_taken");
     assert!(!anew.is_replay());
 }
 
 #[tokio::test]
-async fn another_payload_under_a_key_gets_the_first_answer_and_is_told_so() {
+async fn another_payload_under_a_key_gets_the_first_answer_marked_as_a_replay() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let send = |text: &str| {
-        key.call("POST", "/v1/clients").once("k").header("content-type", "application/json").body(text.to_owned())
+        key.call("POST", "/v1/clients").idempotent("k").header("content-type", "application/json").body(text.to_owned())
     };
     let first = send(r#"{"email": "a@example.com", "send_welcome": false}"#).await.expect(201);
     let same = send(r#"{"send_welcome":false,"email":"a@example.com"}"#).await;
@@ -158,30 +158,30 @@ async fn a_header_that_is_empty_or_too_long_is_refused_and_not_recorded() {
     let key = world.coach("ada").await.partner_key().await;
     for bad in [String::new(), "k".repeat(256)] {
         for _ in 0..2 {
-            let refused = post(&key, "a@example.com").once(&bad).await.refused_for("Idempotency-Key");
+            let refused = post(&key, "a@example.com").idempotent(&bad).await.refused_for("Idempotency-Key");
             assert!(!refused.is_replay());
         }
     }
     assert!(world.table("idempotency").await.is_empty());
     let longest = "k".repeat(255);
-    let created = post(&key, "a@example.com").once(&longest).await.expect(201);
-    is_replay_of(&post(&key, "a@example.com").once(&longest).await, &created);
+    let created = post(&key, "a@example.com").idempotent(&longest).await.expect(201);
+    is_replay_of(&post(&key, "a@example.com").idempotent(&longest).await, &created);
 }
 
 #[tokio::test]
-async fn keys_of_two_coaches_are_apart_and_those_of_two_api_keys_of_one_coach_are_not() {
+async fn idempotency_keys_are_shared_by_a_coachs_api_keys_and_not_across_coaches() {
     let world = World::start().await;
     let coach = world.coach("ada").await;
     let (ada, again) = (coach.partner_key().await, coach.partner_key().await);
     let bob = world.coach("bob").await.partner_key().await;
-    let first = post(&ada, "a@example.com").once("k").await.expect(201);
-    let other = post(&bob, "b@example.com").once("k").await.expect(201);
+    let first = post(&ada, "a@example.com").idempotent("k").await.expect(201);
+    let other = post(&bob, "b@example.com").idempotent("k").await.expect(201);
     assert!(!other.is_replay());
-    is_replay_of(&post(&again, "a@example.com").once("k").await, &first);
+    is_replay_of(&post(&again, "a@example.com").idempotent("k").await, &first);
 }
 
 #[tokio::test]
-async fn a_body_without_an_address_has_no_key_of_its_own() {
+async fn a_body_without_an_address_has_no_derived_key() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     for _ in 0..2 {
@@ -189,8 +189,8 @@ async fn a_body_without_an_address_has_no_key_of_its_own() {
             assert!(!key.post("/v1/clients", bad).await.expect(400).is_replay());
         }
     }
-    let recorded = key.post("/v1/clients", json!({})).once("k").await.expect(400);
-    is_replay_of(&key.post("/v1/clients", json!({})).once("k").await, &recorded);
+    let recorded = key.post("/v1/clients", json!({})).idempotent("k").await.expect(400);
+    is_replay_of(&key.post("/v1/clients", json!({})).idempotent("k").await, &recorded);
 }
 
 #[tokio::test]
@@ -198,19 +198,19 @@ async fn a_fault_drops_the_claim_and_the_retry_runs() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let workspace = world.take_item("workspaces", "COACH#ada").await;
-    let fault = post(&key, "a@example.com").once("k").await.refused(500, "internal");
+    let fault = post(&key, "a@example.com").idempotent("k").await.refused(500, "internal");
     assert!(fault.error().contains("same Idempotency-Key"), "{}", fault.text);
     world.put_item("workspaces", &workspace).await;
-    let created = post(&key, "a@example.com").once("k").await.expect(201);
+    let created = post(&key, "a@example.com").idempotent("k").await.expect(201);
     assert!(!created.is_replay());
-    is_replay_of(&post(&key, "a@example.com").once("k").await, &created);
+    is_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
 }
 
 #[tokio::test]
-async fn a_creation_that_dies_before_its_mail_is_finished_by_the_retry() {
+async fn a_creation_that_dies_before_its_mail_is_completed_by_the_retry() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    let post = || key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k");
+    let post = || key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("k");
     world.faults(json!({ "crash_after_commit": 1 })).await;
     post().await.expect(500);
     let busy = post().await.refused(409, "idempotency_in_progress");
@@ -224,18 +224,18 @@ async fn a_creation_that_dies_before_its_mail_is_finished_by_the_retry() {
         assert_eq!(world.items("clients", kind).await.len(), 1, "{kind}");
     }
     assert!((1..=2).contains(&world.mail().await.len()));
-    let facts = world.outgoing("client.created").await;
+    let facts = world.changes("client.created").await;
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0]["intake"]["state"], "sent");
 }
 
 #[tokio::test]
-async fn a_takeover_mails_the_password_that_the_first_attempt_made() {
+async fn a_takeover_mails_the_first_requests_password() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
-    let post = || key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k");
-    // The second transaction follows the mail: its commit is lost on the way, and the takeover finds it made.
-    // The sweep, which may be due meanwhile, commits too.
+    let post = || key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("k");
+    // The second transaction follows the mail. Its answer is lost, and the takeover finds it committed. The sweep,
+    // which may be due meanwhile, commits too.
     world.faults(json!({ "crash_after_commit": 2, "function": "clients" })).await;
     post().await.expect(500);
     assert_eq!(world.mail().await.len(), 0, "the first commit comes before the mail");
@@ -247,7 +247,7 @@ async fn a_takeover_mails_the_password_that_the_first_attempt_made() {
     let mails = world.mail().await;
     assert_eq!(mails.len(), 1);
     world.settle().await;
-    let phc = world.outgoing("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
+    let phc = world.changes("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
     let password =
         mails[0]["text"].as_str().unwrap().split("Password:").nth(1).unwrap().split_whitespace().next().unwrap();
     crate::partner::clients::create::is_password_of(password, &phc);
@@ -258,32 +258,32 @@ async fn a_creation_without_mail_that_dies_after_its_commit_is_replayed_at_once(
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world.faults(json!({ "crash_after_commit": 1 })).await;
-    post(&key, "a@example.com").once("k").await.expect(500);
-    let replay = post(&key, "a@example.com").once("k").await.expect(201);
+    post(&key, "a@example.com").idempotent("k").await.expect(500);
+    let replay = post(&key, "a@example.com").idempotent("k").await.expect(201);
     assert!(replay.is_replay());
     world.settle().await;
-    let phc = world.outgoing("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
+    let phc = world.changes("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
     crate::partner::clients::create::is_password_of(replay.str("temp_password"), &phc);
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
 }
 
 #[tokio::test]
-async fn the_application_learns_of_a_client_whose_creation_died_and_was_not_retried() {
+async fn the_client_of_an_abandoned_creation_is_emitted() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     world.faults(json!({ "crash_after_commit": 1 })).await;
-    key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k").await.expect(500);
+    key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("k").await.expect(500);
     world.settle().await;
-    assert!(world.outgoing("client.created").await.is_empty(), "held back while the mail may still go");
+    assert!(world.changes("client.created").await.is_empty(), "held back while the mail may still go");
     world.advance_s(1800).await;
-    let facts = world.outgoing("client.created").await;
+    let facts = world.changes("client.created").await;
     assert_eq!(facts.len(), 1);
     assert_eq!(facts[0]["intake"]["state"], "issued");
-    let late = key.post("/v1/clients", json!({ "email": "a@example.com" })).once("k").await.expect(201);
+    let late = key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("k").await.expect(201);
     assert_eq!(late.body["welcome_email_sent"], true);
-    // What was told is no longer true, and told anew.
+    // The emitted change is outdated, and a new one is emitted.
     world.settle().await;
-    let facts = world.outgoing("client.created").await;
+    let facts = world.changes("client.created").await;
     assert_eq!(facts.len(), 2);
     assert_ne!(facts[0]["id"], facts[1]["id"]);
     let states: BTreeSet<&str> = facts.iter().map(|fact| fact["intake"]["state"].as_str().unwrap()).collect();
@@ -291,18 +291,18 @@ async fn the_application_learns_of_a_client_whose_creation_died_and_was_not_retr
     assert_eq!(facts[0]["client"], facts[1]["client"]);
 }
 
-/// The relay dies between telling of a client whose creation died and taking that off its list.
+/// The relay dies between publishing the change of an abandoned creation and removing it from its list.
 #[tokio::test]
-async fn no_two_facts_of_one_id_tell_of_another_intake() {
+async fn changes_with_the_same_id_have_the_same_intake() {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let die = async |email: &str| {
         world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;
-        key.post("/v1/clients", json!({ "email": email })).once(email).await.expect(500);
+        key.post("/v1/clients", json!({ "email": email })).idempotent(email).await.expect(500);
         world.settle().await;
     };
-    die("told@example.com").await;
-    // How many calls the schedule makes until it takes something off the list. Its next run is a quarter of an hour later.
+    die("emitted@example.com").await;
+    // Number of calls that the schedule makes before the removal. Its next run is a quarter of an hour later.
     let mut spared_calls = None;
     while spared_calls.is_none() {
         world.advance_s(60).await;
@@ -312,17 +312,17 @@ async fn no_two_facts_of_one_id_tell_of_another_intake() {
     }
     die("a@example.com").await;
     world.faults(json!({ "function": "relay", "spared_calls": spared_calls, "crash_before_call": 1 })).await;
-    while world.local_faults().await["crash_before_call"] != 0 {
+    while world.remaining_faults().await["crash_before_call"] != 0 {
         world.advance_s(60).await;
     }
     world.faults(json!({ "function": "", "spared_calls": 0 })).await;
-    key.post("/v1/clients", json!({ "email": "a@example.com" })).once("a@example.com").await.expect(201);
+    key.post("/v1/clients", json!({ "email": "a@example.com" })).idempotent("a@example.com").await.expect(201);
     world.advance_s(1_800).await;
-    let mut told: Vec<Value> = world.outgoing("client.created").await;
-    told.retain(|fact| fact["client"]["email"] == "a@example.com");
-    let ids: BTreeSet<&str> = told.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
-    let contents: BTreeSet<String> = told.iter().map(Value::to_string).collect();
-    assert_eq!((told.len(), ids.len(), contents.len()), (3, 2, 2), "issued twice, and sent: {told:#?}");
-    let states = told.iter().map(|fact| (fact["occurred_at"].as_str(), fact["intake"]["state"].as_str()));
-    assert_eq!(states.max().unwrap().1, Some("sent"), "{told:#?}");
+    let mut emitted: Vec<Value> = world.changes("client.created").await;
+    emitted.retain(|fact| fact["client"]["email"] == "a@example.com");
+    let ids: BTreeSet<&str> = emitted.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
+    let contents: BTreeSet<String> = emitted.iter().map(Value::to_string).collect();
+    assert_eq!((emitted.len(), ids.len(), contents.len()), (3, 2, 2), "issued twice, and sent: {emitted:#?}");
+    let states = emitted.iter().map(|fact| (fact["occurred_at"].as_str(), fact["intake"]["state"].as_str()));
+    assert_eq!(states.max().unwrap().1, Some("sent"), "{emitted:#?}");
 }

@@ -1,5 +1,5 @@
-//! `POST /v1/clients` where a request takes over from one that died or stalls: the lease decides who goes on, what is recorded is what
-//! everybody is told, and who comes too late changes nothing.
+//! `POST /v1/clients` where a request takes over the claim of one that died or stalls. The lease decides who continues,
+//! everybody gets the recorded answer, and a late request changes nothing.
 
 use std::future::IntoFuture;
 
@@ -16,7 +16,7 @@ async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
     in_all(&[MAILED, HANDED_DERIVED], async |mut scene| {
         for spared_calls in 0..MOST_CALLS {
             let email = format!("takeover-{spared_calls}@example.com");
-            // There is a stage to go on from, or there is nothing but the claim.
+            // Either the claim has a stage to continue from, or there is only the claim.
             match scene.mode.send_welcome {
                 true => scene.faults(0, "crash_after_commit", 1).await,
                 false => scene.faults(FEWEST_CALLS - 1, "crash_before_call", 1).await,
@@ -26,7 +26,7 @@ async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
             scene.world.advance_s(LAPSED_S).await;
             scene.faults(spared_calls, "store_lost_answers", 1).await;
             let reply = scene.post(&email).await;
-            let is_over = scene.world.local_faults().await["spared_calls"] != 0;
+            let is_over = scene.world.remaining_faults().await["spared_calls"] != 0;
             scene.no_faults().await;
             assert_eq!(reply.status, 201, "{spared_calls} calls in {:?}: {}", scene.mode, reply.text);
             scene.is_created(&email, reply).await;
@@ -39,7 +39,7 @@ async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
     .await;
 }
 
-/// A request that stalls before its call after so many; its answer if it ends without.
+/// Sends a request that stalls after `spared_calls` calls. Returns its answer if it ends without a stall.
 async fn stalling(scene: &Scene, spared_calls: usize, email: &str) -> Result<JoinHandle<Reply>, Reply> {
     scene.faults(spared_calls, "stalled_calls", 1).await;
     let mut stalled = tokio::spawn(scene.post(email).into_future());
@@ -49,7 +49,7 @@ async fn stalling(scene: &Scene, spared_calls: usize, email: &str) -> Result<Joi
     }
 }
 
-/// What becomes of the mails of a request that stalled and of the one that took over.
+/// Mail outcomes of the stalled request and of the one that takes over.
 #[derive(Debug, Clone, Copy)]
 enum Mails {
     Sent,
@@ -57,8 +57,8 @@ enum Mails {
     TakeoverFails,
 }
 
-/// A request stalls before each of its calls in turn, for longer than its lease; another takes over and is answered; then the first goes
-/// on. What it tells its caller is what is recorded, or nothing at all.
+/// A request stalls before each of its calls in turn, for longer than its lease; another takes over and is answered;
+/// then the first resumes. Its answer is the recorded one, or an error.
 async fn is_overtaken_at_each(mut scene: Scene, mails: Mails) {
     let mut points = 0;
     for spared_calls in 0..MOST_CALLS {
@@ -92,33 +92,33 @@ async fn is_overtaken_at_each(mut scene: Scene, mails: Mails) {
 }
 
 #[tokio::test]
-async fn a_request_that_was_overtaken_changes_nothing_and_tells_nothing_else() {
+async fn an_overtaken_request_changes_nothing_and_gives_no_other_answer() {
     in_all(&MODES, async |scene| is_overtaken_at_each(scene, Mails::Sent).await).await;
 }
 
 #[tokio::test]
-async fn a_request_that_was_overtaken_and_cannot_mail_tells_what_the_other_told() {
+async fn an_overtaken_request_that_cannot_mail_gives_the_recorded_answer() {
     in_all(&[MAILED, MAILED_DERIVED], async |scene| is_overtaken_at_each(scene, Mails::StalledFails).await).await;
 }
 
 #[tokio::test]
-async fn a_request_that_was_overtaken_and_mails_where_the_other_could_not_tells_what_the_other_told() {
+async fn an_overtaken_request_that_mails_alone_gives_the_recorded_answer() {
     in_all(&[MAILED, MAILED_DERIVED], async |scene| is_overtaken_at_each(scene, Mails::TakeoverFails).await).await;
 }
 
 #[tokio::test]
-async fn a_refusal_that_was_overtaken_is_not_told() {
+async fn an_overtaken_refusal_is_not_answered() {
     let scene = Scene::of(HANDED).await;
     let email = "taken@example.com";
     let taken = Fact::client("ada", "c1").with("email", email).with("backfill", true);
-    scene.world.facts([taken.clone()]).await;
+    scene.world.apply([taken.clone()]).await;
     scene.post(email).await.refused(409, "email_taken");
     let calls = scene.world.calls("clients").await[0]["calls"].as_array().unwrap().len();
-    let call = || scene.key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).once("again");
+    let call = || scene.key.post("/v1/clients", json!({ "email": email, "send_welcome": false })).idempotent("again");
     scene.faults(calls - 1, "stalled_calls", 1).await;
     let refused = tokio::spawn(call().into_future());
     scene.world.until_stalled().await;
-    scene.world.facts([taken.with("email", Value::Null)]).await;
+    scene.world.apply([taken.with("email", Value::Null)]).await;
     scene.world.advance_s(LAPSED_S).await;
     let created = call().await.expect(201);
     scene.no_faults().await;
@@ -127,7 +127,7 @@ async fn a_refusal_that_was_overtaken_is_not_told() {
 }
 
 #[tokio::test]
-async fn a_takeover_goes_on_whatever_the_retry_says() {
+async fn a_takeover_ignores_the_retrys_body() {
     let scene = Scene::of(MAILED).await;
     for (number, other) in ["{}", "nonsense", r#"{"email": "other@example.com"}"#].into_iter().enumerate() {
         let email = format!("c{number}@example.com");
@@ -145,9 +145,10 @@ async fn a_takeover_goes_on_whatever_the_retry_says() {
 }
 
 #[tokio::test]
-async fn a_claim_that_was_given_up_and_takes_effect_after_all_leaves_what_was_done_meanwhile() {
+async fn a_late_claim_that_was_given_up_changes_nothing() {
     let scene = Scene::of(HANDED).await;
-    // After the key's count come the claim and what is read beside it. The SDK gives a stalled call up after some seconds, and makes it anew.
+    // After the key's count come the claim and the parallel reads. The SDK gives up a stalled call after some seconds
+    // and retries.
     for spared in 1..4 {
         let email = format!("c{spared}@example.com");
         scene.faults(spared, "stalled_calls", 1).await;
@@ -161,7 +162,7 @@ async fn a_claim_that_was_given_up_and_takes_effect_after_all_leaves_what_was_do
 }
 
 #[tokio::test]
-async fn a_takeover_gives_nobody_the_password_of_another_coachs_client_and_mails_none_who_is_switched_off() {
+async fn a_takeover_leaks_no_handed_over_clients_password_and_mails_no_inactive_client() {
     let scene = Scene::of(MAILED).await;
     scene.world.coach("bob").await;
     for case in ["handed_over", "switched_off"] {
@@ -175,7 +176,7 @@ async fn a_takeover_gives_nobody_the_password_of_another_coachs_client_and_mails
         let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", said_at.as_str());
         let is_handed_over = case == "handed_over";
         let saved = if is_handed_over { saved.with("coach_id", "bob") } else { saved.with("is_active", false) };
-        scene.world.facts([saved]).await;
+        scene.world.apply([saved]).await;
         scene.world.advance_s(LAPSED_S).await;
         let reply = scene.post(&email).await.expect(201);
         assert_eq!(reply.body["welcome_email_sent"], false, "{case}");
@@ -187,30 +188,30 @@ async fn a_takeover_gives_nobody_the_password_of_another_coachs_client_and_mails
 }
 
 #[tokio::test]
-async fn what_is_told_of_a_creation_that_was_taken_over_is_the_client_as_it_is_by_then() {
+async fn a_takeover_emits_the_client_in_its_current_state() {
     let scene = Scene::of(MAILED).await;
     scene.faults(0, "crash_after_commit", 1).await;
     scene.post("old@example.com").await.expect(500);
     scene.no_faults().await;
     scene.world.advance_s(20 * 60).await;
-    assert_eq!(scene.world.outgoing("client.created").await.len(), 1, "the schedule has told it");
+    assert_eq!(scene.world.changes("client.created").await.len(), 1, "the schedule has emitted it");
     let found = scene.key.get("/v1/clients?email=old@example.com").await.expect(200);
     let id = found.body["clients"][0]["client_id"].as_str().unwrap();
     let saved = Fact::client("ada", id).with("email", "new@example.com").with("full_name", "Anew");
-    scene.world.facts([saved]).await;
+    scene.world.apply([saved]).await;
     let answer = scene.post("old@example.com").await.expect(201);
     assert_eq!((answer.str("email"), answer.str("full_name")), ("new@example.com", "Anew"));
     let mails = scene.world.mail().await;
     assert!(mails[0]["text"].as_str().unwrap().contains("Anew"), "{}", mails[0]);
     scene.world.settle().await;
-    let told = scene.world.outgoing("client.created").await;
-    let last = told.iter().max_by_key(|fact| fact["occurred_at"].to_string()).unwrap();
-    assert_eq!((told.len(), &last["intake"]["state"]), (2, &json!("sent")));
+    let emitted = scene.world.changes("client.created").await;
+    let last = emitted.iter().max_by_key(|fact| fact["occurred_at"].to_string()).unwrap();
+    assert_eq!((emitted.len(), &last["intake"]["state"]), (2, &json!("sent")));
     assert_eq!((&last["client"]["email"], &last["client"]["full_name"]), (&json!("new@example.com"), &json!("Anew")));
 }
 
 #[tokio::test]
-async fn a_takeover_mails_to_the_address_that_the_client_has_by_then() {
+async fn a_takeover_mails_to_the_clients_current_address() {
     let scene = Scene::of(MAILED).await;
     let corrected = [("corrected", json!("right@example.com")), ("removed", Value::Null)];
     for (case, address) in corrected {
@@ -222,7 +223,7 @@ async fn a_takeover_mails_to_the_address_that_the_client_has_by_then() {
         let id = found.body["clients"][0]["client_id"].as_str().unwrap();
         let said_at = scene.world.timestamp_in(1).await;
         let saved = Fact::client("ada", id).with("email", address.clone()).with("occurred_at", said_at);
-        scene.world.facts([saved]).await;
+        scene.world.apply([saved]).await;
         scene.world.advance_s(LAPSED_S).await;
         let reply = scene.post(&email).await.expect(201);
         assert_eq!((&reply.body["welcome_email_sent"], reply.str("client_id")), (&json!(!address.is_null()), id));

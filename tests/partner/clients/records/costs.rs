@@ -1,9 +1,9 @@
-//! What reading a client's records costs, and that it does not cost more calls for a client of many years.
+//! Costs of reading a client's records. They do not grow with the client's history.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::world::{Bill, Caller, Fact, World, costs, fact, rendered};
+use crate::world::{Bill, Caller, Fact, World, assert_cost, fact, rendered};
 
 const PATHS: [&str; 4] = ["/compliance", "/compliance?window_days=90", "/check-ins", "/daily-logs"];
 
@@ -19,7 +19,7 @@ fn check_in(id: &str, at: DateTime<Utc>) -> Fact {
     fact("check_in.submitted", detail)
 }
 
-/// A client with a log and three doses on each of so many days, and a check-in a week.
+/// A client with a daily log and three doses on each of `days` days, and a check-in a week.
 async fn world(days: i64) -> (World, Caller) {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
@@ -29,17 +29,17 @@ async fn world(days: i64) -> (World, Caller) {
         .iter()
         .map(|dose| json!({ "dose_id": dose, "per_day": 1, "from": ago(now, days), "until": null }))
         .collect();
-    world.facts([Fact::client("ada", "c1")]).await;
-    world.put([fact("dose_schedule.saved", json!({ "client_id": "c1", "doses": schedule }))]).await;
-    world.put((0..days).map(|n| fact("daily_log.saved", json!({ "client_id": "c1", "date": ago(now, n) })))).await;
+    world.apply([Fact::client("ada", "c1")]).await;
+    world.publish([fact("dose_schedule.saved", json!({ "client_id": "c1", "doses": schedule }))]).await;
+    world.publish((0..days).map(|n| fact("daily_log.saved", json!({ "client_id": "c1", "date": ago(now, n) })))).await;
     for dose in &doses {
         let log = |n: i64| {
             let id = format!("{n}-{dose}");
             fact("dose.logged", json!({ "client_id": "c1", "dose_log_id": id, "dose_id": dose, "date": ago(now, n) }))
         };
-        world.put((0..days).map(log)).await;
+        world.publish((0..days).map(log)).await;
     }
-    world.facts((0..days / 7).map(|n| check_in(&format!("k{n}"), now - TimeDelta::days(n * 7)))).await;
+    world.apply((0..days / 7).map(|n| check_in(&format!("k{n}"), now - TimeDelta::days(n * 7)))).await;
     (world, key)
 }
 
@@ -54,10 +54,10 @@ async fn records_of_90_days_take_one_round_trip_one_write_and_one_and_a_half_rea
     assert_eq!(read(&key, "/daily-logs").await["count"], 90);
     let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units == 1.0 && bill.read_units <= 1.5;
     for path in PATHS {
-        costs(&world, "client-records", async || drop(read(&key, path).await), affordable, 1).await;
+        assert_cost(&world, "client-records", async || drop(read(&key, path).await), affordable, 1).await;
     }
     let detail = |bill: &Bill| bill.calls == 2 && bill.write_units == 1.0 && bill.read_units <= 1.5;
-    costs(&world, "clients", async || drop(read(&key, "").await), detail, 1).await;
+    assert_cost(&world, "clients", async || drop(read(&key, "").await), detail, 1).await;
 }
 
 /// Copies of an item, each changed by its number.
@@ -111,6 +111,6 @@ async fn ten_years_of_logs_and_5000_check_ins_take_no_more_calls() {
     assert_eq!(read(&key, "/check-ins").await["check_ins"][0]["id"], "k0");
     let affordable = |bill: &Bill| bill.calls == 3 && bill.write_units == 1.0;
     for path in PATHS.iter().chain(&["/daily-logs?limit=365", "/check-ins?limit=200", "/daily-logs?to=2020-01-01"]) {
-        costs(&world, "client-records", async || drop(read(&key, path).await), affordable, 1).await;
+        assert_cost(&world, "client-records", async || drop(read(&key, path).await), affordable, 1).await;
     }
 }

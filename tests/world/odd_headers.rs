@@ -1,4 +1,4 @@
-//! Connections of a receiver whose answers have headers that no library would send. The status lines stay as they are.
+//! Receiver connections whose answers carry headers that no library would send. Status lines are unchanged.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use axum::serve::Listener;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Lines that are added to heads, in turn. The empty one stands for [`MANY`] lines.
+/// Header lines to insert, in turn. The empty one stands for [`MANY`] lines.
 const LINES: [&str; 6] = [
     "Allow-Credentials : true\r\n",
     "no colon\r\n: no name\r\n",
@@ -20,14 +20,14 @@ const LINES: [&str; 6] = [
 ];
 const MANY: usize = 500;
 
-/// A listener whose connections have odd heads.
+/// A listener whose connections insert odd headers.
 pub(crate) struct OddListener(pub(crate) TcpListener);
 
 /// One connection.
 pub(crate) struct OddStream {
     stream: TcpStream,
     answers: usize,
-    /// Rewritten bytes that are not sent yet.
+    /// Rewritten bytes that have not been sent yet.
     held: Vec<u8>,
 }
 
