@@ -18,7 +18,7 @@ const ATTEMPTS: usize = 3;
 const MANY_FAULTS: usize = 40;
 
 /// Plays each write in a scene of its own. The scenes run in parallel, since they mostly wait.
-async fn in_all(play: impl AsyncFn(Scene, Write)) {
+async fn for_all_writes(play: impl AsyncFn(Scene, Write)) {
     futures::future::join_all(WRITES.map(async |write| play(Scene::start().await, write).await)).await;
 }
 
@@ -43,7 +43,7 @@ async fn no_faults(scene: &Scene) {
 }
 
 /// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
-async fn found_out(scene: &Scene, prepared: &Prepared) -> Reply {
+async fn retry_until_answered(scene: &Scene, prepared: &Prepared) -> Reply {
     let reply = prepared.send().await;
     if reply.status != 409 {
         return reply;
@@ -56,7 +56,13 @@ async fn found_out(scene: &Scene, prepared: &Prepared) -> Reply {
 
 /// A fault meets a request at each of its calls in turn, until none is left. Checks the answer under the fault and the
 /// answer of the repeat.
-async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, check_answer: impl Fn(&Reply)) -> usize {
+async fn fault_at_each_call(
+    scene: &Scene,
+    write: Write,
+    fault: &str,
+    times: usize,
+    check_answer: impl Fn(&Reply),
+) -> usize {
     for spared_calls in 0..MOST_CALLS {
         let prepared = scene.prepare(write).await;
         faults(scene, write, spared_calls, fault, times).await;
@@ -64,15 +70,15 @@ async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, c
         let met = scene.world.remaining_faults().await[fault].as_u64() != Some(times as u64);
         no_faults(scene).await;
         if !met {
-            scene.is_done_once(&prepared, &reply).await;
+            scene.assert_done_once(&prepared, &reply).await;
             return spared_calls;
         }
         if reply.status >= 300 {
             check_answer(&reply);
-            let found = found_out(scene, &prepared).await;
-            scene.is_done_once(&prepared, &found).await;
+            let found = retry_until_answered(scene, &prepared).await;
+            scene.assert_done_once(&prepared, &found).await;
         } else {
-            scene.is_done_once(&prepared, &reply).await;
+            scene.assert_done_once(&prepared, &reply).await;
         }
     }
     panic!("{write:?} makes more than {MOST_CALLS} calls");
@@ -80,8 +86,9 @@ async fn meets_at_each(scene: &Scene, write: Write, fault: &str, times: usize, c
 
 #[tokio::test]
 async fn a_write_that_dies_before_any_of_its_calls_is_completed_by_the_retry() {
-    in_all(async |scene, write| {
-        let points = meets_at_each(&scene, write, "crash_before_call", 1, |reply| assert_eq!(reply.status, 500)).await;
+    for_all_writes(async |scene, write| {
+        let points =
+            fault_at_each_call(&scene, write, "crash_before_call", 1, |reply| assert_eq!(reply.status, 500)).await;
         assert!(points >= FEWEST_CALLS, "{write:?}: {points}");
     })
     .await;
@@ -89,30 +96,30 @@ async fn a_write_that_dies_before_any_of_its_calls_is_completed_by_the_retry() {
 
 #[tokio::test]
 async fn a_write_that_dies_after_its_commit_is_replayed_at_once() {
-    in_all(async |scene, write| {
+    for_all_writes(async |scene, write| {
         let prepared = scene.prepare(write).await;
         faults(&scene, write, 0, "crash_after_commit", 1).await;
         prepared.send().await.expect(500);
         no_faults(&scene).await;
         let replay = prepared.send().await;
         assert!(replay.is_replay(), "{}", replay.text);
-        scene.is_done_once(&prepared, &replay).await;
+        scene.assert_done_once(&prepared, &replay).await;
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_single_lost_or_refused_call_is_absorbed() {
-    in_all(async |scene, write| {
+    for_all_writes(async |scene, write| {
         for fault in ["store_lost_answers", "store_failures"] {
-            meets_at_each(&scene, write, fault, 1, |reply| panic!("{write:?} {fault}: {}", reply.text)).await;
+            fault_at_each_call(&scene, write, fault, 1, |reply| panic!("{write:?} {fault}: {}", reply.text)).await;
         }
     })
     .await;
 }
 
 /// Asserts a 503: the write may be done or not.
-fn unconfirmed(reply: &Reply) {
+fn assert_unconfirmed(reply: &Reply) {
     let reply = reply.clone().refused(503, "unconfirmed");
     assert_eq!(reply.header("retry-after"), Some("5"));
     assert!(!reply.is_replay());
@@ -120,29 +127,29 @@ fn unconfirmed(reply: &Reply) {
 
 #[tokio::test]
 async fn if_the_store_does_not_answer_the_retry_finds_the_result() {
-    in_all(async |scene, write| {
+    for_all_writes(async |scene, write| {
         for fault in ["store_lost_answers", "store_failures"] {
-            meets_at_each(&scene, write, fault, ATTEMPTS, unconfirmed).await;
+            fault_at_each_call(&scene, write, fault, ATTEMPTS, assert_unconfirmed).await;
         }
     })
     .await;
 }
 
 /// A fault lasts as long as the request: the repeat finds out whether the write was done.
-async fn is_found_out_after(scene: &Scene, write: Write, spared_calls: usize, fault: &str) {
+async fn assert_retry_finds_result(scene: &Scene, write: Write, spared_calls: usize, fault: &str) {
     let prepared = scene.prepare(write).await;
     faults(scene, write, spared_calls, fault, MANY_FAULTS).await;
-    unconfirmed(&prepared.send().await);
+    assert_unconfirmed(&prepared.send().await);
     no_faults(scene).await;
-    let found = found_out(scene, &prepared).await;
-    scene.is_done_once(&prepared, &found).await;
+    let found = retry_until_answered(scene, &prepared).await;
+    scene.assert_done_once(&prepared, &found).await;
 }
 
 #[tokio::test]
 async fn if_the_store_stays_unavailable_the_claim_lapses() {
-    in_all(async |scene, write| {
+    for_all_writes(async |scene, write| {
         for spared_calls in 0..FEWEST_CALLS {
-            is_found_out_after(&scene, write, spared_calls, "store_lost_answers").await;
+            assert_retry_finds_result(&scene, write, spared_calls, "store_lost_answers").await;
         }
     })
     .await;
@@ -150,13 +157,13 @@ async fn if_the_store_stays_unavailable_the_claim_lapses() {
 
 #[tokio::test]
 async fn conflicts_are_retried_and_then_answered_as_unconfirmed() {
-    in_all(async |scene, write| {
+    for_all_writes(async |scene, write| {
         let prepared = scene.prepare(write).await;
         faults(&scene, write, 0, "store_conflicts", 4).await;
         let reply = prepared.send().await;
         no_faults(&scene).await;
-        scene.is_done_once(&prepared, &reply).await;
-        is_found_out_after(&scene, write, FEWEST_CALLS - 1, "store_conflicts").await;
+        scene.assert_done_once(&prepared, &reply).await;
+        assert_retry_finds_result(&scene, write, FEWEST_CALLS - 1, "store_conflicts").await;
     })
     .await;
 }
@@ -178,11 +185,11 @@ async fn a_write_in_flight_refuses_its_repeat_and_another_payload() {
     // A repeat takes over once the lease has lapsed. The first request can no longer change anything.
     scene.world.advance_s(LAPSED_S).await;
     let reply = prepared.send().await;
-    scene.is_done_once(&prepared, &reply).await;
+    scene.assert_done_once(&prepared, &reply).await;
     no_faults(&scene).await;
     let late = stalled.await.unwrap();
     assert_ne!(late.status, 201, "{}", late.text);
-    scene.is_done_once(&prepared, &reply).await;
+    scene.assert_done_once(&prepared, &reply).await;
     let contacts: Vec<Value> = scene.world.items("crm", "COACH#").await;
     let made = contacts.iter().filter(|item| item["email"]["S"].as_str().is_some_and(|email| email.starts_with('c')));
     assert_eq!(made.count(), 1);

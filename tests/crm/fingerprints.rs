@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::crm::idempotency::is_replay_of;
+use crate::crm::idempotency::assert_replay_of;
 use crate::world::{Fact, World};
 
 #[tokio::test]
@@ -42,11 +42,11 @@ async fn an_id_is_the_same_in_either_case_and_however_its_path_is_encoded() {
         let upper_body = body.to_string().replace(LETTERED, &LETTERED.to_uppercase());
         let first = send(&upper, &upper_body).await;
         assert!(first.status < 300, "{method} {path}: {}", first.text);
-        is_replay_of(&send(&path, &body.to_string()).await, &first);
-        is_replay_of(&send(&upper, &body.to_string()).await, &first);
+        assert_replay_of(&send(&path, &body.to_string()).await, &first);
+        assert_replay_of(&send(&upper, &body.to_string()).await, &first);
         if named {
             let encoded = format!("{begin}/%{:02X}{}", id.as_bytes()[0], &id[1..]);
-            is_replay_of(&send(&encoded, &upper_body).await, &first);
+            assert_replay_of(&send(&encoded, &upper_body).await, &first);
             let other = format!("{begin}/{OTHER}");
             send(&other, &body.to_string()).await.refused(409, "idempotency_payload_mismatch");
         }

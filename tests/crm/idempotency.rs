@@ -163,10 +163,10 @@ impl Scene {
     }
 
     /// Asserts that the write was done once, that `reply` is replayed and that one change was emitted.
-    pub(crate) async fn is_done_once(&self, prepared: &Prepared, reply: &Reply) {
+    pub(crate) async fn assert_done_once(&self, prepared: &Prepared, reply: &Reply) {
         let write = prepared.write;
         assert_eq!(reply.status, write.status(), "{write:?}: {}", reply.text);
-        is_replay_of(&prepared.send().await, reply);
+        assert_replay_of(&prepared.send().await, reply);
         self.world.settle().await;
         let record = &reply.body[write.record()];
         let emitted = self.world.changes(write.fact()).await;
@@ -178,7 +178,7 @@ impl Scene {
 
 /// Asserts that `replay` repeats the answer `first` and is marked as a replay.
 #[track_caller]
-pub(crate) fn is_replay_of(replay: &Reply, first: &Reply) {
+pub(crate) fn assert_replay_of(replay: &Reply, first: &Reply) {
     assert!(replay.is_replay(), "{}", replay.text);
     assert_eq!((replay.status, &replay.text), (first.status, &first.text));
 }
@@ -191,7 +191,7 @@ async fn every_write_is_done_once_and_its_answer_is_replayed_byte_for_byte() {
         let first = prepared.send().await;
         assert!(!first.is_replay());
         for _ in 0..2 {
-            scene.is_done_once(&prepared, &first).await;
+            scene.assert_done_once(&prepared, &first).await;
         }
     }
 }
@@ -212,7 +212,7 @@ async fn of_sixteen_simultaneous_requests_with_one_key_one_writes_and_the_others
                 assert_eq!(reply.text, first[0].text);
             }
         }
-        scene.is_done_once(&prepared, first[0]).await;
+        scene.assert_done_once(&prepared, first[0]).await;
     }
 }
 
@@ -239,11 +239,11 @@ async fn refusals_are_replayed_too() {
         let first = call.clone().await;
         assert_eq!(first.status, status, "{method} {path}: {}", first.text);
         assert!(!first.is_replay());
-        is_replay_of(&call.await, &first);
+        assert_replay_of(&call.await, &first);
     }
     let broken = scene.prepared(scene.key.post("/v1/crm/contacts", json!({})).body("{\"name\":"));
     let first = broken.clone().await.refused(400, "invalid_request");
-    is_replay_of(&broken.await, &first);
+    assert_replay_of(&broken.await, &first);
 }
 
 #[tokio::test]
@@ -251,12 +251,12 @@ async fn another_payload_under_a_key_is_refused_but_the_order_of_members_is_igno
     let scene = Scene::start().await;
     let send = |body: &str| scene.key.post("/v1/crm/contacts", json!({})).body(body.to_owned()).idempotent("one");
     let first = send(r#"{"name":"Ada","email":"ada@example.com"}"#).await.expect(201);
-    is_replay_of(&send(r#"{ "email": "ada@example.com", "name": "Ada" }"#).await, &first);
+    assert_replay_of(&send(r#"{ "email": "ada@example.com", "name": "Ada" }"#).await, &first);
     for other in [r#"{"name":"Ada B","email":"ada@example.com"}"#, r#"{"name":"Ada"}"#, "{}", "", "{"] {
         let reply = send(other).await.refused(409, "idempotency_payload_mismatch");
         assert_eq!((reply.header("retry-after"), reply.is_replay()), (None, false));
     }
-    is_replay_of(&send(r#"{"name":"Ada","email":"ada@example.com"}"#).await, &first);
+    assert_replay_of(&send(r#"{"name":"Ada","email":"ada@example.com"}"#).await, &first);
 }
 
 #[tokio::test]
@@ -288,7 +288,7 @@ async fn an_idempotency_key_is_shared_by_a_coachs_api_keys_and_by_nobody_else() 
     let post = |key: &Caller| key.post("/v1/crm/contacts", body.clone()).idempotent("one");
     let first = post(&scene.key).await.expect(201);
     let ada = scene.world.coach("ada").await;
-    is_replay_of(&post(&ada.crm_key().await).await, &first);
+    assert_replay_of(&post(&ada.crm_key().await).await, &first);
     let bob = scene.world.coach("bob").await;
     let theirs = post(&bob.crm_key().await).await.expect(201);
     assert!(!theirs.is_replay());
@@ -311,7 +311,7 @@ async fn an_idempotency_key_expires_after_24_hours() {
     let prepared = scene.prepare(Write::CreateOpportunity).await;
     let first = prepared.send().await.expect(201);
     scene.world.advance_s(24 * 3600 - 60).await;
-    is_replay_of(&prepared.send().await, &first);
+    assert_replay_of(&prepared.send().await, &first);
     scene.world.advance_s(61).await;
     let again = prepared.send().await.expect(201);
     assert!(!again.is_replay());

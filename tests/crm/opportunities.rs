@@ -40,7 +40,7 @@ async fn listed(key: &Caller, id: &str) -> Value {
 }
 
 /// Asserts that the list shows the opportunity as the answer did.
-async fn is_listed(key: &Caller, reply: &Reply) {
+async fn assert_listed(key: &Caller, reply: &Reply) {
     let opportunity = &reply.body["opportunity"];
     assert_eq!(listed(key, opportunity["id"].as_str().unwrap()).await, *opportunity);
 }
@@ -63,7 +63,7 @@ async fn an_opportunity_starts_in_the_configured_stage_with_its_contacts_name() 
     assert_eq!(*opportunity, expected);
     assert_eq!(opportunity["createdAt"], opportunity["updatedAt"]);
     assert_eq!(opportunity["id"].as_str().unwrap().as_bytes()[14], b'7', "a UUID of version 7");
-    is_listed(&key, &reply).await;
+    assert_listed(&key, &reply).await;
 
     world.settle().await;
     let emitted = world.changes("opportunity.created").await;
@@ -77,7 +77,7 @@ async fn an_opportunity_starts_in_the_configured_stage_with_its_contacts_name() 
     let opportunity = &reply.body["opportunity"];
     assert_eq!((&opportunity["name"], &opportunity["valueCents"]), (&json!("Ten calls"), &json!(1_000_000_000)));
     assert_eq!(opportunity["contactId"], uuid(LEAD));
-    is_listed(&key, &reply).await;
+    assert_listed(&key, &reply).await;
 }
 
 /// Values that a member refuses in every body.
@@ -150,7 +150,7 @@ async fn members_are_accepted_at_their_limits() {
         for (name, value) in body.as_object().unwrap() {
             assert_eq!(reply.body["opportunity"][name], *value);
         }
-        is_listed(&key, &reply).await;
+        assert_listed(&key, &reply).await;
     }
     let whole = create(&world, &key, json!({ "contactId": uuid(LEAD), "valueCents": 1.0 })).await.expect(201);
     assert_eq!(whole.body["opportunity"]["valueCents"], 1, "whole, however it is written");
@@ -214,7 +214,7 @@ async fn no_opportunity_starts_in_a_missing_pipeline_or_a_stage_that_is_not_open
 /// A change and its result: an error code, or the expected members.
 type Step = (Value, Result<Value, (u16, &'static str)>);
 
-async fn walk(world: &World, key: &Caller, id: &str, steps: Vec<Step>) {
+async fn assert_steps(world: &World, key: &Caller, id: &str, steps: Vec<Step>) {
     for (body, expected) in steps {
         let before = listed(key, id).await;
         let reply = update(world, key, id, body.clone()).await;
@@ -224,7 +224,7 @@ async fn walk(world: &World, key: &Caller, id: &str, steps: Vec<Step>) {
                 for (name, value) in expected.as_object().unwrap() {
                     assert_eq!(reply.body["opportunity"][name], *value, "{name} after {body}");
                 }
-                is_listed(key, &reply).await;
+                assert_listed(key, &reply).await;
             }
             Err((status, code)) => {
                 reply.refused(status, code);
@@ -268,7 +268,7 @@ async fn an_opportunity_moves_between_open_and_lost_stages_with_a_reason_for_los
         (json!({ "lostReason": "r" }), Err(NOT_ALLOWED)),
         (json!({ "name": "Again" }), Ok(json!({ "name": "Again", "stage": "new", "valueCents": 7 }))),
     ];
-    walk(&world, &key, &id, steps).await;
+    assert_steps(&world, &key, &id, steps).await;
     let unknown = update(&world, &key, &id, json!({ "stage": "gone" })).await.refused(400, "stage_unknown");
     assert!(unknown.error().ends_with(": new, warm, lost."), "{}", unknown.text);
     world.settle().await;
@@ -296,7 +296,7 @@ async fn a_won_opportunity_accepts_only_a_new_name() {
     ] {
         steps.push((refused, Err(CONTROLLED)));
     }
-    walk(&world, &key, &id, steps).await;
+    assert_steps(&world, &key, &id, steps).await;
 }
 
 #[tokio::test]

@@ -27,15 +27,15 @@ fn writes(permission: &str) -> bool {
     permission.ends_with(".write")
 }
 
-async fn knock(key: &Caller, method: &str, path: &str) -> Reply {
+async fn call_without_body(key: &Caller, method: &str, path: &str) -> Reply {
     key.call(method, &path.replace("{id}", &uuid(1))).await
 }
 
 /// Sends an empty object under a new idempotency key: a caller with access gets the body's errors.
-async fn enter(world: &World, key: &Caller, method: &str, path: &str) -> Reply {
+async fn call_with_body(world: &World, key: &Caller, method: &str, path: &str) -> Reply {
     let call = key.call(method, &path.replace("{id}", &uuid(1)));
     let call = if method == "GET" { call } else { call.json(&json!({})) };
-    call.idempotent(&format!("enter-{}", world.number())).await
+    call.idempotent(&format!("body-{}", world.number())).await
 }
 
 #[tokio::test]
@@ -48,10 +48,10 @@ async fn each_route_of_the_crm_needs_its_own_permission_and_no_other() {
         let all_others = ada.crm_key_with(&others).await;
         for (method, path, needed) in ROUTES {
             let (let_in, refused) = if needed == permission { (&only, &all_others) } else { (&all_others, &only) };
-            let reply = enter(&world, let_in, method, path).await;
+            let reply = call_with_body(&world, let_in, method, path).await;
             let expected = if method == "GET" { 200 } else { 400 };
             assert_eq!(reply.status, expected, "{method} {path} with {permission}: {}", reply.text);
-            let reply = enter(&world, refused, method, path).await.refused(403, "permission_missing");
+            let reply = call_with_body(&world, refused, method, path).await.refused(403, "permission_missing");
             assert!(reply.error().contains(needed), "{method} {path}: {}", reply.text);
         }
     }
@@ -63,10 +63,12 @@ async fn a_key_of_the_other_scope_is_refused_whatever_else_is_wrong() {
     let ada = world.coach("ada").with("crm", Value::Null).await;
     let partner = ada.partner_key().await;
     for (method, path, _) in ROUTES {
-        let reply = knock(&partner, method, path).await.refused(403, "wrong_scope");
+        let reply = call_without_body(&partner, method, path).await.refused(403, "wrong_scope");
         assert!(reply.error().contains("crm"), "{}", reply.text);
-        knock(&world.anonymous(), method, path).await.refused(401, "unauthorized");
-        knock(&world.anonymous().with_bearer("crm_live_nonsense"), method, path).await.refused(401, "unauthorized");
+        call_without_body(&world.anonymous(), method, path).await.refused(401, "unauthorized");
+        call_without_body(&world.anonymous().with_bearer("crm_live_nonsense"), method, path)
+            .await
+            .refused(401, "unauthorized");
     }
 }
 
@@ -87,7 +89,7 @@ async fn missing_entitlements_are_refused_in_a_fixed_order_from_the_next_request
     ] {
         with(true, pro, gym, crm).await;
         for (method, path, _) in ROUTES {
-            knock(&key, method, path).await.refused(403, code);
+            call_without_body(&key, method, path).await.refused(403, code);
         }
     }
     with(false, true, true, &crm).await;

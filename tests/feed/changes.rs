@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::world::{Application, Caller, Fact, Invitation, Reply, World, list, members, time};
 
 /// Longest time from a write to its change.
-const TOLD_WITHIN_S: u64 = 16 * 60;
+const EMITTED_WITHIN_S: u64 = 16 * 60;
 /// More calls than the relay makes for one write.
 const MOST_CALLS: usize = 20;
 const LEAD: &str = "00000000-0000-7000-8000-000000000001";
@@ -145,7 +145,7 @@ async fn refused_requests_and_the_applications_facts_emit_no_change() {
     post("nobody").await.refused_for("email");
     assert_eq!(post("a@example.com").await.status, 201);
     post("b@example.com").await.refused(409, "plan_limit_reached");
-    world.advance_s(TOLD_WITHIN_S).await;
+    world.advance_s(EMITTED_WITHIN_S).await;
     let all = all_changes(&world).await;
     assert_eq!(all.len(), 1, "{all:?}");
     assert_eq!(all[0]["client"]["email"], "a@example.com");
@@ -221,12 +221,12 @@ async fn no_change_holds_a_password_a_key_or_a_link() {
 struct Writes(BTreeMap<(&'static str, String), usize>);
 
 impl Writes {
-    fn made(&mut self, detail_type: &'static str, client: &str) {
+    fn expect(&mut self, detail_type: &'static str, client: &str) {
         *self.0.entry((detail_type, client.to_owned())).or_default() += 1;
     }
 
     /// Asserts that each write has one change on the bus, apart from identical repeats.
-    async fn are_told(&self, world: &World) {
+    async fn assert_emitted(&self, world: &World) {
         let mut emitted: BTreeMap<(&str, String), BTreeMap<String, Value>> = BTreeMap::new();
         for (detail_type, record, client) in [
             ("client.created", "client", "client_id"),
@@ -268,11 +268,11 @@ async fn write_all(world: &World, key: &Caller, number: usize, writes: &mut Writ
     for is_active in [false, true] {
         let path = format!("/v1/clients/{lead}");
         until(&|| key.patch(&path, json!({ "is_active": is_active }))).await.expect(200);
-        writes.made("client.activation_changed", &lead);
+        writes.expect("client.activation_changed", &lead);
     }
-    writes.made("client.created", &lead);
-    writes.made("contact.updated", &lead);
-    writes.made("client.created", mailed.str("client_id"));
+    writes.expect("client.created", &lead);
+    writes.expect("contact.updated", &lead);
+    writes.expect("client.created", mailed.str("client_id"));
 }
 
 #[tokio::test]
@@ -291,12 +291,12 @@ async fn every_write_is_emitted_although_the_api_dies_after_its_commits() {
     world.faults(json!({ "spared_calls": 0, "crash_after_commit": 5 })).await;
     write_all(&world, &key, 2 * MOST_CALLS, &mut writes).await;
     world.settle().await;
-    world.advance_s(TOLD_WITHIN_S).await;
-    writes.are_told(&world).await;
+    world.advance_s(EMITTED_WITHIN_S).await;
+    writes.assert_emitted(&world).await;
 }
 
 /// The relay meets a fault at each of its calls in turn, while it publishes the changes of all kinds of writes.
-async fn relay_meets(fault: &str, times: usize) {
+async fn fault_at_each_relay_call(fault: &str, times: usize) {
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let mut writes = Writes::default();
@@ -304,8 +304,8 @@ async fn relay_meets(fault: &str, times: usize) {
         world.faults(json!({ "function": "relay", "spared_calls": spared_calls, fault: times })).await;
         write_all(&world, &key, spared_calls, &mut writes).await;
         world.settle().await;
-        world.advance_s(TOLD_WITHIN_S).await;
-        writes.are_told(&world).await;
+        world.advance_s(EMITTED_WITHIN_S).await;
+        writes.assert_emitted(&world).await;
         let left = world.remaining_faults().await;
         world.faults(json!({ "spared_calls": 0, fault: 0 })).await;
         if left["spared_calls"] != 0 {
@@ -316,18 +316,18 @@ async fn relay_meets(fault: &str, times: usize) {
 
 #[tokio::test]
 async fn every_write_is_emitted_although_the_relay_dies() {
-    relay_meets("crash_before_call", 1).await;
+    fault_at_each_relay_call("crash_before_call", 1).await;
 }
 
 #[tokio::test]
 async fn every_write_is_emitted_although_the_relay_keeps_dying() {
-    relay_meets("crash_before_call", 5).await;
+    fault_at_each_relay_call("crash_before_call", 5).await;
 }
 
 #[tokio::test]
 async fn every_write_is_emitted_although_the_store_fails_the_relay() {
-    let refused = relay_meets("store_failures", 3);
-    let lost = relay_meets("store_lost_answers", 3);
+    let refused = fault_at_each_relay_call("store_failures", 3);
+    let lost = fault_at_each_relay_call("store_lost_answers", 3);
     futures::future::join(refused, lost).await;
 }
 
@@ -339,11 +339,11 @@ async fn every_write_is_emitted_although_the_machine_goes_down_before_publishing
     for spared_calls in 0..MOST_CALLS {
         let email = format!("c{spared_calls}@example.com");
         let client = create(&key, &email, false).await.str("client_id").to_owned();
-        writes.made("client.created", &client);
+        writes.expect("client.created", &client);
         world.settle().await;
         world.faults(json!({ "function": "relay", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
         set_active(&key, &client, false).await.expect(200);
-        writes.made("client.activation_changed", &client);
+        writes.expect("client.activation_changed", &client);
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
@@ -354,7 +354,7 @@ async fn every_write_is_emitted_although_the_machine_goes_down_before_publishing
         }
     }
     world.settle().await;
-    world.advance_s(TOLD_WITHIN_S).await;
-    writes.are_told(&world).await;
+    world.advance_s(EMITTED_WITHIN_S).await;
+    writes.assert_emitted(&world).await;
     assert!(world.changes("client.activation_changed").await.len() >= 3, "several points were met");
 }

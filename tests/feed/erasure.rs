@@ -107,7 +107,7 @@ impl Scene {
     }
 
     /// Asserts that nothing marked is at rest and that the clients are not found.
-    pub(crate) async fn forgot(&self, clients: &[&str]) {
+    pub(crate) async fn assert_forgotten(&self, clients: &[&str]) {
         let at_rest = self.world.at_rest().await;
         let stored: Vec<String> = at_rest.locations_of(MARK);
         assert!(stored.is_empty(), "{stored:#?}");
@@ -160,7 +160,7 @@ async fn an_erased_client_leaves_only_ids_and_dates() {
     assert!(scene.sealed("deliveries").await > kept[0] && scene.sealed("idempotency").await > kept[1]);
 
     world.apply(clients.map(erased)).await;
-    scene.forgot(&clients).await;
+    scene.assert_forgotten(&clients).await;
     assert_eq!([scene.sealed("deliveries").await, scene.sealed("idempotency").await], kept);
 
     // The delivery log still names them, by ids and times.
@@ -189,7 +189,7 @@ async fn an_erased_client_leaves_only_ids_and_dates() {
 
     // No later change or event names them, and nothing restores them.
     world.advance_s(DAY_S).await;
-    scene.forgot(&clients).await;
+    scene.assert_forgotten(&clients).await;
     let later = scene.receiver.hooks();
     let later = later[hooks_before.len()..]
         .iter()
@@ -289,10 +289,10 @@ async fn late_facts_restore_nothing() {
             world.coach("bob").await;
             world.apply(late.into_iter().map(|fact| fact.with("occurred_at", at.as_str()))).await;
         }
-        scene.forgot(&clients).await;
+        scene.assert_forgotten(&clients).await;
     }
     world.advance_s(ENDED_S).await;
-    scene.forgot(&clients).await;
+    scene.assert_forgotten(&clients).await;
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
     assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
     assert_eq!(scene.key.get("/v1/clients").await.body["count"], 0);
@@ -332,7 +332,7 @@ async fn entries_that_wait_longer_than_an_erasure_are_not_emitted() {
     assert_eq!(futures::future::join_all(kinds.map(|kind| world.changes(kind))).await, before);
     world.apply([erased("stays")]).await;
     world.advance_s(ENDED_S).await;
-    scene.forgot(&["c1", made, "stays"]).await;
+    scene.assert_forgotten(&["c1", made, "stays"]).await;
     assert_eq!([scene.sealed("deliveries").await, scene.sealed("outbox").await], [0, 0]);
 }
 
@@ -346,8 +346,8 @@ async fn a_client_that_is_erased_while_its_creation_waits_for_its_mail_stays_era
     world.settle().await;
     let client = world.items("clients", "INTAKE#").await[0]["pk"]["S"].as_str().unwrap().replace("INTAKE#", "");
     world.apply([erased(&client)]).await;
-    scene.forgot(&[&client]).await;
+    scene.assert_forgotten(&[&client]).await;
     world.advance_s(ENDED_S).await;
-    scene.forgot(&[&client]).await;
+    scene.assert_forgotten(&[&client]).await;
     assert!(world.changes("client.created").await.is_empty() && world.mail().await.is_empty());
 }

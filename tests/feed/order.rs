@@ -3,7 +3,7 @@
 use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::crm::contacts::merges::scrambled;
+use crate::crm::contacts::merges::pseudo_random;
 use crate::world::{Caller, Fact, PIPELINE, World, fact, uuid};
 
 const CONTACT: u64 = 1;
@@ -182,7 +182,7 @@ async fn facts_at_random_nanoseconds_give_the_same_result_in_any_order() {
     // Each round begins later than all facts of the earlier ones.
     for round in 1..4_u64 {
         let base = records.world.now().await + TimeDelta::seconds(10 * i64::try_from(round).unwrap());
-        let mut random = scrambled(round);
+        let mut random = pseudo_random(round);
         let mut times: Vec<i64> = Vec::new();
         while times.len() < usize::try_from(VERSIONS).unwrap() {
             let nanos = i64::try_from(random(3_000_000)).unwrap();

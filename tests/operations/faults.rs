@@ -17,7 +17,7 @@ fn create(key: &Caller, email: &str) -> crate::world::Call {
 }
 
 /// Asserts that exactly these addresses have a client, each with its intake and seat.
-async fn holds_exactly(world: &World, key: &Caller, emails: &[&str]) {
+async fn assert_clients(world: &World, key: &Caller, emails: &[&str]) {
     let addresses: BTreeSet<String> = world
         .items("clients", "EMAIL#")
         .await
@@ -32,7 +32,7 @@ async fn holds_exactly(world: &World, key: &Caller, emails: &[&str]) {
 }
 
 /// Asserts the number of distinct events at the receiver and of clients on the bus.
-async fn told_of_exactly(world: &World, receiver: &Receiver, events: usize) {
+async fn assert_emitted_counts(world: &World, receiver: &Receiver, events: usize) {
     let ids: BTreeSet<String> = receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
     assert_eq!(ids.len(), events);
     let facts: BTreeSet<String> =
@@ -42,7 +42,7 @@ async fn told_of_exactly(world: &World, receiver: &Receiver, events: usize) {
 }
 
 /// A caller with a coach's key, and the receiver of the coach's `new_client` events.
-async fn told_of_creations() -> (World, Receiver, Caller) {
+async fn world_with_receiver() -> (World, Receiver, Caller) {
     let world = World::start().await;
     let receiver = Receiver::start().await;
     let ada = world.coach("ada").await;
@@ -53,7 +53,7 @@ async fn told_of_creations() -> (World, Receiver, Caller) {
 
 #[tokio::test]
 async fn an_event_survives_a_kill_between_commit_and_publishing() {
-    let (world, receiver, key) = told_of_creations().await;
+    let (world, receiver, key) = world_with_receiver().await;
     let emails: Vec<String> = (0..4).map(|number| format!("c{number}@example.com")).collect();
     for email in &emails {
         let made = create(&key, email).await.expect(201);
@@ -65,13 +65,13 @@ async fn an_event_survives_a_kill_between_commit_and_publishing() {
     world.settle().await;
     world.advance_s(RECOVERED_S).await;
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
-    holds_exactly(&world, &key, &emails).await;
-    told_of_exactly(&world, &receiver, 4).await;
+    assert_clients(&world, &key, &emails).await;
+    assert_emitted_counts(&world, &receiver, 4).await;
 }
 
 #[tokio::test]
 async fn a_kill_during_many_creations_leaves_each_complete_or_absent() {
-    let (world, receiver, key) = told_of_creations().await;
+    let (world, receiver, key) = world_with_receiver().await;
     let emails: Vec<String> = (0..10).map(|number| format!("c{number}@example.com")).collect();
     let mut calls = tokio::task::JoinSet::new();
     for email in &emails {
@@ -89,19 +89,19 @@ async fn a_kill_during_many_creations_leaves_each_complete_or_absent() {
     }
     world.advance_s(RECOVERED_S).await;
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
-    holds_exactly(&world, &key, &emails).await;
-    told_of_exactly(&world, &receiver, 10).await;
+    assert_clients(&world, &key, &emails).await;
+    assert_emitted_counts(&world, &receiver, 10).await;
 }
 
 #[tokio::test]
 async fn a_function_that_dies_after_its_commit_loses_no_event() {
-    let (world, receiver, key) = told_of_creations().await;
+    let (world, receiver, key) = world_with_receiver().await;
     for email in ["a@example.com", "b@example.com"] {
         world.faults(json!({ "crash_after_commit": 1 })).await;
         create(&key, email).await.expect(500);
     }
     world.settle().await;
-    told_of_exactly(&world, &receiver, 2).await;
+    assert_emitted_counts(&world, &receiver, 2).await;
     assert_eq!(receiver.hooks().len(), 2);
 }
 
@@ -157,8 +157,8 @@ async fn duplicated_retry_messages_keep_the_schedule() {
 
 /// While a fault lasts, a request succeeds or is answered with a clean 500. The later retry with the same key finds
 /// only complete clients.
-async fn survives(fault: &str, counts: &[u32]) {
-    let (world, receiver, key) = told_of_creations().await;
+async fn assert_fault_survived(fault: &str, counts: &[u32]) {
+    let (world, receiver, key) = world_with_receiver().await;
     let mut emails = Vec::new();
     for count in counts {
         let email = format!("c{count}@example.com");
@@ -188,28 +188,28 @@ async fn survives(fault: &str, counts: &[u32]) {
     world.settle().await;
     world.advance_s(RECOVERED_S).await;
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
-    holds_exactly(&world, &key, &emails).await;
-    told_of_exactly(&world, &receiver, emails.len()).await;
+    assert_clients(&world, &key, &emails).await;
+    assert_emitted_counts(&world, &receiver, emails.len()).await;
 }
 
 #[tokio::test]
 async fn transaction_conflicts_are_absorbed_or_answered_cleanly() {
-    survives("store_conflicts", &[1, 2, 3, 5, 8, 13, 40]).await;
+    assert_fault_survived("store_conflicts", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]
 async fn requests_refused_by_the_store_are_absorbed_or_answered_cleanly() {
-    survives("store_failures", &[1, 2, 3, 5, 8, 13, 40]).await;
+    assert_fault_survived("store_failures", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]
 async fn lost_answers_of_the_store_are_absorbed_or_answered_cleanly() {
-    survives("store_lost_answers", &[1, 2, 3, 5, 8, 13, 40]).await;
+    assert_fault_survived("store_lost_answers", &[1, 2, 3, 5, 8, 13, 40]).await;
 }
 
 #[tokio::test]
 async fn a_storm_of_faults_during_creations_leaves_each_complete_or_absent() {
-    let (world, receiver, key) = told_of_creations().await;
+    let (world, receiver, key) = world_with_receiver().await;
     let emails: Vec<String> = (0..30).map(|number| format!("c{number}@example.com")).collect();
     // The faults meet the requests at arbitrary calls.
     let storm = async {
@@ -229,8 +229,8 @@ async fn a_storm_of_faults_during_creations_leaves_each_complete_or_absent() {
     }
     world.advance_s(RECOVERED_S).await;
     let emails: Vec<&str> = emails.iter().map(String::as_str).collect();
-    holds_exactly(&world, &key, &emails).await;
-    told_of_exactly(&world, &receiver, emails.len()).await;
+    assert_clients(&world, &key, &emails).await;
+    assert_emitted_counts(&world, &receiver, emails.len()).await;
 }
 
 #[tokio::test]

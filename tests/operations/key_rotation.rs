@@ -45,7 +45,7 @@ impl World {
     }
 
     /// The function's environment dies at its next call, so that the next environment reads the secrets.
-    async fn dies(&self, function: &str) {
+    async fn kill_environment(&self, function: &str) {
         self.faults(json!({ "function": function, "crash_before_call": 1 })).await;
     }
 }
@@ -91,7 +91,7 @@ impl<'w> Scene<'w> {
     }
 
     /// Seals data of each kind, and reads all that was sealed in earlier phases.
-    async fn works(&mut self, phase: usize) {
+    async fn seal_and_read(&mut self, phase: usize) {
         let name = format!("phase{phase}");
         let made = self.key.post("/v1/clients", Self::body(&name)).idempotent(&name).await.expect(201);
         self.recorded.push((name, made));
@@ -123,23 +123,23 @@ impl<'w> Scene<'w> {
 async fn adding_a_key_before_making_it_current_keeps_everything_readable() {
     let world = World::start().await;
     let mut scene = Scene::new(&world, Receiver::start().await, Receiver::start().await).await;
-    scene.works(0).await;
+    scene.seal_and_read(0).await;
     world.add_key(ENCRYPTION, "2").await;
-    scene.works(1).await;
+    scene.seal_and_read(1).await;
     world.kill_and_restart().await;
-    scene.works(2).await;
+    scene.seal_and_read(2).await;
     assert!(sealed_by(&world).await.iter().all(|id| *id == 1));
     world.make_current(ENCRYPTION, "2").await;
     // Environments that seal with either key work side by side.
     let settings = scene.ada.settings().await;
-    world.dies("settings").await;
+    world.kill_environment("settings").await;
     settings.get("/settings/webhooks").await.expect(500);
-    world.dies("clients").await;
+    world.kill_environment("clients").await;
     scene.key.get("/v1/clients").await.expect(500);
-    scene.works(3).await;
+    scene.seal_and_read(3).await;
     assert!(sealed_by(&world).await.ends_with(&[1, 2]));
     world.kill_and_restart().await;
-    scene.works(4).await;
+    scene.seal_and_read(4).await;
     assert!(sealed_by(&world).await.ends_with(&[1, 2, 2]));
     // The waiting deliveries were sealed before.
     let waiting = scene.busy.hooks().len();
@@ -162,7 +162,7 @@ async fn data_under_an_unknown_key_waits_for_an_environment_that_has_it() {
     // In a single step, against the guide: an environment seals with a key that the others do not have.
     world.add_key(ENCRYPTION, "2").await;
     world.make_current(ENCRYPTION, "2").await;
-    world.dies("settings").await;
+    world.kill_environment("settings").await;
     settings.get("/settings/webhooks").await.expect(500);
     let new = ada.endpoint(&receiver.url(), "identifiers").await;
     assert_eq!(sealed_by(&world).await, [2]);

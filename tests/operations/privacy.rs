@@ -13,39 +13,39 @@ const NOTES: &str = "allergic-to-testing";
 /// The tables for clients and contacts.
 const TABLES_OF_PEOPLE: [&str; 2] = ["clients", "crm"];
 
-fn holds(bytes: &[u8], needle: &[u8]) -> bool {
+fn contains(bytes: &[u8], needle: &[u8]) -> bool {
     bytes.windows(needle.len()).any(|window| window.eq_ignore_ascii_case(needle))
 }
 
-/// Asserts that no item holds one of these values, as text or in base64, outside the excepted tables.
-async fn nothing_stored(world: &World, values: &[&str], except: &[&str]) {
+/// Asserts that no item contains one of these values, as text or in base64, outside the excepted tables.
+async fn assert_not_stored(world: &World, values: &[&str], except: &[&str]) {
     let tables = world.tables().await;
     for value in values.iter().filter(|_| !except.is_empty()) {
         let kept = |(table, item): &(String, Value)| {
-            except.contains(&table.as_str()) && holds(&bytes_of(item), value.as_bytes())
+            except.contains(&table.as_str()) && contains(&bytes_of(item), value.as_bytes())
         };
         assert!(tables.iter().any(kept), "{value} is looked for in a way that finds it");
     }
     for (table, item) in tables.iter().filter(|(table, _)| !except.contains(&table.as_str())) {
         let bytes = bytes_of(item);
         for value in values {
-            assert!(!holds(&bytes, value.as_bytes()), "{table} holds {value}: {item}");
+            assert!(!contains(&bytes, value.as_bytes()), "{table} contains {value}: {item}");
             // The last character depends on what follows the value.
             let encoded = STANDARD_NO_PAD.encode(value);
             assert!(
-                !holds(&bytes, &encoded.as_bytes()[..encoded.len() - 2]),
-                "{table} holds {value} in base64: {item}"
+                !contains(&bytes, &encoded.as_bytes()[..encoded.len() - 2]),
+                "{table} contains {value} in base64: {item}"
             );
         }
     }
 }
 
 #[track_caller]
-fn nothing_logged(log: &str, values: &[&str]) {
+fn assert_not_logged(log: &str, values: &[&str]) {
     assert!(log.contains("\"outcome\":"), "the log is that of a stack at work");
     let log = log.to_lowercase();
     for value in values {
-        assert!(!log.contains(&value.to_lowercase()), "the log holds {value}");
+        assert!(!log.contains(&value.to_lowercase()), "the log contains {value}");
     }
 }
 
@@ -88,24 +88,24 @@ async fn credentials_are_stored_nowhere_and_personal_data_only_in_its_tables() {
     let credentials =
         [made_key.str("key"), &mailed_password, &mailed_token, handed.str("temp_password"), handed_token, secret];
     let people = [NAME, EMAIL, PHONE, NOTES];
-    nothing_stored(&world, &["4155552671"], &[]).await;
+    assert_not_stored(&world, &["4155552671"], &[]).await;
     assert!(!world.table("outbox").await.is_empty() && !world.table("idempotency").await.is_empty());
     assert!(world.table("deliveries").await.len() >= 3);
-    nothing_stored(&world, &credentials, &[]).await;
-    nothing_stored(&world, &people, &TABLES_OF_PEOPLE).await;
+    assert_not_stored(&world, &credentials, &[]).await;
+    assert_not_stored(&world, &people, &TABLES_OF_PEOPLE).await;
 
     world.advance_s(61).await;
     key.post("/v1/clients", body(EMAIL, true)).idempotent(EMAIL).await.expect(201);
     world.settle().await;
     let (password, token) = credentials_in(world.mail().await.last().unwrap());
-    nothing_stored(&world, &credentials, &[]).await;
-    nothing_stored(&world, &[&password, &token], &[]).await;
-    nothing_stored(&world, &people, &TABLES_OF_PEOPLE).await;
+    assert_not_stored(&world, &credentials, &[]).await;
+    assert_not_stored(&world, &[&password, &token], &[]).await;
+    assert_not_stored(&world, &people, &TABLES_OF_PEOPLE).await;
 
     let log = world.log();
-    nothing_logged(&log, &credentials);
-    nothing_logged(&log, &people);
-    nothing_logged(&log, &[&password, &token, "secret-path"]);
+    assert_not_logged(&log, &credentials);
+    assert_not_logged(&log, &people);
+    assert_not_logged(&log, &[&password, &token, "secret-path"]);
 }
 
 #[tokio::test]
@@ -132,5 +132,5 @@ async fn logs_of_failures_hold_no_credential_and_no_personal_data() {
     key.call("POST", "/v1/clients").body(format!("{{\"email\": \"{EMAIL}\", {NOTES}")).await.expect(400);
     world.apply([Fact::client("ada", "c1").with("full_name", NAME).with("email", EMAIL).with("phone", 5)]).await;
     world.settle().await;
-    nothing_logged(&world.log(), &[made_key.str("key"), NAME, EMAIL, PHONE, NOTES, "secret-path"]);
+    assert_not_logged(&world.log(), &[made_key.str("key"), NAME, EMAIL, PHONE, NOTES, "secret-path"]);
 }

@@ -1,4 +1,4 @@
-//! Recognisable texts are planted in every scene that the service ignores. None may be at rest in a table, a queue or
+//! Recognisable texts are planted in every location that the service ignores. None may be at rest in a table, a queue or
 //! the log. Personal data is in the tables for people only.
 
 use serde_json::{Value, json};
@@ -39,8 +39,8 @@ const NAMES: [&str; 19] = [
     "client.erased",
 ];
 
-fn plant(scene: &str) -> Value {
-    json!(format!("{PLANT}{scene}"))
+fn plant(location: &str) -> Value {
+    json!(format!("{PLANT}{location}"))
 }
 
 /// A number that is recognisable in any notation.

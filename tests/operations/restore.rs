@@ -70,12 +70,12 @@ impl World {
 
 impl Receiver {
     /// Client and event id of each received webhook, in order.
-    fn got(&self) -> Vec<(String, String)> {
+    fn received_events(&self) -> Vec<(String, String)> {
         self.hooks().iter().map(ComputedEvent::of).map(|event| (event.client, event.webhook_id)).collect()
     }
 
     /// Answers 503 with a `Retry-After` of an hour from now on.
-    fn is_busy(&self) {
+    fn answer_busy(&self) {
         self.otherwise(Answer::status(503).header("retry-after", "3600"));
     }
 
@@ -130,7 +130,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     scene.client("delivered").await;
     let tomorrow = old.midnight_in(1).await.date_naive();
     let booked = crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).idempotent("book").await.expect(201);
-    receiver.is_busy();
+    receiver.answer_busy();
     scene.client("waits").await;
     // The relay fails from here on, as in a stack that is about to be lost.
     old.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
@@ -139,7 +139,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     let unsent = created.str("client_id").to_owned();
     let clients = partner.get("/v1/clients").await.expect(200).text;
     let backup = Backup::of(old).await;
-    let seen = receiver.got();
+    let seen = receiver.received_events();
     receiver.is_back();
 
     let new = backup.restored().await;
@@ -149,7 +149,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     let bookings = crm.get("/v1/crm/bookings").await.expect(200).body;
     assert_eq!(ids(&bookings), [booked.body["booking"]["id"].as_str().unwrap()]);
     crm.post("/v1/crm/bookings", slot(tomorrow, "10:00")).idempotent("again").await.refused(409, "slot_unavailable");
-    let now = receiver.got().split_off(seen.len());
+    let now = receiver.received_events().split_off(seen.len());
     assert_eq!(now.iter().map(|(client, _)| client.as_str()).collect::<Vec<_>>(), [unsent.as_str()]);
     assert_eq!(new.changes("client.created").await.len(), 1);
     // The claim is gone: the address is what prevents a second creation.
@@ -161,10 +161,11 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
 
     // The message for the second attempt is gone with the queues.
     new.advance_s(2 * HOUR_S).await;
-    let tries = |receiver: &Receiver| receiver.got().into_iter().filter(|(client, _)| client == "waits").count();
+    let tries =
+        |receiver: &Receiver| receiver.received_events().into_iter().filter(|(client, _)| client == "waits").count();
     assert_eq!(tries(receiver), 1);
     new.resume().await;
-    let waited: Vec<_> = receiver.got().into_iter().filter(|(client, _)| client == "waits").collect();
+    let waited: Vec<_> = receiver.received_events().into_iter().filter(|(client, _)| client == "waits").collect();
     assert!(waited.len() == 2 && waited[0] == waited[1], "{waited:?}");
     new.resume().await;
     new.advance_s(4 * DAY_S).await;
@@ -189,13 +190,13 @@ async fn a_restored_outbox_entry_that_was_published_is_not_delivered_again() {
     let before = Backup::of(world).await;
     world.faults(json!({ "function": "", "store_failures": 0 })).await;
     world.advance_s(HOUR_S).await;
-    assert_eq!(scene.receiver.got().len(), 1);
+    assert_eq!(scene.receiver.received_events().len(), 1);
     // A table may be restored a moment behind another: here the outbox behind the deliveries.
     let new = Backup::of(world).await.with("outbox", &before).restored().await;
     new.settle().await;
     new.resume().await;
     new.advance_s(DAY_S).await;
-    assert_eq!(scene.receiver.got().len(), 1);
+    assert_eq!(scene.receiver.received_events().len(), 1);
     assert_eq!(new.table("outbox").await, Vec::<Value>::new());
 }
 
@@ -207,7 +208,7 @@ async fn facts_repeated_after_a_restore_recreate_missing_records_with_the_same_e
     let told_at = scene.world.timestamp_in(0).await;
     let lost = |fact: Fact| fact.with("id", "fact-of-lost").with("occurred_at", told_at.clone());
     scene.world.apply([lost(Fact::client("ada", "lost"))]).await;
-    let before = scene.receiver.got();
+    let before = scene.receiver.received_events();
     assert_eq!(before.len(), 2);
 
     let new = backup.restored().await;
@@ -217,7 +218,7 @@ async fn facts_repeated_after_a_restore_recreate_missing_records_with_the_same_e
     let kept = Fact::client("ada", "kept").with("occurred_at", told_at.clone());
     new.apply([kept, lost(Fact::client("ada", "lost"))]).await;
     partner.get("/v1/clients/lost").await.expect(200);
-    assert_eq!(scene.receiver.got().split_off(2), before[1..], "its receiver knows the id");
+    assert_eq!(scene.receiver.received_events().split_off(2), before[1..], "its receiver knows the id");
 }
 
 #[tokio::test]
@@ -277,7 +278,7 @@ async fn enqueuing_deliveries_that_are_still_queued_changes_nothing() {
     for delivery in ada.deliveries(&scene.endpoint).await {
         assert_eq!((&delivery["status"], delivery["attempts"].as_array().unwrap().len()), (&json!("failed"), 9));
     }
-    assert_eq!(scene.receiver.got().len(), 3 * 9);
+    assert_eq!(scene.receiver.received_events().len(), 3 * 9);
     assert!(world.take_messages("deliveries-dlq").await.is_empty());
 }
 
@@ -286,7 +287,7 @@ async fn waiting_deliveries_are_found_behind_any_length_of_log() {
     const EARLIER: usize = 1_200;
     let scene = Scene::new().await;
     scene.client("c1").await;
-    scene.receiver.is_busy();
+    scene.receiver.answer_busy();
     scene.client("c2").await;
     let backup = Backup::of(&scene.world).await;
     scene.receiver.is_back();
@@ -303,8 +304,8 @@ async fn waiting_deliveries_are_found_behind_any_length_of_log() {
     new.put_items("deliveries", &earlier).await;
     new.advance_s(HOUR_S + 60).await;
     new.resume().await;
-    let got = scene.receiver.got();
-    assert_eq!((got.len(), got[2].0.as_str()), (3, "c2"));
+    let received_events = scene.receiver.received_events();
+    assert_eq!((received_events.len(), received_events[2].0.as_str()), (3, "c2"));
 }
 
 #[tokio::test]
@@ -316,5 +317,5 @@ async fn an_unknown_endpoint_has_no_waiting_deliveries() {
     scene.world.settle().await;
     scene.world.advance_s(HOUR_S).await;
     assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
-    assert_eq!(scene.receiver.got(), []);
+    assert_eq!(scene.receiver.received_events(), []);
 }

@@ -11,7 +11,7 @@ struct Case {
     scene: SweepScene,
     fact: Fact,
     /// Number of events if the fact is no backfill.
-    live: usize,
+    play: usize,
 }
 
 impl Case {
@@ -34,7 +34,7 @@ impl Case {
         let phases = json!([{ "name": "Build", "min_days": 5, "min_compliance_pct": null },
             { "name": "Keep", "min_days": 1, "min_compliance_pct": null }]);
         let fact = fact("programme.saved", json!({ "programme_id": "p", "coach_id": "ada", "phases": phases }));
-        Self { scene, fact, live: 1 }
+        Self { scene, fact, play: 1 }
     }
 
     /// A day after the only log is over fourteen hours ahead, and not in UTC.
@@ -42,7 +42,7 @@ impl Case {
         let (scene, today) = Self::of(json!({ "event": "daily_log_inactivity", "days": 1 })).await;
         scene.world.apply([daily_log("c1", today - TimeDelta::days(1))]).await;
         let fact = scene.world.coach("ada").with("time_zone", "Pacific/Kiritimati").into_fact();
-        Self { scene, fact, live: 1 }
+        Self { scene, fact, play: 1 }
     }
 
     /// A returning client is seeded, backfill or not.
@@ -58,7 +58,7 @@ impl Case {
         world.apply([client(false)]).await;
         world.advance_s(4 * 24 * 3_600).await;
         let fact = client(true);
-        Self { scene, fact, live: 0 }
+        Self { scene, fact, play: 0 }
     }
 }
 
@@ -66,14 +66,14 @@ impl Case {
 async fn backfilled_programmes_zones_and_clients_emit_nothing() {
     for backfill in [true, false] {
         let cases = [Case::programme().await, Case::zone().await, Case::return_of_a_client().await];
-        for (n, Case { scene, fact, live }) in cases.into_iter().enumerate() {
+        for (n, Case { scene, fact, play }) in cases.into_iter().enumerate() {
             scene.sweep().await;
             assert_eq!(scene.received(), [], "case {n}");
             scene.world.apply([fact.with("backfill", backfill)]).await;
             scene.sweep().await;
-            assert_eq!(scene.received().len(), if backfill { 0 } else { live }, "case {n}, backfill {backfill}");
+            assert_eq!(scene.received().len(), if backfill { 0 } else { play }, "case {n}, backfill {backfill}");
             scene.world.advance_s(3_600).await;
-            assert_eq!(scene.received().len(), if backfill { 0 } else { live }, "case {n}, backfill {backfill}, later");
+            assert_eq!(scene.received().len(), if backfill { 0 } else { play }, "case {n}, backfill {backfill}, later");
         }
     }
 }

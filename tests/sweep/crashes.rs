@@ -90,7 +90,7 @@ impl Quiet {
         items.into_iter().map(|item| (id(&item), item)).collect()
     }
 
-    async fn order(&self, shard: u32) {
+    async fn enqueue_shard(&self, shard: u32) {
         self.world().send("sweep-shards", &json!({ "shard": shard }).to_string()).await;
     }
 }
@@ -161,7 +161,7 @@ async fn each_match_is_emitted_once_under_any_fault_of_a_sweep() {
     }
     // Each sweep evaluates all clients anew, whatever their states, and emits nothing.
     for shard in 0..SHARDS {
-        quiet.order(shard).await;
+        quiet.enqueue_shard(shard).await;
     }
     world
         .apply([quiet
@@ -212,7 +212,7 @@ async fn simultaneous_sweeps_of_a_shard_with_facts_emit_no_duplicate() {
         let facts = over.iter().step_by(2).chain(&ahead).map(|id| check_in(id, &format!("{id}-k"), since));
         let orders = async {
             for _ in 0..5 {
-                futures::future::join_all((0..SHARDS).map(|shard| quiet.order(shard))).await;
+                futures::future::join_all((0..SHARDS).map(|shard| quiet.enqueue_shard(shard))).await;
             }
         };
         futures::future::join(world.publish(facts), orders).await;
@@ -253,7 +253,7 @@ async fn a_check_in_during_an_evaluation_ends_the_match_and_starts_a_later_one()
     for spared in 0..6 {
         let id = quiet.due_at(&format!("stalled-{spared}"), 1, since).await.remove(0);
         world.faults(json!({ "function": "sweep", "spared_calls": spared, "stalled_calls": 1 })).await;
-        quiet.order(shard_of(&id)).await;
+        quiet.enqueue_shard(shard_of(&id)).await;
         world.until_stalled().await;
         world.publish([check_in(&id, &format!("{id}-k"), since)]).await;
         let stored = async { while quiet.watches(&id).await[&id]["last_check_in_at"]["S"] != rendered(since) {} };
@@ -261,7 +261,7 @@ async fn a_check_in_during_an_evaluation_ends_the_match_and_starts_a_later_one()
         world.faults(json!({ "stalled_calls": 0 })).await;
         world.settle().await;
         // The check-in has made the client due. The next one needs a stalled call of the shard to itself.
-        quiet.order(shard_of(&id)).await;
+        quiet.enqueue_shard(shard_of(&id)).await;
         world.settle().await;
         later.insert(id, since + TimeDelta::days(DAYS));
     }
@@ -296,7 +296,7 @@ async fn a_message_without_a_shard_is_not_retried() {
 const INNERMOST: &str = "innermost-thoughts";
 
 /// A corrupt item in the due index: other clients are evaluated, and the log names the item.
-async fn is_skipped(changes: &[(&str, &str, Value)]) {
+async fn assert_skipped(changes: &[(&str, &str, Value)]) {
     let quiet = Quiet::new().await;
     let world = quiet.world();
     let whole = quiet.due_at("corrupt", 1, quiet.at(1)).await.remove(0);
@@ -332,7 +332,7 @@ async fn is_skipped(changes: &[(&str, &str, Value)]) {
 
 #[tokio::test]
 async fn a_corrupt_watch_does_not_stop_other_evaluations() {
-    is_skipped(&[
+    assert_skipped(&[
         ("states", "states", json!({ "S": INNERMOST })),
         ("active", "is_active", json!({ "S": INNERMOST })),
         ("created", "created_at", json!({ "S": INNERMOST })),
@@ -346,5 +346,5 @@ async fn a_corrupt_watch_does_not_stop_other_evaluations() {
 
 #[tokio::test]
 async fn a_corrupt_entry_of_the_due_index_does_not_stop_other_evaluations() {
-    is_skipped(&[("no-coach", "coach_id", json!({ "S": "" })), ("number", "coach_id", json!({ "N": "1" }))]).await;
+    assert_skipped(&[("no-coach", "coach_id", json!({ "S": "" })), ("number", "coach_id", json!({ "N": "1" }))]).await;
 }

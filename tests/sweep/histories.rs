@@ -81,7 +81,7 @@ impl History {
     }
 
     /// Facts about a client who is new, or has been with the coach for up to nine days.
-    fn newcomer(&mut self, now: DateTime<Utc>) -> Vec<Fact> {
+    fn new_client(&mut self, now: DateTime<Utc>) -> Vec<Fact> {
         let id = format!("c{}", self.number());
         let (coach, _) = self.chance.of(&COACHES);
         let created_at = now - TimeDelta::minutes(i64::try_from(self.chance.below(13_000)).unwrap());
@@ -94,7 +94,7 @@ impl History {
     }
 
     /// A random fact about a client.
-    fn happening(&mut self, id: &str, now: DateTime<Utc>) -> Fact {
+    fn random_fact(&mut self, id: &str, now: DateTime<Utc>) -> Fact {
         let (number, chance) = (self.number() + 1, &mut self.chance);
         let person = self.people.get_mut(id).unwrap();
         let zone = COACHES.iter().find(|(coach, _)| person.saved.detail["coach_id"] == *coach).unwrap().1;
@@ -106,8 +106,8 @@ impl History {
                 if chance.below(10) == 0 { taken.with("backfill", true) } else { taken }
             }
             16..=18 if !person.doses.is_empty() => {
-                let scene = usize::try_from(chance.below(person.doses.len() as u64)).unwrap();
-                let taken = person.doses.swap_remove(scene);
+                let index = usize::try_from(chance.below(person.doses.len() as u64)).unwrap();
+                let taken = person.doses.swap_remove(index);
                 fact("dose_log.deleted", json!({ "client_id": id, "dose_log_id": taken.detail["dose_log_id"] }))
             }
             19..=23 => {
@@ -141,7 +141,7 @@ impl History {
     }
 
     /// Creates an automation or changes one.
-    fn edit(&mut self) -> Fact {
+    fn random_edit(&mut self) -> Fact {
         let ids: Vec<String> = self.automations.keys().cloned().collect();
         let id = self.chance.of(&ids);
         let known = self.automations[&id].clone();
@@ -160,7 +160,7 @@ impl History {
     }
 
     /// Deletes or pauses an automation.
-    fn end(&mut self) -> Fact {
+    fn random_end(&mut self) -> Fact {
         let ids: Vec<String> = self.automations.keys().cloned().collect();
         let id = self.chance.of(&ids);
         if self.chance.below(2) == 0 && ids.len() > 6 {
@@ -189,7 +189,7 @@ impl History {
         world.advance_to(at).await;
         self.sweep_until(at);
         for fact in &facts {
-            self.model.take(fact);
+            self.model.apply(fact);
         }
         let (saved, others): (Vec<_>, Vec<_>) = facts.into_iter().partition(|fact| fact.detail_type == "client.saved");
         world.apply(saved).await;
@@ -210,7 +210,7 @@ fn match_of(event: &ComputedEvent) -> Match {
     Match { swept_at, client: event.client.clone(), automation: event.automation.clone() }
 }
 
-async fn live(seed: u64) {
+async fn play(seed: u64) {
     println!("seed {seed}");
     let (world, receiver) = (World::start().await, Receiver::start().await);
     let change = crate::sweep::timelines::clocks_change_after(world.now().await.date_naive() + TimeDelta::days(10), 3);
@@ -246,7 +246,7 @@ async fn live(seed: u64) {
     let mut at = start + TimeDelta::minutes(1);
     history.apply(&world, at, created).await;
     at += TimeDelta::minutes(1);
-    let come: Vec<Fact> = (0..CLIENTS).flat_map(|_| history.newcomer(at)).collect();
+    let come: Vec<Fact> = (0..CLIENTS).flat_map(|_| history.new_client(at)).collect();
     history.apply(&world, at, come).await;
     let end = start + LENGTH;
     loop {
@@ -262,13 +262,13 @@ async fn live(seed: u64) {
             break;
         }
         let facts = match history.chance.below(12) {
-            0 | 1 => vec![history.edit()],
-            2 => vec![history.end()],
-            3 if history.people.len() < 16 => history.newcomer(at),
+            0 | 1 => vec![history.random_edit()],
+            2 => vec![history.random_end()],
+            3 if history.people.len() < 16 => history.new_client(at),
             _ => {
                 let mut ids: Vec<String> = history.people.keys().cloned().collect();
                 ids.retain(|_| history.chance.below(3) > 0);
-                ids.into_iter().map(|id| history.happening(&id, at)).collect()
+                ids.into_iter().map(|id| history.random_fact(&id, at)).collect()
             }
         };
         history.apply(&world, at, facts).await;
@@ -306,6 +306,6 @@ fn compare(seed: u64, history: &History, end: DateTime<Utc>) {
 #[tokio::test]
 async fn sweeps_emit_what_evaluating_every_client_at_every_sweep_would() {
     for seed in SEEDS {
-        live(*seed).await;
+        play(*seed).await;
     }
 }

@@ -73,7 +73,7 @@ struct Memory {
 }
 
 impl Memory {
-    fn lasting(&self) -> Self {
+    fn kept_by_revisions(&self) -> Self {
         let (dropped_at, is_reached, phase) = (self.dropped_at, self.is_reached, self.phase.clone());
         Self { dropped_at, is_reached, phase, ..Self::default() }
     }
@@ -81,7 +81,7 @@ impl Memory {
 
 impl Model {
     /// Applies a fact.
-    pub(crate) fn take(&mut self, fact: &Fact) {
+    pub(crate) fn apply(&mut self, fact: &Fact) {
         let detail = &fact.detail;
         let text = |name: &str| detail[name].as_str().unwrap_or_default().to_owned();
         let date = |name: &str| text(name).parse::<NaiveDate>().unwrap();
@@ -149,17 +149,17 @@ impl Model {
             let active: BTreeMap<_, _> = coach.automations.iter().filter(|(_, automation)| automation.active).collect();
             for ((automation, of), memory) in &mut self.memories {
                 if of == id && !active.contains_key(automation) {
-                    *memory = memory.lasting();
+                    *memory = memory.kept_by_revisions();
                 }
             }
             for (automation_id, automation) in active {
                 let memory = self.memories.entry((automation_id.clone(), id.clone())).or_default();
                 let is_seed = memory.revision != automation.revision;
                 if is_seed {
-                    *memory = Memory { revision: automation.revision, ..memory.lasting() };
+                    *memory = Memory { revision: automation.revision, ..memory.kept_by_revisions() };
                 }
                 let is_quiet = is_silent || is_seed;
-                if client.comes_to_match(coach, &automation.trigger, memory, now, is_quiet) && !is_quiet {
+                if client.starts_match(coach, &automation.trigger, memory, now, is_quiet) && !is_quiet {
                     let found = Match { swept_at: now, client: id.clone(), automation: automation_id.clone() };
                     if automation.trigger["event"] == "compliance_drop" {
                         memory.dropped_at = Some(dated(&found).unwrap_or(now));
@@ -172,7 +172,7 @@ impl Model {
 }
 
 impl Client {
-    fn comes_to_match(
+    fn starts_match(
         &self,
         coach: &Coach,
         trigger: &Value,
@@ -208,9 +208,9 @@ impl Client {
             }
             "phase_eligible" => {
                 let Some((phase, started_on)) = &self.phase else { return false };
-                let Some(place) = coach.phases.iter().position(|(name, ..)| name == phase) else { return false };
-                let (_, min_days, least) = &coach.phases[place];
-                let is_last = place + 1 == coach.phases.len();
+                let Some(position) = coach.phases.iter().position(|(name, ..)| name == phase) else { return false };
+                let (_, min_days, least) = &coach.phases[position];
+                let is_last = position + 1 == coach.phases.len();
                 let has_passed = (today - *started_on).num_days() >= *min_days;
                 let complies = least.is_none_or(|least| self.pct(today, 7).is_some_and(|pct| pct >= least));
                 if is_last || !has_passed || !complies || memory.phase == self.phase {

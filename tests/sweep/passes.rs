@@ -192,8 +192,8 @@ async fn the_time_zone_with_the_later_time_counts_whichever_is_stored_last() {
     let mut stalled_at = 0;
     for spared_calls in 0..12 {
         let said = async |seconds: i64, zone: &str| {
-            let said_at = world.timestamp_in(10 * spared_calls + seconds).await;
-            world.coach("ada").with("time_zone", zone).into_fact().with("occurred_at", said_at)
+            let occurred_at = world.timestamp_in(10 * spared_calls + seconds).await;
+            world.coach("ada").with("time_zone", zone).into_fact().with("occurred_at", occurred_at)
         };
         world.apply([said(1, "Europe/Paris").await]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;

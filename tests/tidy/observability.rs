@@ -77,7 +77,7 @@ fn kebab(alarm: &str) -> String {
 }
 
 #[test]
-fn functions_on_hold_raise_no_alarm_on_waiting_work() {
+fn held_outgoing_work_raises_no_alarm() {
     let template = template();
     let alarms = of_type(&template, "AWS::CloudWatch::Alarm");
     let quiet = alarms.iter().filter(|(_, alarm)| !alarm["Properties"]["ActionsEnabled"].is_null());

@@ -16,7 +16,7 @@ const SLOWLY: Duration = Duration::from_millis(2_500);
 
 impl Scene {
     /// Waits until more than `before` requests have reached the receiver.
-    async fn until_asked(&self, before: usize) {
+    async fn until_requests(&self, before: usize) {
         while self.receiver.hooks().len() == before {
             self.world.now().await;
         }
@@ -36,7 +36,7 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
         scene.receiver.script([Answer::status(500).after(SLOWLY)]);
         scene.receiver.otherwise(Answer::status(410));
         scene.world.publish([Fact::client("ada", "c1")]).await;
-        scene.until_asked(0).await;
+        scene.until_requests(0).await;
         match ending {
             "off" => drop(settings.patch(&path, json!({ "enabled": false })).await.expect(200)),
             "deleted" => drop(settings.delete(&path).await.expect(200)),
@@ -64,7 +64,7 @@ async fn a_slow_success_counts_although_another_attempt_has_failed_meanwhile() {
     let _ = scene.coach().await;
     scene.receiver.script([Answer::status(204).after(SLOWLY), Answer::status(500)]);
     scene.world.publish([Fact::client("ada", "slow")]).await;
-    scene.until_asked(0).await;
+    scene.until_requests(0).await;
     scene.world.publish([Fact::client("ada", "fails")]).await;
     scene.world.settle().await;
     assert_eq!(scene.receiver.hooks().len(), 2);
@@ -85,7 +85,7 @@ async fn a_slow_failure_counts_although_another_attempt_has_succeeded_meanwhile(
     // Its retry fails slowly, while another event succeeds.
     let retried = scene.world.advance_s(10);
     let taken = async {
-        scene.until_asked(1).await;
+        scene.until_requests(1).await;
         scene.world.publish([Fact::client("ada", "taken")]).await;
     };
     futures::future::join(retried, taken).await;
@@ -102,7 +102,7 @@ async fn the_log_names_the_sent_event_of_a_client_erased_meanwhile_and_nothing_e
         let (ada, endpoint, _) = scene.coach().await;
         scene.receiver.script([Answer::status(status).body("Hello Gwendolyn").after(SLOWLY)]);
         scene.world.publish([Fact::client("ada", "c1")]).await;
-        scene.until_asked(0).await;
+        scene.until_requests(0).await;
         scene.world.publish([erased("c1")]).await;
         scene.world.advance_s(DAY_S).await;
         assert_eq!(scene.receiver.hooks().len(), 1, "it is the last");

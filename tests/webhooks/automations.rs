@@ -272,12 +272,12 @@ async fn the_latest_fact_about_an_automation_counts() {
     let scene = Scene::new("identifiers").await;
     let world = &scene.world;
     let saved = async |seconds, endpoints: &[&Endpoint]| {
-        let said_at = world.timestamp_in(seconds).await;
-        world.apply([automation("a1", on("message_received"), endpoints).with("occurred_at", said_at)]).await;
+        let occurred_at = world.timestamp_in(seconds).await;
+        world.apply([automation("a1", on("message_received"), endpoints).with("occurred_at", occurred_at)]).await;
     };
     let deleted = async |seconds| {
-        let said_at = world.timestamp_in(seconds).await;
-        let detail = json!({ "automation_id": "a1", "coach_id": "ada", "occurred_at": said_at });
+        let occurred_at = world.timestamp_in(seconds).await;
+        let detail = json!({ "automation_id": "a1", "coach_id": "ada", "occurred_at": occurred_at });
         world.apply([fact("automation.deleted", detail)]).await;
     };
     let mut sent = 0;

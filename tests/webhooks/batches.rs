@@ -54,7 +54,7 @@ impl FanOut {
     }
 
     /// The deliverer's calls to AWS so far: operation and tables.
-    async fn asked(&self) -> Vec<(String, Value)> {
+    async fn calls_made(&self) -> Vec<(String, Value)> {
         let calls = self.world.calls("deliver").await.into_iter().flat_map(|call| list(call["calls"].clone()));
         calls.map(|call| (call["operation"].as_str().unwrap().to_owned(), call["tables"].clone())).collect()
     }
@@ -73,27 +73,29 @@ async fn latest(ada: &Coach<'_>, endpoints: &[Endpoint]) -> Vec<Value> {
 async fn deliveries_for_ten_endpoints_cost_few_requests() {
     let scene = FanOut::new(10).await;
     let (ada, endpoints) = scene.coach().await;
-    let before = scene.asked().await.len();
+    let before = scene.calls_made().await.len();
     scene.event("second").await;
     assert!(scene.received_counts().values().all(|times| *times == 1), "{:?}", scene.received_counts());
     for delivery in latest(&ada, &endpoints).await {
         assert_eq!((&delivery["status"], list(delivery["attempts"].clone()).len()), (&json!("delivered"), 1));
     }
-    let asked = scene.asked().await;
-    let count = |operation: &str| asked[..asked.len() - before].iter().filter(|(asked, _)| asked == operation).count();
+    let calls_made = scene.calls_made().await;
+    let count = |operation: &str| {
+        calls_made[..calls_made.len() - before].iter().filter(|(calls_made, _)| calls_made == operation).count()
+    };
     // Newest first. Each delivery takes a slot, claims, records and gives the slot back.
-    assert_eq!((count("GetItem"), count("BatchGetItem"), count("UpdateItem")), (0, 1, 40), "{asked:?}");
+    assert_eq!((count("GetItem"), count("BatchGetItem"), count("UpdateItem")), (0, 1, 40), "{calls_made:?}");
 }
 
 #[tokio::test]
 async fn a_single_delivery_takes_five_requests() {
     let scene = FanOut::new(1).await;
     scene.coach().await;
-    let before = scene.asked().await.len();
+    let before = scene.calls_made().await.len();
     scene.event("second").await;
-    let asked = scene.asked().await;
+    let calls_made = scene.calls_made().await;
     let mut operations: Vec<&str> =
-        asked[..asked.len() - before].iter().map(|(operation, _)| operation.as_str()).collect();
+        calls_made[..calls_made.len() - before].iter().map(|(operation, _)| operation.as_str()).collect();
     operations.sort_unstable();
     assert_eq!(operations, ["BatchGetItem", "UpdateItem", "UpdateItem", "UpdateItem", "UpdateItem"]);
 }

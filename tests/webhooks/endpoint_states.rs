@@ -34,7 +34,7 @@ impl Scene {
     }
 
     /// An event whose first attempt fails and whose retry succeeds.
-    async fn event_taken_late(&self, client: &str) {
+    async fn event_delivered_by_retry(&self, client: &str) {
         self.receiver.script([Answer::status(500)]);
         self.event(client).await;
         self.world.advance_s(10).await;
@@ -42,8 +42,8 @@ impl Scene {
 
     /// Such an event whose deliverer dies after recording the success and before noting it on the endpoint. An earlier
     /// event counts the calls up to that point.
-    async fn event_taken_and_not_noted(&self) {
-        self.event_taken_late("noted").await;
+    async fn event_delivered_but_not_noted(&self) {
+        self.event_delivered_by_retry("noted").await;
         let calls = self.world.calls("deliver").await[0]["calls"].as_array().unwrap().len();
         self.receiver.script([Answer::status(500)]);
         self.event("not-noted").await;
@@ -252,7 +252,7 @@ async fn successes_and_idle_periods_keep_an_endpoint_on() {
 async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
     let scene = Scene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
-    scene.event_taken_and_not_noted().await;
+    scene.event_delivered_but_not_noted().await;
     scene.world.advance_s(6 * DAY_S).await;
     assert_eq!(scene.receiver.hooks().len(), 2 * 2, "nothing is sent again over it");
     scene.receiver.otherwise(Answer::status(500));
@@ -266,7 +266,7 @@ async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
 async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_busy() {
     let scene = Scene::new().await;
     let (_, endpoint, _) = scene.coach().await;
-    scene.event_taken_and_not_noted().await;
+    scene.event_delivered_but_not_noted().await;
     assert!(scene.failing_since().await.is_string());
     let slots: Vec<Value> = scene.world.items("workspaces", "COACH#ada").await;
     let mut slots = slots.into_iter().find(|item| item["sk"]["S"] == format!("SLOTS#{}", endpoint.id)).unwrap();
@@ -283,7 +283,7 @@ async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_bus
 async fn a_success_noted_late_does_not_clear_later_failures() {
     let scene = Scene::new().await;
     let _ = scene.coach().await;
-    scene.event_taken_and_not_noted().await;
+    scene.event_delivered_but_not_noted().await;
     scene.event("taken").await;
     assert!(scene.failing_since().await.is_null());
     scene.receiver.otherwise(Answer::status(500));

@@ -72,7 +72,7 @@ async fn five_hundred_events_for_a_hanging_receiver_delay_another_by_at_most_2_s
 
 /// Emits events for a coach with hanging endpoints, one after the other, and then another coach's events. Asserts that
 /// the latter arrive in time.
-async fn others_are_told_in_time_beside(endpoints: usize, events: usize) {
+async fn assert_others_in_time_beside(endpoints: usize, events: usize) {
     let world = World::start().await;
     let hanging = Hanging::start().await;
     let healthy = Receiver::start().await;
@@ -94,12 +94,12 @@ async fn others_are_told_in_time_beside(endpoints: usize, events: usize) {
 
 #[tokio::test]
 async fn a_coach_with_two_hanging_endpoints_delays_no_other_coach() {
-    others_are_told_in_time_beside(2, 30).await;
+    assert_others_in_time_beside(2, 30).await;
 }
 
 #[tokio::test]
 async fn a_coach_with_twenty_hanging_endpoints_delays_no_other_coach() {
-    others_are_told_in_time_beside(20, 3).await;
+    assert_others_in_time_beside(20, 3).await;
 }
 
 #[tokio::test]
@@ -165,8 +165,8 @@ async fn a_slow_receiver_gets_events_in_parallel() {
     for n in 0..EVENTS {
         world.publish([Fact::client("ada", &format!("c{n}"))]).await;
     }
-    let all_told = async || receiver.hooks().len() >= EVENTS;
-    until_within(LIMIT, "telling a slow receiver", all_told).await;
+    let all_received = async || receiver.hooks().len() >= EVENTS;
+    until_within(LIMIT, "events of the slow receiver", all_received).await;
     world.settle().await;
     let delivered = ada.deliveries(&endpoint).await;
     assert!(delivered.iter().all(|delivery| delivery["attempts"].as_array().unwrap().len() == 1), "once each");

@@ -18,7 +18,7 @@ async fn create(world: &World, key: &crate::world::Caller) {
 }
 
 /// The outcome of an attempt: its status, or the reason for its absence.
-fn said(attempt: &Value) -> String {
+fn outcome(attempt: &Value) -> String {
     attempt["status_code"]
         .as_u64()
         .map_or_else(|| attempt["error"].as_str().unwrap().to_owned(), |code| code.to_string())
@@ -68,7 +68,7 @@ async fn the_log_shows_each_receivers_behaviour_and_has_a_line_for_each_request(
         let attempts = list(delivery["attempts"].clone());
         // The clock runs on during slow attempts, so a failure may have been retried.
         assert!(
-            !attempts.is_empty() && attempts.iter().all(|attempt| said(attempt) == *expected),
+            !attempts.is_empty() && attempts.iter().all(|attempt| outcome(attempt) == *expected),
             "{expected}: {attempts:?}"
         );
         // A connection may be reset with or without a request on it.

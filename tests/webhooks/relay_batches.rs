@@ -51,7 +51,7 @@ impl Scene {
     }
 
     /// The relay's calls so far.
-    async fn asked(&self) -> Vec<String> {
+    async fn calls_made(&self) -> Vec<String> {
         let calls = self.world.calls("relay").await.into_iter().flat_map(|call| list(call["calls"].clone()));
         calls.map(|call| call["operation"].as_str().unwrap().to_owned()).collect()
     }
@@ -65,17 +65,19 @@ impl Scene {
 async fn thirty_events_for_one_endpoint_cost_few_requests_to_the_queue() {
     let scene = Scene::new().await;
     let (ada, endpoint) = scene.coach(EVENTS).await;
-    let before = scene.asked().await.len();
+    let before = scene.calls_made().await.len();
     scene.check_in("k1").await;
     scene.world.advance_s(60).await;
     assert_eq!(scene.received_counts().len(), EVENTS);
     assert!(scene.receiver.hooks().iter().all(|hook| hook.is_signed_with(&endpoint.secret)));
     assert!(ada.deliveries(&endpoint).await.iter().all(|delivery| delivery["status"] == "delivered"));
-    let asked = scene.asked().await;
-    let count = |operation: &str| asked[..asked.len() - before].iter().filter(|asked| *asked == operation).count();
-    assert_eq!(count("PutItem"), EVENTS, "{asked:?}");
+    let calls_made = scene.calls_made().await;
+    let count = |operation: &str| {
+        calls_made[..calls_made.len() - before].iter().filter(|calls_made| *calls_made == operation).count()
+    };
+    assert_eq!(count("PutItem"), EVENTS, "{calls_made:?}");
     // The stream may split the events into two batches.
-    assert!(count("SendMessageBatch") <= 5, "{asked:?}");
+    assert!(count("SendMessageBatch") <= 5, "{calls_made:?}");
 }
 
 #[tokio::test]

@@ -188,7 +188,7 @@ async fn every_event_ends_delivered_or_failed_with_a_complete_log() {
 struct Calls(BTreeMap<String, Vec<Value>>);
 
 impl Calls {
-    async fn look(&mut self, world: &World) {
+    async fn collect_from(&mut self, world: &World) {
         for invocation in world.calls("deliver").await {
             let request_id = invocation["request_id"].as_str().unwrap().to_owned();
             self.0.insert(request_id, list(invocation["calls"].clone()));
@@ -228,12 +228,12 @@ async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_afte
     world.publish((0..EVENTS).map(|n| Fact::client("ada", &format!("c{n:03}")))).await;
     while receiver.hooks().len() < ATTEMPTED {
         assert!(began.elapsed() < DEADLINE, "{} of {ATTEMPTED} attempts", receiver.hooks().len());
-        calls.look(&world).await;
+        calls.collect_from(&world).await;
     }
     receiver.otherwise(Answer::status(204));
     for _ in 0..20 {
         world.advance_s(30).await;
-        calls.look(&world).await;
+        calls.collect_from(&world).await;
     }
     let deliveries = log_of(&ada, &endpoint).await;
     assert_eq!(deliveries.len(), EVENTS);

@@ -136,8 +136,8 @@ async fn take(State(shared): State<Arc<Mutex<Shared>>>, uri: Uri, headers: Heade
     };
     // Waits for the delay: the future never completes.
     let _ = tokio::time::timeout(answer.after, std::future::pending::<()>()).await;
-    let said = if answer.echoes { body } else { Bytes::from(answer.body) };
-    let mut response = (StatusCode::from_u16(answer.status).unwrap(), said).into_response();
+    let body = if answer.echoes { body } else { Bytes::from(answer.body) };
+    let mut response = (StatusCode::from_u16(answer.status).unwrap(), body).into_response();
     for (name, value) in answer.headers {
         response.headers_mut().insert(name, value.parse().unwrap());
     }

@@ -282,7 +282,7 @@ async fn a_fact_over_bookings_is_stored_and_emits_each_conflict_once() {
 }
 
 #[tokio::test]
-async fn conflicts_of_simultaneous_events_are_emitted_consistently() {
+async fn each_conflict_of_simultaneous_events_is_emitted_with_the_same_content() {
     let world = World::start().await;
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;

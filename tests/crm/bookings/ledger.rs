@@ -68,7 +68,7 @@ pub(crate) async fn read_conflicts(world: &World, emitted: &mut EmittedConflicts
 
 /// Asserts: no booking conflicts with another or with an event stored before it; each overlap caused by the application
 /// was reported; the buckets hold exactly the confirmed events.
-pub(crate) async fn holds(owner: &Owner<'_>, emitted: &EmittedConflicts) {
+pub(crate) async fn assert_invariants(owner: &Owner<'_>, emitted: &EmittedConflicts) {
     let items = owner.world.items("crm", &format!("COACH#{}", owner.id)).await;
     let events: Vec<Stored> = items.iter().filter_map(Stored::confirmed).collect();
     let mut overlaps = 0;
@@ -108,7 +108,7 @@ pub(crate) async fn holds(owner: &Owner<'_>, emitted: &EmittedConflicts) {
 }
 
 /// Asserts that the list holds exactly the confirmed events on a calendar.
-pub(crate) async fn lists_hold(owner: &Owner<'_>) {
+pub(crate) async fn assert_lists(owner: &Owner<'_>) {
     let mut listed = BTreeMap::new();
     let mut cursor = String::new();
     loop {

@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use futures::future::{join, join_all, join3};
 use serde_json::json;
 
-use crate::crm::bookings::ledger::{EmittedConflicts, holds, lists_hold, read_conflicts};
+use crate::crm::bookings::ledger::{EmittedConflicts, assert_invariants, assert_lists, read_conflicts};
 use crate::crm::bookings::{CALENDAR, Desk, LEAD, event, path, slot, to};
 use crate::world::{Call, Caller, Fact, Reply, World, uuid};
 
@@ -26,7 +26,7 @@ const DAYS_A_ROUND: usize = 4;
 const MOST_REPEATS: usize = 50;
 
 /// A calendar: minutes of its zone before UTC, of its slots, and of its buffers before and after.
-struct Shelf {
+struct CalendarSpec {
     id: u64,
     zone: &'static str,
     offset: i64,
@@ -37,10 +37,10 @@ struct Shelf {
 
 /// Slots start every quarter of an hour.
 const STEP: i64 = 15;
-const SHELVES: [Shelf; 3] = [
-    Shelf { id: 20, zone: "UTC", offset: 0, minutes: 60, before: 0, after: 0 },
-    Shelf { id: 21, zone: "Asia/Kolkata", offset: 330, minutes: 45, before: 15, after: 30 },
-    Shelf { id: 22, zone: "Pacific/Honolulu", offset: -600, minutes: 30, before: 60, after: 0 },
+const CALENDARS: [CalendarSpec; 3] = [
+    CalendarSpec { id: 20, zone: "UTC", offset: 0, minutes: 60, before: 0, after: 0 },
+    CalendarSpec { id: 21, zone: "Asia/Kolkata", offset: 330, minutes: 45, before: 15, after: 30 },
+    CalendarSpec { id: 22, zone: "Pacific/Honolulu", offset: -600, minutes: 30, before: 60, after: 0 },
 ];
 
 /// Pseudo-random numbers, the same in each run.
@@ -70,13 +70,13 @@ impl<'w> Owner<'w> {
     async fn new(world: &'w World, number: usize) -> Self {
         let id = format!("owner-{number}");
         let coach = world.coach(&id).await;
-        let calendars = SHELVES.iter().map(|shelf| {
-            Fact::calendar(&id, &uuid(shelf.id))
-                .with("time_zone", shelf.zone)
-                .with("slot_minutes", shelf.minutes)
+        let calendars = CALENDARS.iter().map(|calendar| {
+            Fact::calendar(&id, &uuid(calendar.id))
+                .with("time_zone", calendar.zone)
+                .with("slot_minutes", calendar.minutes)
                 .with("slot_interval_minutes", STEP)
-                .with("buffer_before_minutes", shelf.before)
-                .with("buffer_after_minutes", shelf.after)
+                .with("buffer_before_minutes", calendar.before)
+                .with("buffer_after_minutes", calendar.after)
         });
         world.apply(calendars.chain([Fact::contact(&id, &uuid(LEAD))])).await;
         let mut keys = Vec::new();
@@ -91,15 +91,15 @@ impl<'w> Owner<'w> {
         &self.keys[self.calls % KEYS]
     }
 
-    fn book(&mut self, shelf: &Shelf, at: DateTime<Utc>) -> Call {
-        let (date, time) = wall_clock(shelf, at);
-        let draft = json!({ "leadId": uuid(LEAD), "calendarId": uuid(shelf.id), "date": date, "time": time });
+    fn book(&mut self, calendar: &CalendarSpec, at: DateTime<Utc>) -> Call {
+        let (date, time) = wall_clock(calendar, at);
+        let draft = json!({ "leadId": uuid(LEAD), "calendarId": uuid(calendar.id), "date": date, "time": time });
         let once = format!("race-{}", self.world.number());
         self.key().post("/v1/crm/bookings", draft).idempotent(&once)
     }
 
-    fn reschedule(&mut self, booking: &str, shelf: &Shelf, at: DateTime<Utc>) -> Call {
-        let (date, time) = wall_clock(shelf, at);
+    fn reschedule(&mut self, booking: &str, calendar: &CalendarSpec, at: DateTime<Utc>) -> Call {
+        let (date, time) = wall_clock(calendar, at);
         let once = format!("race-{}", self.world.number());
         let to = json!({ "leadId": uuid(LEAD), "date": date, "time": time });
         self.key().patch(&path(booking), to).idempotent(&once)
@@ -111,7 +111,7 @@ impl<'w> Owner<'w> {
     }
 
     /// Keeps the ids of the bookings made and returns their number.
-    fn keep(&mut self, replies: &[Reply]) -> usize {
+    fn record_bookings(&mut self, replies: &[Reply]) -> usize {
         let made = replies.iter().filter(|reply| reply.status == 201);
         let ids: Vec<String> = made.map(|reply| reply.body["booking"]["id"].as_str().unwrap().to_owned()).collect();
         self.booked.extend(ids.iter().cloned());
@@ -119,13 +119,13 @@ impl<'w> Owner<'w> {
     }
 }
 
-fn wall_clock(shelf: &Shelf, at: DateTime<Utc>) -> (NaiveDate, String) {
-    let local = (at + TimeDelta::minutes(shelf.offset)).naive_utc();
+fn wall_clock(calendar: &CalendarSpec, at: DateTime<Utc>) -> (NaiveDate, String) {
+    let local = (at + TimeDelta::minutes(calendar.offset)).naive_utc();
     (local.date(), local.format("%H:%M").to_string())
 }
 
 /// Repeats a call under its key until the answer is definite.
-async fn insist(call: Call) -> Reply {
+async fn retry_until_definite(call: Call) -> Reply {
     for _ in 0..MOST_REPEATS {
         let reply = call.clone().await;
         let is_open = matches!(reply.status, 500 | 503) || reply.body["code"] == "idempotency_in_progress";
@@ -137,11 +137,11 @@ async fn insist(call: Call) -> Reply {
 }
 
 async fn at_once(calls: Vec<Call>) -> Vec<Reply> {
-    join_all(calls.into_iter().map(insist)).await
+    join_all(calls.into_iter().map(retry_until_definite)).await
 }
 
 #[track_caller]
-fn each_is(replies: &[Reply], allowed: &[(u16, &str)]) {
+fn assert_each(replies: &[Reply], allowed: &[(u16, &str)]) {
     for reply in replies {
         let code = reply.body["code"].as_str().unwrap_or_default();
         assert!(allowed.contains(&(reply.status, code)), "{} {}", reply.status, reply.text);
@@ -174,16 +174,22 @@ impl Ready {
         let base = first + TimeDelta::days((number * DAYS_A_ROUND) as i64) + TimeDelta::minutes(minutes);
         let (world, coach) = (owner.world, owner.id.clone());
         let application_event = |dice: &mut Dice, steps: u64| {
-            let shelf = dice.roll(SHELVES.len() as u64 + 1) as usize;
+            let calendar = dice.roll(CALENDARS.len() as u64 + 1) as usize;
             let minutes = STEP * (1 + dice.roll(5) as i64);
             let starts = base + TimeDelta::minutes(STEP * steps as i64);
-            event(&coach, &uuid(1_000_000 + world.number()), SHELVES.get(shelf).map(|shelf| shelf.id), starts, minutes)
+            event(
+                &coach,
+                &uuid(1_000_000 + world.number()),
+                CALENDARS.get(calendar).map(|calendar| calendar.id),
+                starts,
+                minutes,
+            )
         };
         if number % 5 < 2 {
             let beside = (number % 5 == 1).then(|| application_event(&mut dice, 0));
             let midnight = first + TimeDelta::days((number * DAYS_A_ROUND) as i64 + 1);
             let wanted = match number % 2 {
-                0 => (0..SHELVES.len()).map(|shelf| (shelf, base)).collect(),
+                0 => (0..CALENDARS.len()).map(|calendar| (calendar, base)).collect(),
                 // The calendar in Honolulu keeps an hour before its bookings: no day has room for both of these.
                 _ => [0, 45].map(|before| (2, midnight + TimeDelta::minutes(-before))).to_vec(),
             };
@@ -198,25 +204,26 @@ impl Ready {
             application_event(&mut dice, steps)
         });
         let feed = feed.collect();
-        let books = [(0, base), (1, base + TimeDelta::hours(5))].map(|(shelf, at)| owner.book(&SHELVES[shelf], at));
+        let books =
+            [(0, base), (1, base + TimeDelta::hours(5))].map(|(calendar, at)| owner.book(&CALENDARS[calendar], at));
         let made = at_once(books.to_vec()).await;
-        each_is(&made, &[(201, ""), TAKEN]);
-        owner.keep(&made);
+        assert_each(&made, &[(201, ""), TAKEN]);
+        owner.record_bookings(&made);
         let id = |reply: &Reply| reply.body["booking"]["id"].as_str().map(str::to_owned);
-        let held = made.iter().enumerate().filter_map(|(shelf, reply)| Some((shelf, id(reply)?))).collect();
+        let held = made.iter().enumerate().filter_map(|(calendar, reply)| Some((calendar, id(reply)?))).collect();
         Self { base, dice, round: Round::SameHours { held, feed } }
     }
 
     async fn play(self, owner: &mut Owner<'_>) {
         let Self { base, mut dice, round } = self;
         match round {
-            Round::OneTime { wanted, beside } => one_gets_it(owner, &wanted, beside).await,
-            Round::SameHours { held, feed } => all_want_something(owner, base, &mut dice, &held, feed).await,
+            Round::OneTime { wanted, beside } => compete_for_one_time(owner, &wanted, beside).await,
+            Round::SameHours { held, feed } => compete_for_same_hours(owner, base, &mut dice, &held, feed).await,
         }
     }
 }
 
-async fn all_want_something(
+async fn compete_for_same_hours(
     owner: &mut Owner<'_>,
     base: DateTime<Utc>,
     dice: &mut Dice,
@@ -225,30 +232,30 @@ async fn all_want_something(
 ) {
     let at = |steps: u64| base + TimeDelta::minutes(STEP * steps as i64);
     let mut changes = Vec::new();
-    for (shelf, booking) in held {
+    for (calendar, booking) in held {
         for _ in 0..2 {
-            changes.push(owner.reschedule(booking, &SHELVES[*shelf], at(dice.roll(24))));
+            changes.push(owner.reschedule(booking, &CALENDARS[*calendar], at(dice.roll(24))));
         }
     }
     changes.extend(held.last().map(|(_, booking)| owner.cancel(booking)));
     let books = (changes.len()..CALLERS).map(|_| {
-        let shelf = dice.roll(SHELVES.len() as u64) as usize;
-        owner.book(&SHELVES[shelf], at(dice.roll(24)))
+        let calendar = dice.roll(CALENDARS.len() as u64) as usize;
+        owner.book(&CALENDARS[calendar], at(dice.roll(24)))
     });
     let books: Vec<Call> = books.collect();
     let (booked, changed, ()) = join3(at_once(books), at_once(changes), owner.world.publish(feed)).await;
-    each_is(&booked, &[(201, ""), TAKEN]);
-    each_is(&changed, &[(200, ""), (409, "booking_not_active"), TAKEN]);
-    owner.keep(&booked);
+    assert_each(&booked, &[(201, ""), TAKEN]);
+    assert_each(&changed, &[(200, ""), (409, "booking_not_active"), TAKEN]);
+    owner.record_bookings(&booked);
 }
 
-async fn one_gets_it(owner: &mut Owner<'_>, wanted: &[(usize, DateTime<Utc>)], beside: Option<Fact>) {
+async fn compete_for_one_time(owner: &mut Owner<'_>, wanted: &[(usize, DateTime<Utc>)], beside: Option<Fact>) {
     let wanted = wanted.iter().cycle().take(CALLERS);
-    let calls: Vec<Call> = wanted.map(|(shelf, at)| owner.book(&SHELVES[*shelf], *at)).collect();
+    let calls: Vec<Call> = wanted.map(|(calendar, at)| owner.book(&CALENDARS[*calendar], *at)).collect();
     let is_alone = beside.is_none();
     let (replies, ()) = join(at_once(calls), owner.world.publish(beside)).await;
-    each_is(&replies, &[(201, ""), TAKEN]);
-    let winners = owner.keep(&replies);
+    assert_each(&replies, &[(201, ""), TAKEN]);
+    let winners = owner.record_bookings(&replies);
     assert!(winners == 1 || (winners == 0 && !is_alone), "{winners} winners");
 }
 
@@ -270,10 +277,10 @@ async fn no_booking_overlaps_another_or_a_stored_event() {
             // Facts that met too many conflicts are retried.
             world.advance_s(200).await;
             read_conflicts(&world, &mut emitted).await;
-            join_all(owners.iter().map(|owner| holds(owner, &emitted))).await;
+            join_all(owners.iter().map(|owner| assert_invariants(owner, &emitted))).await;
         }
     }
-    join_all(owners.iter().map(lists_hold)).await;
+    join_all(owners.iter().map(assert_lists)).await;
     let once: BTreeSet<_> = emitted.values().map(|(coach, pair, times)| (coach, pair, times.to_string())).collect();
     assert_eq!(once.len(), emitted.len(), "each overlap is emitted once");
     assert!(world.set_aside().await.is_empty());
@@ -313,7 +320,7 @@ async fn of_simultaneous_moves_one_succeeds_even_if_slot_lengths_have_changed() 
             .collect();
         calls.push(desk.key.post("/v1/crm/bookings", slot(date, third)).idempotent(&once()));
         let replies = at_once(calls).await;
-        each_is(&replies, &[(200, ""), (201, ""), TAKEN]);
+        assert_each(&replies, &[(200, ""), (201, ""), TAKEN]);
         let done = replies.iter().filter(|reply| reply.status < 300).count();
         let texts: Vec<&String> = replies.iter().map(|reply| &reply.text).collect();
         assert_eq!(done, 1, "{texts:?}");
@@ -325,10 +332,10 @@ async fn simultaneous_calls_for_disjoint_times_all_succeed() {
     let world = World::start().await;
     let mut owner = Owner::new(&world, 1).await;
     let base = world.midnight_in(3).await;
-    let calls: Vec<Call> = (0..CALLERS as i64).map(|n| owner.book(&SHELVES[0], base + TimeDelta::hours(n))).collect();
+    let calls: Vec<Call> = (0..CALLERS as i64).map(|n| owner.book(&CALENDARS[0], base + TimeDelta::hours(n))).collect();
     let replies = at_once(calls.clone()).await;
-    each_is(&replies, &[(201, "")]);
-    assert_eq!(owner.keep(&replies), CALLERS);
+    assert_each(&replies, &[(201, "")]);
+    assert_eq!(owner.record_bookings(&replies), CALLERS);
     let again = join_all(calls.into_iter().map(Call::into_future)).await;
     for (first, again) in replies.iter().zip(&again) {
         assert!(again.is_replay());

@@ -21,7 +21,7 @@ async fn stalled(world: &World, call: Call) -> JoinHandle<Reply> {
     call
 }
 
-async fn goes_on(world: &World, call: JoinHandle<Reply>) -> Reply {
+async fn resume(world: &World, call: JoinHandle<Reply>) -> Reply {
     world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
     call.await.unwrap()
 }
@@ -52,7 +52,7 @@ async fn a_stalled_move_outdates_facts_from_before_its_commit() {
     let between = world.timestamp_in(0).await;
     world.advance_s(10).await;
     desk.reschedule(&booking, to(date, "11:00")).await.expect(200);
-    goes_on(&world, slow).await.expect(200);
+    resume(&world, slow).await.expect(200);
     let moved = desk.list().await;
     assert_eq!(moved[0]["time"], "12:00");
     let older = event("ada", &booking, None, midnight + TimeDelta::hours(9), 60)
@@ -89,7 +89,7 @@ async fn a_booking_is_decided_again_after_a_change_since_its_reads() {
         let booking = desk.key.post("/v1/crm/bookings", draft).idempotent(&format!("stalled-{n}"));
         let call = stalled(&world, booking).await;
         world.apply([change.clone()]).await;
-        let reply = goes_on(&world, call).await.expect(status);
+        let reply = resume(&world, call).await.expect(status);
         assert_eq!(reply.body["code"].as_str().unwrap_or_default(), code, "{change:?}");
     }
     let listed = desk.list().await;
@@ -105,7 +105,7 @@ async fn overlapping_bookings_across_midnight_conflict_even_on_different_days() 
     let late = desk.key.post("/v1/crm/bookings", slot(day, "22:50")).idempotent("late");
     let call = stalled(&world, late).await;
     desk.booked(slot(next, "00:15")).await;
-    goes_on(&world, call).await.refused(409, "slot_unavailable");
+    resume(&world, call).await.refused(409, "slot_unavailable");
     desk.booked(slot(day, "22:45")).await;
 }
 
@@ -117,14 +117,14 @@ async fn a_move_and_a_cancellation_of_one_booking_do_not_both_succeed() {
     let booking = desk.booked(slot(date, "09:00")).await;
     let call = stalled(&world, desk.key.patch(&path(&booking), to(date, "15:00")).idempotent("move")).await;
     let cancelled = desk.cancel(&booking, LEAD).await.expect(200);
-    goes_on(&world, call).await.refused(409, "booking_not_active");
+    resume(&world, call).await.refused(409, "booking_not_active");
     assert_eq!(desk.cancel(&booking, LEAD).await.body, cancelled.body);
 
     let booking = desk.booked(slot(date, "09:00")).await;
     let cancel = desk.key.delete(&path(&booking)).json(&json!({ "leadId": uuid(LEAD) })).idempotent("cancel");
     let call = stalled(&world, cancel).await;
     desk.reschedule(&booking, to(date, "15:00")).await.expect(200);
-    let cancelled = goes_on(&world, call).await.expect(200);
+    let cancelled = resume(&world, call).await.expect(200);
     assert_eq!(cancelled.body["booking"]["time"], "15:00");
     assert!(desk.list().await.is_empty());
     let taken = world.buckets("ada").await.into_iter().filter(|(_, entries)| entries != &json!({})).count();

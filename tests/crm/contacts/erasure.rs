@@ -39,7 +39,7 @@ impl Scene {
     }
 
     /// Calls every CRM write on a contact, each under a key of its own, so that the answers are recorded.
-    async fn deal_with(&self, number: u64) {
+    async fn call_all_writes(&self, number: u64) {
         let id = uuid(number);
         let found = post(&self.world, &self.key, "Anybody", &email(number)).await.expect(201);
         assert_eq!(found.body["contact"]["id"], json!(id));
@@ -63,7 +63,7 @@ impl Scene {
     }
 
     /// Asserts that nothing marked is left at rest and that these contacts are not shown.
-    pub(crate) async fn forgot(&self, numbers: &[u64]) {
+    pub(crate) async fn assert_forgotten(&self, numbers: &[u64]) {
         let at_rest = self.world.at_rest().await;
         for text in [MARK, "4155552671", "+1 415 555 2671"] {
             let places = at_rest.locations_of(text);
@@ -137,7 +137,7 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
         .await;
     world.apply([1, 2, 3, 9].map(event)).await;
     for number in 1..=3 {
-        scene.deal_with(number).await;
+        scene.call_all_writes(number).await;
     }
     post(world, &scene.key, "Anybody", "else@example.com").await.expect(201);
     // One contact is merged into the lead before the lead becomes a client; afterwards the lead is merged into the
@@ -155,7 +155,7 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
 
     scene.erase(&client).await;
     let gone = [1, 2, 3];
-    scene.forgot(&gone).await;
+    scene.assert_forgotten(&gone).await;
     assert_eq!(scene.keys("OPPORTUNITY#").await, [format!("OPPORTUNITY#{}", uuid(109))]);
     assert_eq!(scene.keys("EVENT#").await.len(), events, "the time stays taken");
     let bookings = scene.key.get("/v1/crm/bookings?limit=200").await.expect(200);
@@ -177,10 +177,10 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
         let merges = gone.into_iter().filter(|number| seconds > 0 || *number != 3).map(|number| merged(number, 9));
         let late = late.chain(merges);
         world.apply(late.map(|fact| fact.with("occurred_at", at.as_str()))).await;
-        scene.forgot(&gone).await;
+        scene.assert_forgotten(&gone).await;
     }
     world.advance_s(ENDED_S).await;
-    scene.forgot(&gone).await;
+    scene.assert_forgotten(&gone).await;
     assert_eq!(listed(&scene.key).await, [uuid(9)]);
     assert_eq!(shown(&scene.key, &uuid(9)).await["clientId"], Value::Null);
     assert!(world.set_aside().await.is_empty());
@@ -201,11 +201,11 @@ async fn a_contact_merged_into_another_clients_is_erased_alone() {
     let others = scene.partner.post("/v1/clients", body).await.expect(201).str("client_id").to_owned();
     world.apply([merged(3, 1), merged(1, 2)]).await;
     scene.erase(&client).await;
-    scene.forgot(&[1, 3]).await;
+    scene.assert_forgotten(&[1, 3]).await;
     assert_eq!(shown(&scene.key, &uuid(2)).await["clientId"], json!(others));
     scene.erase(&others).await;
     world.advance_s(ENDED_S).await;
-    scene.forgot(&[1, 2, 3]).await;
+    scene.assert_forgotten(&[1, 2, 3]).await;
 }
 
 #[tokio::test]
@@ -215,18 +215,18 @@ async fn a_contact_merged_into_an_erased_one_is_erased_too() {
     world.apply([contact(1), contact(2)]).await;
     let client = scene.client_of(1).await;
     scene.erase(&client).await;
-    scene.deal_with(2).await;
+    scene.call_all_writes(2).await;
     world.apply([opportunity(2), event(2)]).await;
     world.apply([merged(2, 1)]).await;
     assert!(listed(&scene.key).await.is_empty());
     // The contact's data goes once no other merge has come.
     world.advance_s(SETTLED_S).await;
-    scene.forgot(&[1, 2]).await;
+    scene.assert_forgotten(&[1, 2]).await;
     assert_eq!(scene.answers_about(2).await, 0);
     world.advance_s(ENDED_S).await;
     world.apply([contact(2), opportunity(2), merged(3, 2), contact(3)]).await;
     world.advance_s(SETTLED_S).await;
-    scene.forgot(&[1, 2, 3]).await;
+    scene.assert_forgotten(&[1, 2, 3]).await;
     assert!(listed(&scene.key).await.is_empty() && world.set_aside().await.is_empty());
 }
 
@@ -252,7 +252,7 @@ async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
     world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
     world.apply([1, 9].map(contact)).await;
     for number in [1, 9] {
-        scene.deal_with(number).await;
+        scene.call_all_writes(number).await;
     }
     let client = scene.client_of(1).await;
     scene.erase(&client).await;
@@ -276,7 +276,7 @@ async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
 }
 
 #[tokio::test]
-async fn a_contact_linked_to_an_erased_client_is_not_stored() {
+async fn the_unknown_merge_target_of_an_erased_contact_is_not_stored() {
     let scene = Scene::new().await;
     let world = &scene.world;
     world.apply([contact(1)]).await;
@@ -284,9 +284,9 @@ async fn a_contact_linked_to_an_erased_client_is_not_stored() {
     world.apply([merged(1, 2)]).await;
     scene.erase(&client).await;
     world.apply([contact(2), opportunity(2)]).await;
-    scene.forgot(&[1, 2]).await;
+    scene.assert_forgotten(&[1, 2]).await;
     world.advance_s(ENDED_S).await;
-    scene.forgot(&[1, 2]).await;
+    scene.assert_forgotten(&[1, 2]).await;
     assert!(listed(&scene.key).await.is_empty());
 }
 
@@ -328,7 +328,7 @@ async fn a_write_that_stalls_while_the_contact_is_erased_leaves_nothing() {
                 assert_eq!(scene.answers_about(1).await, 1, "recorded when the first pass was over");
             }
             world.advance_s(ENDED_S).await;
-            scene.forgot(&[1]).await;
+            scene.assert_forgotten(&[1]).await;
             assert_eq!(scene.answers_about(1).await, 0);
         }
     }

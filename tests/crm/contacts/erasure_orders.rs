@@ -37,16 +37,16 @@ async fn an_erasure_and_two_merges_in_any_order_erase_all_three_contacts() {
         for seconds in 1..=3 {
             times.push(world.timestamp_in(seconds).await);
         }
-        let sayings = [merged(own, between), merged(between, end), erased(&client)];
+        let facts = [merged(own, between), merged(between, end), erased(&client)];
         for index in order {
-            world.apply([sayings[index].clone().with("occurred_at", times[index].as_str())]).await;
+            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
         }
         if is_seen == Some(false) {
             world.apply([contact(between)]).await;
         }
         world.advance_s(ENDED_S).await;
         println!("{is_seen:?} {order:?}");
-        scene.forgot(&[own, between, end]).await;
+        scene.assert_forgotten(&[own, between, end]).await;
     }
     assert!(listed(&scene.key).await.is_empty() && world.set_aside().await.is_empty());
 }
@@ -71,19 +71,19 @@ async fn merges_that_appear_circular_in_their_order_of_arrival_do_not_prevent_er
         for seconds in 1..=4 {
             times.push(world.timestamp_in(seconds).await);
         }
-        let sayings = [merged(other, own), merged(other, end), merged(own, other), erased(&client)];
+        let facts = [merged(other, own), merged(other, end), merged(own, other), erased(&client)];
         for index in &order {
-            world.apply([sayings[*index].clone().with("occurred_at", times[*index].as_str())]).await;
+            world.apply([facts[*index].clone().with("occurred_at", times[*index].as_str())]).await;
         }
         world.advance_s(ENDED_S).await;
         println!("{order:?}");
-        scene.forgot(&[own, other, end]).await;
+        scene.assert_forgotten(&[own, other, end]).await;
         assert_eq!(world.set_aside().await, [] as [Value; 0], "{order:?}");
     }
 }
 
 #[tokio::test]
-async fn a_merge_target_of_an_erased_contact_may_survive_as_another_contact() {
+async fn the_target_of_a_merge_after_the_erasure_survives() {
     let scene = Scene::new().await;
     let world = &scene.world;
     for (order, own) in orders(3).into_iter().zip((1..).step_by(3)) {
@@ -94,13 +94,13 @@ async fn a_merge_target_of_an_erased_contact_may_survive_as_another_contact() {
         for seconds in 1..=3 {
             times.push(world.timestamp_in(seconds).await);
         }
-        let sayings = [merged(own, between), erased(&client), merged(between, end)];
+        let facts = [merged(own, between), erased(&client), merged(between, end)];
         for index in &order {
-            world.apply([sayings[*index].clone().with("occurred_at", times[*index].as_str())]).await;
+            world.apply([facts[*index].clone().with("occurred_at", times[*index].as_str())]).await;
         }
         world.advance_s(ENDED_S).await;
         println!("{order:?}");
-        scene.forgot(&[own, between]).await;
+        scene.assert_forgotten(&[own, between]).await;
         assert_eq!(shown(&scene.key, &uuid(end)).await["clientId"], Value::Null);
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + end))));
     }
@@ -116,9 +116,9 @@ async fn a_link_to_an_erased_client_is_not_moved() {
     for seconds in 1..=4 {
         times.push(world.timestamp_in(seconds).await);
     }
-    let sayings = [merged(1, 3), merged(3, 2), erased(&client)];
-    for (saying, time) in sayings.into_iter().zip(&times) {
-        world.apply([saying.with("occurred_at", time.as_str())]).await;
+    let facts = [merged(1, 3), merged(3, 2), erased(&client)];
+    for (fact, time) in facts.into_iter().zip(&times) {
+        world.apply([fact.with("occurred_at", time.as_str())]).await;
     }
     world.advance_s(ENDED_S).await;
     world.apply([merged(3, 4).with("occurred_at", times[3].as_str())]).await;
@@ -135,12 +135,12 @@ async fn a_merge_after_the_erasure_erases_nobody_in_any_order_of_arrival() {
         world.apply([contact(own), stranger(other), strangers_opportunity(other)]).await;
         let client = scene.client_of(own).await;
         let times = [world.timestamp_in(1).await, world.timestamp_in(2).await];
-        let sayings = [erased(&client), merged(own, other)];
+        let facts = [erased(&client), merged(own, other)];
         for index in order {
-            world.apply([sayings[index].clone().with("occurred_at", times[index].as_str())]).await;
+            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
         }
         world.advance_s(ENDED_S).await;
-        scene.forgot(&[own]).await;
+        scene.assert_forgotten(&[own]).await;
         assert_eq!(shown(&scene.key, &uuid(other)).await["clientId"], Value::Null, "{order:?}");
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + other))), "{order:?}");
     }
@@ -169,7 +169,7 @@ async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
             world.apply([merge.with("occurred_at", time.as_str())]).await;
         }
         world.advance_s(ENDED_S).await;
-        scene.forgot(&[own]).await;
+        scene.assert_forgotten(&[own]).await;
         let shown = listed(&scene.key).await;
         assert_eq!((shown.contains(&uuid(wrong)), shown.contains(&uuid(right))), (!is_into, true));
         assert!(scene.keys("OPPORTUNITY#").await.contains(&format!("OPPORTUNITY#{}", uuid(100 + wrong))), "{is_into}");
@@ -187,12 +187,12 @@ async fn an_erasure_and_a_merge_in_any_order_erase_both_contacts() {
         world.apply([contact(own)]).await;
         let client = scene.client_of(own).await;
         let times = [world.timestamp_in(1).await, world.timestamp_in(2).await, world.timestamp_in(3).await];
-        let sayings = [contact(other), merged(own, other), erased(&client)];
+        let facts = [contact(other), merged(own, other), erased(&client)];
         for index in order {
-            world.apply([sayings[index].clone().with("occurred_at", times[index].as_str())]).await;
+            world.apply([facts[index].clone().with("occurred_at", times[index].as_str())]).await;
         }
         world.advance_s(ENDED_S).await;
-        scene.forgot(&[own, other]).await;
+        scene.assert_forgotten(&[own, other]).await;
     }
     assert!(listed(&scene.key).await.is_empty() && world.set_aside().await.is_empty());
 }

@@ -29,14 +29,14 @@ async fn the_link_follows_the_latest_merge_in_any_order_of_arrival() {
     let times = [world.timestamp_in(1).await, world.timestamp_in(2).await, world.timestamp_in(3).await];
     let at = |fact: Fact, index: usize| fact.with("occurred_at", times[index].as_str());
     // 1 into 2, which goes into 3; then a correction: 1 into 4. And the same the other way round.
-    let sayings = |first: u64| {
+    let facts_of = |first: u64| {
         [at(merged(first, first + 1), 0), at(merged(first + 1, first + 2), 1), at(merged(first, first + 3), 2)]
     };
-    for saying in sayings(1) {
-        world.apply([saying]).await;
+    for fact in facts_of(1) {
+        world.apply([fact]).await;
     }
-    for saying in sayings(5).into_iter().rev() {
-        world.apply([saying]).await;
+    for fact in facts_of(5).into_iter().rev() {
+        world.apply([fact]).await;
     }
     for (first, client) in [(1, &clients[0]), (5, &clients[1])] {
         assert_eq!(shown(&key, &uuid(first + 2)).await["clientId"], Value::Null);

@@ -68,7 +68,7 @@ async fn an_address_leads_to_the_surviving_contact_in_any_order_of_arrival() {
 }
 
 #[tokio::test]
-async fn a_record_from_after_the_merge_counts_only_without_another() {
+async fn a_record_from_after_the_merge_counts_only_if_it_is_the_first() {
     let (world, key) = crm().await;
     world.apply([contact(2), contact(4), merged(1, 2), contact(3), merged(3, 4)]).await;
     world.advance_s(60).await;

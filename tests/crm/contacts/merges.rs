@@ -10,7 +10,7 @@ pub(crate) const MARK: &str = "gwendolyn";
 /// Longer than any fact waits.
 pub(crate) const WAITED_S: u64 = 20 * 60;
 /// More polls than storing a fact takes.
-const LOOKS: usize = 40;
+const POLLS: usize = 40;
 
 pub(crate) fn merged(from: u64, into: u64) -> Fact {
     fact("contact.merged", json!({ "coach_id": "ada", "contact_id": uuid(from), "merged_into": uuid(into) }))
@@ -37,7 +37,7 @@ pub(crate) async fn client_of(world: &World, number: u64) -> String {
 }
 
 #[tokio::test]
-async fn a_merged_contact_keeps_its_ids_and_the_address_key_of_the_surviving_contact() {
+async fn a_merged_contact_keeps_ids_and_an_address_key_that_leads_to_the_survivor() {
     let (world, key) = crm().await;
     world
         .apply([contact(1), contact(2).with("name", "Lee").with("email", "lee@example.com").with("phone", Value::Null)])
@@ -176,7 +176,7 @@ async fn a_circle_that_a_later_merge_breaks_is_accepted_in_any_order_of_arrival(
 }
 
 #[tokio::test]
-async fn a_merge_into_a_chain_of_a_hundred_merges_is_set_aside_with_the_right_target() {
+async fn a_merge_into_a_chain_of_a_hundred_merges_is_set_aside_with_a_reason() {
     const LINKS: u64 = 100;
     let (world, key) = crm().await;
     world.apply((0..=LINKS + 1).map(contact)).await;
@@ -225,7 +225,7 @@ async fn a_merge_that_stalls_during_the_opposite_merge_closes_no_circle() {
             stalled_at += 1;
             world.publish([merged(other, one)]).await;
             // The fact is either stored or waiting. The test cannot see which.
-            for _ in 0..LOOKS {
+            for _ in 0..POLLS {
                 if stored(&world, &uuid(other)).await.get("merged_into").is_some() {
                     break;
                 }
@@ -261,7 +261,7 @@ async fn a_merge_that_stalls_while_its_target_chain_is_reversed_closes_no_circle
         }
         stalled_at += 1;
         world.publish([merged(other, one)]).await;
-        for _ in 0..LOOKS {
+        for _ in 0..POLLS {
             if stored(&world, &uuid(other)).await["merged_into"]["S"] == uuid(one) {
                 break;
             }
@@ -298,7 +298,7 @@ async fn a_merge_waits_for_its_workspace() {
 }
 
 /// Pseudo-random numbers, the same in each run.
-pub(crate) fn scrambled(seed: u64) -> impl FnMut(usize) -> usize {
+pub(crate) fn pseudo_random(seed: u64) -> impl FnMut(usize) -> usize {
     let mut state = seed;
     move |below| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -307,19 +307,19 @@ pub(crate) fn scrambled(seed: u64) -> impl FnMut(usize) -> usize {
 }
 
 /// Records and merges of a few contacts, each at a time of its own. Merges lead upwards, so that none closes a circle.
-fn sayings(coach: &str, seed: u64, times: &[String]) -> Vec<Fact> {
-    let mut pick = scrambled(seed);
+fn facts_of(coach: &str, seed: u64, times: &[String]) -> Vec<Fact> {
+    let mut pick = pseudo_random(seed);
     let mut facts = Vec::new();
     for at in times {
         let number = pick(9);
-        let saying = match pick(4) {
+        let fact = match pick(4) {
             0 => merged(number as u64, (number + 1 + pick(3)) as u64),
             _ => Fact::contact("ada", &uuid(number as u64))
                 .with("name", format!("Said at {at}"))
                 .with("email", format!("c{}@example.com", pick(4)))
                 .with("do_not_contact", pick(2) == 0),
         };
-        facts.push(saying.with("coach_id", coach).with("occurred_at", at.as_str()));
+        facts.push(fact.with("coach_id", coach).with("occurred_at", at.as_str()));
     }
     facts
 }
@@ -336,11 +336,11 @@ async fn facts_in_any_order_and_with_repeats_leave_the_same_contacts() {
         times.push(world.timestamp_in(second - 40).await);
     }
     for seed in 0..3 {
-        let ordered = sayings("ada", seed, &times);
+        let ordered = facts_of("ada", seed, &times);
         world.apply(ordered).await;
         for (coach, twist) in [("bob", 1_000), ("eve", 2_000)] {
-            let mut pick = scrambled(seed + twist);
-            let mut facts = sayings(coach, seed, &times);
+            let mut pick = pseudo_random(seed + twist);
+            let mut facts = facts_of(coach, seed, &times);
             let again: Vec<Fact> = (0..20).map(|_| facts[pick(times.len())].clone()).collect();
             facts.extend(again);
             for index in (1..facts.len()).rev() {

@@ -69,7 +69,7 @@ async fn parallel_changes_are_all_applied_and_each_is_emitted() {
 
 /// Asserts that an opportunity has a lost reason if and only if its stage is lost.
 #[track_caller]
-fn is_consistent(opportunity: &Value) {
+fn assert_consistent(opportunity: &Value) {
     let expected = match opportunity["stage"].as_str() {
         Some("lost") => ("lost", true),
         Some("new" | "warm") => ("open", false),
@@ -99,16 +99,16 @@ async fn simultaneous_losses_and_reopenings_leave_no_reason_on_an_open_stage() {
         ];
         for reply in at_once(bodies.map(|body| change(&world, &key, &id, body))).await {
             match reply.status {
-                200 => is_consistent(&reply.body["opportunity"]),
+                200 => assert_consistent(&reply.body["opportunity"]),
                 // The stage was open at that moment.
                 _ => drop(reply.refused(400, "lost_reason_not_allowed")),
             }
         }
-        is_consistent(&shown(&key, &id).await);
+        assert_consistent(&shown(&key, &id).await);
     }
     world.settle().await;
     for change in world.changes("opportunity.updated").await {
-        is_consistent(&change["opportunity"]);
+        assert_consistent(&change["opportunity"]);
     }
     let raw = world.items("crm", "COACH#ada").await;
     let raw = raw.iter().find(|item| item["sk"]["S"] == format!("OPPORTUNITY#{id}")).unwrap();

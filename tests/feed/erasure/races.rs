@@ -38,7 +38,7 @@ async fn a_creation_that_stalls_during_its_clients_erasure_restores_nothing() {
         world.faults(json!({ "stalled_calls": 0, "spared_calls": 0, "function": "" })).await;
         stalled.await.unwrap();
         world.advance_s(ENDED_S).await;
-        scene.forgot(&[&client]).await;
+        scene.assert_forgotten(&[&client]).await;
         assert!(world.items("clients", "INTAKE#").await.is_empty());
         assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
     }
@@ -71,7 +71,7 @@ async fn a_search_that_stalls_during_an_erasure_finds_the_remaining_client() {
 }
 
 /// A function stalls before each of its calls in turn, while the client of its change or event is erased.
-async fn is_erased_while_told(function: &str) {
+async fn erase_while_emitting(function: &str) {
     let scene = Scene::new().await;
     let world = &scene.world;
     let mut clients = Vec::new();
@@ -94,17 +94,17 @@ async fn is_erased_while_told(function: &str) {
     }
     assert!((4..20).contains(&clients.len()), "{function} stalled {} times", clients.len());
     let clients: Vec<&str> = clients.iter().map(String::as_str).collect();
-    scene.forgot(&clients).await;
+    scene.assert_forgotten(&clients).await;
     assert_eq!([scene.sealed("deliveries").await, scene.sealed("outbox").await], [0, 0]);
 }
 
 #[tokio::test]
 async fn entries_emitted_during_their_clients_erasure_are_erased_too() {
-    futures::future::join(is_erased_while_told("relay"), is_erased_while_told("deliver")).await;
+    futures::future::join(erase_while_emitting("relay"), erase_while_emitting("deliver")).await;
 }
 
 /// A fact stalls before each of its calls in turn, while another fact erases its client.
-async fn is_erased_while_stored(late: impl Fn(&str) -> Fact) {
+async fn erase_while_applying(late: impl Fn(&str) -> Fact) {
     let scene = Scene::new().await;
     let world = &scene.world;
     let mut clients = Vec::new();
@@ -128,14 +128,14 @@ async fn is_erased_while_stored(late: impl Fn(&str) -> Fact) {
     }
     assert!((3..20).contains(&clients.len()), "it stalled {} times", clients.len());
     let clients: Vec<&str> = clients.iter().map(String::as_str).collect();
-    scene.forgot(&clients).await;
+    scene.assert_forgotten(&clients).await;
     assert_eq!(scene.key.get("/v1/ping").await.body["active_clients"], 0);
 }
 
 #[tokio::test]
 async fn data_stored_during_its_clients_erasure_is_erased_too() {
-    let saved = is_erased_while_stored(of_the_application);
-    let of_life = (0..7).map(|number| is_erased_while_stored(move |client| life(client, MARK).swap_remove(number)));
+    let saved = erase_while_applying(of_the_application);
+    let of_life = (0..7).map(|number| erase_while_applying(move |client| life(client, MARK).swap_remove(number)));
     futures::future::join(saved, futures::future::join_all(of_life)).await;
 }
 
@@ -153,7 +153,7 @@ async fn a_switch_that_stalls_during_its_clients_erasure_changes_nothing() {
         world.apply([erased(&client)]).await;
         world.faults(json!({ "stalled_calls": 0, "function": "" })).await;
         switch.await.unwrap().refused(404, "not_found");
-        scene.forgot(&[&client]).await;
+        scene.assert_forgotten(&[&client]).await;
     }
     world.settle().await;
     assert!(world.changes("client.activation_changed").await.is_empty());
@@ -161,7 +161,7 @@ async fn a_switch_that_stalls_during_its_clients_erasure_changes_nothing() {
 }
 
 /// The second attempt begins or is due while the erasure stalls. Returns whether the log shows a body that was sent.
-async fn logs_what_was_sent(spared_calls: usize) -> bool {
+async fn assert_sent_attempts_logged(spared_calls: usize) -> bool {
     const TAKEN_AFTER: Duration = Duration::from_secs(2);
     /// Later than the second attempt's due time.
     const DUE_S: i64 = 7;
@@ -202,6 +202,6 @@ async fn logs_what_was_sent(spared_calls: usize) -> bool {
 
 #[tokio::test]
 async fn an_attempt_that_starts_during_its_clients_erasure_is_logged_with_its_result() {
-    let sent = futures::future::join_all((4..14).map(logs_what_was_sent)).await;
+    let sent = futures::future::join_all((4..14).map(assert_sent_attempts_logged)).await;
     assert!(sent.contains(&true) && sent.contains(&false), "{sent:?}");
 }

@@ -167,8 +167,8 @@ async fn a_repeated_dose_log_counts_once_and_a_changed_one_moves() {
 async fn a_dose_log_is_on_its_latest_date_even_if_the_date_was_used_before() {
     let scene = Scene::new().await;
     let log_on = async |seconds: i64, date: &str| {
-        let said_at = scene.world.timestamp_in(seconds).await;
-        scene.world.apply([dose("l", "d", date).with("occurred_at", said_at)]).await;
+        let occurred_at = scene.world.timestamp_in(seconds).await;
+        scene.world.apply([dose("l", "d", date).with("occurred_at", occurred_at)]).await;
     };
     let (last, between) = (scene.ago(0), scene.ago(5));
     log_on(100, &last).await;

@@ -179,7 +179,7 @@ async fn without_a_welcome_mail_the_answer_has_password_and_link() {
     world.settle().await;
     assert!(world.mail().await.is_empty());
     assert_eq!(intake_states(&world).await, ["issued"]);
-    application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
+    assert_application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
 }
 
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn a_welcome_mail_has_the_credentials_that_the_answer_omits() {
         "{html}"
     );
     assert_eq!(intake_states(&world).await, ["sent"]);
-    application_can_sign_in(&world, password, token, "sent").await;
+    assert_application_can_sign_in(&world, password, token, "sent").await;
 }
 
 #[tokio::test]
@@ -226,7 +226,7 @@ async fn if_the_welcome_mail_fails_the_answer_has_password_and_link() {
     let token = made.str("intake_url").strip_prefix("https://ada.example/intake/").unwrap();
     world.settle().await;
     assert_eq!(intake_states(&world).await, ["issued"]);
-    application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
+    assert_application_can_sign_in(&world, made.str("temp_password"), token, "issued").await;
 }
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn intake_states(world: &World) -> Vec<String> {
 
 /// Asserts that the only `client.created` lets the application sign the client in and open the intake, with neither
 /// credential in plain.
-async fn application_can_sign_in(world: &World, password: &str, token: &str, state: &str) {
+async fn assert_application_can_sign_in(world: &World, password: &str, token: &str, state: &str) {
     let facts = world.changes("client.created").await;
     assert_eq!(facts.len(), 1);
     let fact = &facts[0];
@@ -368,7 +368,7 @@ async fn application_can_sign_in(world: &World, password: &str, token: &str, sta
     assert_eq!((&fact["credential"]["scheme"], &fact["credential"]["must_change"]), (&json!("argon2id"), &json!(true)));
     let phc = fact["credential"]["phc"].as_str().unwrap();
     assert!(phc.starts_with("$argon2id$"));
-    is_password_of(password, phc);
+    assert_password_hash(password, phc);
     assert_eq!(members(&fact["intake"]), ["id", "state", "token_sha256"]);
     assert_eq!(fact["intake"]["state"], state);
     assert_eq!(fact["intake"]["token_sha256"], hex::encode(Sha256::digest(token)));
@@ -378,6 +378,6 @@ async fn application_can_sign_in(world: &World, password: &str, token: &str, sta
 
 /// Checks the hash against the password with the argon2 crate.
 #[track_caller]
-pub(crate) fn is_password_of(password: &str, phc: &str) {
+pub(crate) fn assert_password_hash(password: &str, phc: &str) {
     Argon2::default().verify_password(password.as_bytes(), &PasswordHash::new(phc).unwrap()).unwrap();
 }

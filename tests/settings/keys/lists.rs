@@ -34,7 +34,7 @@ fn ids_of(page: &Value) -> Vec<String> {
 }
 
 /// The pages of a list from a cursor on.
-async fn walked(settings: &Caller, query: &str, cursor: Option<String>) -> Vec<Vec<String>> {
+async fn pages_from(settings: &Caller, query: &str, cursor: Option<String>) -> Vec<Vec<String>> {
     let mut pages = Vec::new();
     let mut cursor = cursor.unwrap_or_default();
     loop {
@@ -70,10 +70,10 @@ async fn keys_are_paged_live_first_and_each_is_listed_once() {
         assert_eq!(ids_of(&whole), expected, "live ones first");
         assert_eq!(expected.len(), ids.len());
         for limit in [1, 2, 3, live.len(), live.len() + 1, ids.len() - 1, ids.len(), 200] {
-            let pages = walked(&settings, &format!("limit={limit}"), None).await;
+            let pages = pages_from(&settings, &format!("limit={limit}"), None).await;
             assert_eq!(pages.concat(), expected, "limit {limit}");
             assert_eq!(pages.len(), expected.len().div_ceil(limit), "limit {limit}");
-            let pages = walked(&settings, &format!("status=live&limit={limit}"), None).await;
+            let pages = pages_from(&settings, &format!("status=live&limit={limit}"), None).await;
             assert_eq!(pages.concat(), expected[..live.len()], "limit {limit}");
         }
         world.advance_to_next_minute().await;
@@ -98,9 +98,9 @@ async fn a_key_that_ends_between_two_pages_is_listed_once() {
     // Others expire, and a new key is created.
     world.advance_s(3601).await;
     ada.new_key(json!({ "name": "new", "scope": "partner" })).await;
-    let live = walked(&settings, "status=live&limit=3", cursor()).await.concat();
+    let live = pages_from(&settings, "status=live&limit=3", cursor()).await.concat();
     assert!(!live.contains(&all_live[6]), "what is not live any more is left out where live ones are asked for");
-    listed.extend(walked(&settings, "limit=3", cursor()).await.concat());
+    listed.extend(pages_from(&settings, "limit=3", cursor()).await.concat());
     let mut sorted = listed.clone();
     sorted.sort_unstable();
     sorted.dedup();

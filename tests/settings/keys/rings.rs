@@ -34,7 +34,7 @@ async fn ring(world: &World) -> Value {
 }
 
 /// The ids on a ring, sorted.
-fn on(ring: &Value) -> Vec<&str> {
+fn ring_ids(ring: &Value) -> Vec<&str> {
     let mut ids: Vec<&str> =
         ring["live_keys"]["SS"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     ids.sort_unstable();
@@ -108,11 +108,11 @@ async fn a_ring_of_expired_keys_costs_no_more() {
         make(60).await.refused(409, "key_limit_reached");
         world.advance_s(61).await;
     }
-    assert_eq!(on(&ring(&world).await).len(), 50);
+    assert_eq!(ring_ids(&ring(&world).await).len(), 50);
     let bill = entitle(&world, false).await;
     assert!(bill.calls <= MOST_CALLS, "{bill:?}");
     let key = make(60).await.expect(201);
-    assert_eq!(on(&ring(&world).await), [key.str("id")]);
+    assert_eq!(ring_ids(&ring(&world).await), [key.str("id")]);
     bearer(&world, &key).get("/v1/ping").await.expect(402);
 }
 
@@ -155,7 +155,7 @@ async fn a_ring_of_an_earlier_release_is_rebuilt_on_first_use() {
         assert!(made_anew.get("live_count").is_none(), "{need}");
         let mut ids: Vec<&str> = live.iter().map(|key| key.str("id")).collect();
         ids.sort_unstable();
-        assert_eq!(on(&made_anew), ids, "{need}");
+        assert_eq!(ring_ids(&made_anew), ids, "{need}");
     }
 }
 
@@ -171,14 +171,14 @@ async fn a_key_created_by_an_earlier_release_in_parallel_is_reached() {
     world.put_item("keys", &counted).await;
     entitle(&world, false).await;
     bearer(&world, &key).get("/v1/ping").await.expect(402);
-    assert_eq!(on(&ring(&world).await), [key.str("id")]);
+    assert_eq!(ring_ids(&ring(&world).await), [key.str("id")]);
     // The ring is empty after all keys of the coach have ended.
     ada.settings().await.delete(&format!("/settings/keys/{}", key.str("id"))).await.expect(200);
     let mut counted = ring(&world).await;
     counted["live_count"] = json!({ "N": "1" });
     world.put_item("keys", &counted).await;
     entitle(&world, true).await;
-    assert_eq!(on(&ring(&world).await), [] as [&str; 0]);
+    assert_eq!(ring_ids(&ring(&world).await), [] as [&str; 0]);
     ada.new_key(json!({ "name": "x", "scope": "partner" })).await;
 }
 

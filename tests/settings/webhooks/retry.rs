@@ -207,8 +207,8 @@ async fn a_recovery_goes_by_the_time_of_the_failure() {
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     let long_ago = scene.world.timestamp_in(-7 * 24 * 3600).await;
-    let told_late = Fact::client("ada", "late").with("occurred_at", long_ago.clone()).with("created_at", long_ago);
-    scene.world.apply([told_late]).await;
+    let late = Fact::client("ada", "late").with("occurred_at", long_ago.clone()).with("created_at", long_ago);
+    scene.world.apply([late]).await;
     scene.event("c1").await;
     scene.world.advance_s(DAY_S).await;
     // Both have been waiting for a day, and end now.

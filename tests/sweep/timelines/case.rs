@@ -204,14 +204,14 @@ pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTi
     assert_eq!(receiver.hooks().len(), 0, "existing matches are not emitted");
 
     let mut moments: BTreeMap<DateTime<Utc>, Vec<Happening>> = BTreeMap::new();
-    for (at, happening) in cases.iter().flat_map(|case| case.then.clone()) {
-        moments.entry(at).or_default().push(happening);
+    for (at, random_fact) in cases.iter().flat_map(|case| case.then.clone()) {
+        moments.entry(at).or_default().push(random_fact);
     }
     for (at, happenings) in moments {
         world.advance_to(at).await;
         let mut facts = Vec::new();
-        for happening in happenings {
-            match happening {
+        for random_fact in happenings {
+            match random_fact {
                 Happening::Facts(of_case) => facts.extend(of_case),
                 Happening::Saves(coach, id, trigger, fields) => {
                     let mut saved = automation(coach, id, trigger, &[&endpoints[coach]]);
@@ -255,7 +255,10 @@ pub(super) async fn run(world: &World, days: Days, cases: Vec<Case>, end: DateTi
 impl Case {
     fn may_be_late(&self) -> bool {
         self.is_dated_back
-            || self.then.iter().any(|(_, happening)| !matches!(happening, Happening::Facts(_) | Happening::Saves(..)))
+            || self
+                .then
+                .iter()
+                .any(|(_, random_fact)| !matches!(random_fact, Happening::Facts(_) | Happening::Saves(..)))
     }
 
     fn difference(&self, received: &[(ComputedEvent, bool)]) -> Option<String> {

@@ -91,7 +91,7 @@ pub(super) fn drops(days: Days) -> Vec<Case> {
             .takes_at_noon(taken(5..=5))
             .emits_at_next_sweep("r", at(1, "09:00"))
             .emits_at_next_sweep("r", at(8, "09:15")),
-        // The seven days survive an edit, which finds the client above the threshold.
+        // The seven days survive an random_edit, which finds the client above the threshold.
         Case::of("drop.edited")
             .took(taken(-5..=-2))
             .automation("r", drop_below(50.0))

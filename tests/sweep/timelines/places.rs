@@ -91,7 +91,7 @@ pub(super) fn moves(days: Days) -> Vec<Case> {
         // The next morning has begun there: the days ended at midnight, as the next sweep finds.
         moved("zone.ahead", at(3, "20:00"), "Asia/Tokyo").emits("r", at(3, "15:00")).dated_back(),
         moved("zone.back", at(3, "20:00"), "Pacific/Honolulu").emits("r", at(4, "10:00")),
-        moved("zone.received", at(4, "00:20"), "Pacific/Honolulu").emits("r", at(4, "00:00")),
+        moved("zone.emitted", at(4, "00:20"), "Pacific/Honolulu").emits("r", at(4, "00:00")),
         moved("zone.same", at(3, "20:00"), "UTC").emits("r", at(4, "00:00")),
     ]
 }

@@ -11,7 +11,7 @@ async fn create(key: &Caller, email: &str) -> Reply {
 }
 
 /// Asserts that exactly one of these concurrent creations succeeds and that the others are refused with this code.
-async fn one_of_many_gets_in(keys: &[&Caller], refusal: &str) {
+async fn assert_exactly_one_succeeds(keys: &[&Caller], refusal: &str) {
     let calls = (0..20).map(|number| {
         let body = json!({ "email": format!("race{number}@example.com"), "send_welcome": false });
         keys[number % keys.len()].post("/v1/clients", body).into_future()
@@ -29,7 +29,7 @@ async fn of_twenty_creations_at_plan_cap_minus_one_exactly_one_succeeds() {
     let key = world.coach("ada").client_cap(3).await.partner_key().await;
     create(&key, "a@example.com").await.expect(201);
     create(&key, "b@example.com").await.expect(201);
-    one_of_many_gets_in(&[&key], "plan_limit_reached").await;
+    assert_exactly_one_succeeds(&[&key], "plan_limit_reached").await;
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 3);
     assert_eq!(world.items("clients", "EMAIL#").await.len(), 3, "a refused creation keeps no address");
     assert_eq!(key.get("/v1/ping").await.body["active_clients"], 3);
@@ -44,7 +44,7 @@ async fn of_twenty_creations_at_team_cap_minus_one_exactly_one_succeeds_across_c
     let eve = world.coach("eve").await.partner_key().await;
     create(&ada, "a@example.com").await.expect(201);
     create(&bob, "b@example.com").await.expect(201);
-    one_of_many_gets_in(&[&ada, &bob], "team_limit_reached").await;
+    assert_exactly_one_succeeds(&[&ada, &bob], "team_limit_reached").await;
     create(&eve, "e@example.com").await.expect(201);
     world.team("team-1", 4).await;
     create(&ada, "later@example.com").await.expect(201);

@@ -69,7 +69,7 @@ impl Scene {
     }
 
     /// Repeats an unanswered request until the client is created. Returns whether the first repeat succeeded.
-    pub(crate) async fn retried(&mut self, email: &str) -> bool {
+    pub(crate) async fn retry_until_created(&mut self, email: &str) -> bool {
         let first = self.post(email).await;
         let at_once = first.status != 409;
         let reply = if at_once {
@@ -80,12 +80,12 @@ impl Scene {
             self.world.advance_s(LAPSED_S).await;
             self.post(email).await
         };
-        self.is_created(email, reply.expect(201)).await;
+        self.assert_created(email, reply.expect(201)).await;
         at_once
     }
 
     /// Asserts that this answer is a creation and is replayed.
-    pub(crate) async fn is_created(&mut self, email: &str, reply: Reply) {
+    pub(crate) async fn assert_created(&mut self, email: &str, reply: Reply) {
         let replay = self.post(email).await.expect(201);
         assert!(replay.is_replay());
         assert_eq!(replay.text, reply.text);
@@ -94,7 +94,7 @@ impl Scene {
     }
 
     /// Asserts that each address has one client, and that the application and the receiver know each once.
-    pub(crate) async fn is_whole(&self) {
+    pub(crate) async fn assert_whole(&self) {
         self.world.settle().await;
         self.world.advance_s(RECOVERED_S).await;
         for kind in ["CLIENT#", "INTAKE#", "EMAIL#"] {
@@ -131,19 +131,19 @@ impl Scene {
             for invitation in invitations.iter().cloned().chain(Invitation::try_from_reply(reply)) {
                 assert!(application.welcomes(email, &invitation), "{email} {invitation:?}");
             }
-            self.intake_is(email, if sent { "sent" } else { "issued" }).await;
+            self.assert_intake(email, if sent { "sent" } else { "issued" }).await;
         }
     }
 
     /// As [`Scene::assert_whole`], and also without duplicates at the receiver.
-    pub(crate) async fn is_whole_and_told_once(&self) {
-        self.is_whole().await;
+    pub(crate) async fn assert_whole_without_duplicates(&self) {
+        self.assert_whole().await;
         assert_eq!(self.world.changes("client.created").await.len(), self.created.len());
         assert_eq!(self.receiver.hooks().len(), self.created.len());
     }
 
     /// Asserts the state of the client's intake, also on the bus.
-    async fn intake_is(&self, email: &str, state: &str) {
+    async fn assert_intake(&self, email: &str, state: &str) {
         let facts = self.world.changes("client.created").await;
         let fact = facts.iter().find(|fact| fact["client"]["email"] == email).unwrap();
         assert_eq!(fact["intake"]["state"], state, "{email}");
@@ -155,13 +155,13 @@ impl Scene {
 }
 
 /// Plays scenes of all modes in parallel, since they mostly wait.
-pub(crate) async fn in_all(modes: &[Mode], play: impl AsyncFn(Scene)) {
+pub(crate) async fn for_all_modes(modes: &[Mode], play: impl AsyncFn(Scene)) {
     let plays = modes.iter().map(async |mode| play(Scene::of(*mode).await).await);
     futures::future::join_all(plays).await;
 }
 
 /// A creation dies at each point in turn until it succeeds. Each time the retry completes it.
-async fn dies_at_each(mut scene: Scene, fault: &str) {
+async fn crash_at_each_call(mut scene: Scene, fault: &str) {
     let mut points = 0;
     for spared_calls in 0..MOST_CALLS {
         let email = format!("{fault}-{spared_calls}@example.com");
@@ -169,30 +169,30 @@ async fn dies_at_each(mut scene: Scene, fault: &str) {
         let reply = scene.post(&email).await;
         scene.no_faults().await;
         if reply.status == 201 {
-            scene.is_created(&email, reply).await;
+            scene.assert_created(&email, reply).await;
             break;
         }
         reply.expect(500);
-        scene.retried(&email).await;
+        scene.retry_until_created(&email).await;
         points += 1;
     }
     assert!((FEWEST_CALLS..MOST_CALLS - 1).contains(&points), "{points} points in {:?}", scene.mode);
-    scene.is_whole_and_told_once().await;
+    scene.assert_whole_without_duplicates().await;
 }
 
 #[tokio::test]
 async fn a_creation_that_dies_before_any_of_its_calls_is_completed_by_the_retry() {
-    in_all(&MODES, async |scene| dies_at_each(scene, "crash_before_call").await).await;
+    for_all_modes(&MODES, async |scene| crash_at_each_call(scene, "crash_before_call").await).await;
 }
 
 #[tokio::test]
 async fn a_creation_that_dies_after_any_of_its_commits_is_completed_by_the_retry() {
-    in_all(&MODES, async |scene| dies_at_each(scene, "crash_after_commit").await).await;
+    for_all_modes(&MODES, async |scene| crash_at_each_call(scene, "crash_after_commit").await).await;
 }
 
 /// A fault of the store meets `times` calls in a row, from each call of a creation on in turn. The caller gets the
 /// result or a clean error, and the retry completes the creation: at once, if the call that ends the claim was spared.
-async fn meets_at_each(mut scene: Scene, fault: &str, times: usize, ends_claims: bool) {
+async fn fault_at_each_call(mut scene: Scene, fault: &str, times: usize, ends_claims: bool) {
     for spared_calls in 0..MOST_CALLS {
         let email = format!("{fault}-{times}-{spared_calls}@example.com");
         scene.faults(spared_calls, fault, times).await;
@@ -200,11 +200,11 @@ async fn meets_at_each(mut scene: Scene, fault: &str, times: usize, ends_claims:
         let is_over = scene.world.remaining_faults().await["spared_calls"] != 0;
         scene.no_faults().await;
         if reply.status == 201 {
-            scene.is_created(&email, reply).await;
+            scene.assert_created(&email, reply).await;
         } else {
             let failure = reply.refused(500, "internal");
             assert!(failure.error().contains("same Idempotency-Key"), "{}", failure.text);
-            let at_once = scene.retried(&email).await;
+            let at_once = scene.retry_until_created(&email).await;
             assert!(at_once || !ends_claims, "{spared_calls} calls in {:?}: the retry had to wait", scene.mode);
         }
         if is_over {
@@ -212,7 +212,7 @@ async fn meets_at_each(mut scene: Scene, fault: &str, times: usize, ends_claims:
             break;
         }
     }
-    scene.is_whole_and_told_once().await;
+    scene.assert_whole_without_duplicates().await;
 }
 
 /// Failures in a row after which the SDK gives up a call.
@@ -224,29 +224,34 @@ const CONFLICTS_FOR_GOOD: usize = 12;
 
 #[tokio::test]
 async fn refused_calls_are_absorbed_or_repaired_by_the_retry() {
-    let one = in_all(&[MAILED], async |scene| meets_at_each(scene, "store_failures", FOR_GOOD, true).await);
-    let all =
-        in_all(&[HANDED_DERIVED], async |scene| meets_at_each(scene, "store_failures", ALL_FOR_GOOD, false).await);
+    let one = for_all_modes(&[MAILED], async |scene| fault_at_each_call(scene, "store_failures", FOR_GOOD, true).await);
+    let all = for_all_modes(&[HANDED_DERIVED], async |scene| {
+        fault_at_each_call(scene, "store_failures", ALL_FOR_GOOD, false).await
+    });
     futures::future::join(one, all).await;
 }
 
 #[tokio::test]
 async fn lost_answers_are_absorbed_or_repaired_by_the_retry() {
-    let absorbed = in_all(&[MAILED, HANDED], async |scene| meets_at_each(scene, "store_lost_answers", 1, true).await);
+    let absorbed =
+        for_all_modes(&[MAILED, HANDED], async |scene| fault_at_each_call(scene, "store_lost_answers", 1, true).await);
     // A claim whose answer was lost is abandoned until it lapses.
-    let one =
-        in_all(&[MAILED_DERIVED], async |scene| meets_at_each(scene, "store_lost_answers", FOR_GOOD, false).await);
-    let all =
-        in_all(&[HANDED_DERIVED], async |scene| meets_at_each(scene, "store_lost_answers", ALL_FOR_GOOD, false).await);
+    let one = for_all_modes(&[MAILED_DERIVED], async |scene| {
+        fault_at_each_call(scene, "store_lost_answers", FOR_GOOD, false).await
+    });
+    let all = for_all_modes(&[HANDED_DERIVED], async |scene| {
+        fault_at_each_call(scene, "store_lost_answers", ALL_FOR_GOOD, false).await
+    });
     futures::future::join3(absorbed, one, all).await;
 }
 
 #[tokio::test]
 async fn conflicts_are_absorbed_or_repaired_by_the_retry() {
-    let absorbed =
-        in_all(&[MAILED_DERIVED, HANDED], async |scene| meets_at_each(scene, "store_conflicts", 1, true).await);
-    let for_good = in_all(&[MAILED, HANDED_DERIVED], async |scene| {
-        meets_at_each(scene, "store_conflicts", CONFLICTS_FOR_GOOD, true).await;
+    let absorbed = for_all_modes(&[MAILED_DERIVED, HANDED], async |scene| {
+        fault_at_each_call(scene, "store_conflicts", 1, true).await
+    });
+    let for_good = for_all_modes(&[MAILED, HANDED_DERIVED], async |scene| {
+        fault_at_each_call(scene, "store_conflicts", CONFLICTS_FOR_GOOD, true).await;
     });
     futures::future::join(absorbed, for_good).await;
 }
@@ -262,7 +267,7 @@ enum Moment {
 
 impl Moment {
     /// Waits for the moment.
-    async fn comes(self, world: &World, earlier: usize) {
+    async fn wait(self, world: &World, earlier: usize) {
         let has_come = async || {
             let (seen, wanted) = match self {
                 Self::Claims(wanted) => (world.table("idempotency").await.len(), wanted),
@@ -282,7 +287,7 @@ impl Moment {
 #[tokio::test]
 async fn a_burst_of_creations_can_be_completed_after_the_machine_goes_down() {
     const BURST: usize = 8;
-    in_all(&[MAILED, HANDED], async |mut scene| {
+    for_all_modes(&[MAILED, HANDED], async |mut scene| {
         let moments = match scene.mode.send_welcome {
             true => vec![Moment::Claims(1), Moment::Clients(3), Moment::Mails(1), Moment::Mails(4), Moment::Answers(2)],
             false => {
@@ -301,7 +306,7 @@ async fn a_burst_of_creations_can_be_completed_after_the_machine_goes_down() {
                 Moment::Mails(_) => scene.world.mail().await.iter().filter(|mail| !is_of_round(mail, round)).count(),
                 _ => scene.created.len(),
             };
-            moment.comes(&scene.world, earlier).await;
+            moment.wait(&scene.world, earlier).await;
             scene.world.kill_and_restart().await;
             let mut answered = Vec::new();
             while let Some(ended) = calls.join_next().await {
@@ -314,10 +319,10 @@ async fn a_burst_of_creations_can_be_completed_after_the_machine_goes_down() {
                     assert_eq!((first.status, &first.text), (201, &reply.text), "it was answered before");
                     assert!(reply.is_replay());
                 }
-                scene.is_created(email, reply).await;
+                scene.assert_created(email, reply).await;
             }
         }
-        scene.is_whole().await;
+        scene.assert_whole().await;
     })
     .await;
 }
@@ -339,8 +344,8 @@ async fn a_recorded_answer_is_sealed_and_survives_a_kill() {
         let staged = scene.world.table("idempotency").await;
         assert_eq!(staged.len(), 2);
         scene.world.kill_and_restart().await;
-        scene.is_created(done, answer).await;
-        scene.retried(died).await;
+        scene.assert_created(done, answer).await;
+        scene.retry_until_created(died).await;
         let finished = scene.created[1].1.clone();
         let died_invitation = match mode.send_welcome {
             true => Invitation::from_mail(&scene.world.mail().await[0]),
@@ -354,6 +359,6 @@ async fn a_recorded_answer_is_sealed_and_survives_a_kill() {
                 }
             }
         }
-        scene.is_whole().await;
+        scene.assert_whole().await;
     }
 }

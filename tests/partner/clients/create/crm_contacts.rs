@@ -20,7 +20,7 @@ async fn create(key: &Caller, email: &str, phone: Option<&str>) -> String {
 
 /// Asserts that the item was linked to the client and changed nothing else but its version and its time of change.
 #[track_caller]
-fn is_linked(before: &Value, after: &Value, client_id: &str) {
+fn assert_linked(before: &Value, after: &Value, client_id: &str) {
     assert_eq!(after["clientId"], json!({ "S": client_id }));
     for (name, value) in after.as_object().unwrap() {
         if !["clientId", "version", "updatedAt", "saved_at"].contains(&name.as_str()) {
@@ -42,7 +42,7 @@ async fn a_contact_with_the_same_email_becomes_the_client() {
         .await;
     let (before, of_bob) = (stored(&world, "ada", ONE).await, stored(&world, "bob", TWO).await);
     let client = create(&ada, "lee@example.com", None).await;
-    is_linked(&before, &stored(&world, "ada", ONE).await, &client);
+    assert_linked(&before, &stored(&world, "ada", ONE).await, &client);
     assert_eq!(stored(&world, "bob", TWO).await, of_bob, "another workspace's contact is nobody's lead");
     world.settle().await;
     let emitted = world.changes("contact.updated").await;
@@ -59,7 +59,7 @@ async fn a_contact_is_found_by_phone_in_any_notation() {
     world.apply([Fact::contact("ada", ONE).with("phone", "+1 (415) 555-2671").with("email", "old@example.com")]).await;
     let before = stored(&world, "ada", ONE).await;
     let client = create(&key, "new@example.com", Some("415.555.2671")).await;
-    is_linked(&before, &stored(&world, "ada", ONE).await, &client);
+    assert_linked(&before, &stored(&world, "ada", ONE).await, &client);
 }
 
 #[tokio::test]
@@ -88,8 +88,8 @@ async fn the_phone_decides_if_the_contact_with_the_email_is_a_client() {
         ])
         .await;
     let first = create(&key, "shared@example.com", None).await;
-    let said_at = world.timestamp_in(1).await;
-    world.apply([Fact::client("ada", &first).with("email", "own@example.com").with("occurred_at", said_at)]).await;
+    let occurred_at = world.timestamp_in(1).await;
+    world.apply([Fact::client("ada", &first).with("email", "own@example.com").with("occurred_at", occurred_at)]).await;
     // Until then the derived key of the address belongs to the first request.
     world.advance_s(2 * 3_600).await;
     let second = create(&key, "shared@example.com", Some("+14155552671")).await;

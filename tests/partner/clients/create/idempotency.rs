@@ -19,7 +19,7 @@ fn post(key: &Caller, email: &str) -> Call {
 
 /// Asserts that the second answer is a replay of the first.
 #[track_caller]
-fn is_replay_of(replay: &Reply, first: &Reply) {
+fn assert_replay_of(replay: &Reply, first: &Reply) {
     assert!(!first.is_replay());
     assert!(replay.is_replay(), "{}", replay.text);
     assert_eq!((replay.status, &replay.text), (first.status, &first.text));
@@ -34,10 +34,10 @@ async fn an_answer_is_replayed_at_its_own_status() {
     let taken = post(&key, "a@example.com").idempotent("taken").await.refused(409, "email_taken");
     let full = post(&key, "b@example.com").idempotent("full").await.refused(409, "plan_limit_reached");
     for _ in 0..2 {
-        is_replay_of(&post(&key, "a@example.com").idempotent("create").await, &created);
-        is_replay_of(&post(&key, "not-an-address").idempotent("invalid").await, &invalid);
-        is_replay_of(&post(&key, "a@example.com").idempotent("taken").await, &taken);
-        is_replay_of(&post(&key, "b@example.com").idempotent("full").await, &full);
+        assert_replay_of(&post(&key, "a@example.com").idempotent("create").await, &created);
+        assert_replay_of(&post(&key, "not-an-address").idempotent("invalid").await, &invalid);
+        assert_replay_of(&post(&key, "a@example.com").idempotent("taken").await, &taken);
+        assert_replay_of(&post(&key, "b@example.com").idempotent("full").await, &full);
     }
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
 }
@@ -75,14 +75,14 @@ async fn without_a_header_the_key_is_derived_from_the_address_apart_from_explici
     let world = World::start().await;
     let key = world.coach("ada").await.partner_key().await;
     let derived = post(&key, "a@example.com").await.expect(201);
-    is_replay_of(&post(&key, "a@example.com").await, &derived);
-    is_replay_of(&post(&key, "A@Example.com").await, &derived);
+    assert_replay_of(&post(&key, "a@example.com").await, &derived);
+    assert_replay_of(&post(&key, "A@Example.com").await, &derived);
     post(&key, "a@example.com").idempotent("explicit").await.refused(409, "email_taken");
     // A header that looks like an address is still an explicit key.
     let explicit = post(&key, "b@example.com").idempotent("c@example.com").await.expect(201);
     let other = post(&key, "c@example.com").await.expect(201);
     assert!(!other.is_replay());
-    is_replay_of(&post(&key, "b@example.com").idempotent("c@example.com").await, &explicit);
+    assert_replay_of(&post(&key, "b@example.com").idempotent("c@example.com").await, &explicit);
 }
 
 #[tokio::test]
@@ -94,7 +94,7 @@ async fn a_refusal_under_a_derived_key_counts_for_a_minute() {
     let refused = key.post("/v1/clients", wrong).await.refused_for("height_in");
     world.advance_s(50).await;
     let replay = post(&key, "a@example.com").await;
-    is_replay_of(&replay, &refused);
+    assert_replay_of(&replay, &refused);
     assert_eq!(replay.header("idempotency-payload-mismatch"), Some("true"));
     world.advance_s(11).await;
     let created = post(&key, "a@example.com").await.expect(201);
@@ -109,12 +109,12 @@ async fn under_a_derived_key_a_password_is_replayed_for_an_hour_and_other_answer
     let mailed = json!({ "email": "b@example.com" });
     let without = key.post("/v1/clients", mailed.clone()).await.expect(201);
     world.advance_s(HOUR_S - 60).await;
-    is_replay_of(&post(&key, "a@example.com").await, &with_password);
+    assert_replay_of(&post(&key, "a@example.com").await, &with_password);
     world.advance_s(61).await;
     post(&key, "a@example.com").await.refused(409, "email_taken");
-    is_replay_of(&key.post("/v1/clients", mailed.clone()).await, &without);
+    assert_replay_of(&key.post("/v1/clients", mailed.clone()).await, &without);
     world.advance_s(23 * HOUR_S - 120).await;
-    is_replay_of(&key.post("/v1/clients", mailed.clone()).await, &without);
+    assert_replay_of(&key.post("/v1/clients", mailed.clone()).await, &without);
     world.advance_s(121).await;
     key.post("/v1/clients", mailed).await.refused(409, "email_taken");
 }
@@ -125,7 +125,7 @@ async fn an_explicit_key_counts_for_24_hours() {
     let key = world.coach("ada").await.partner_key().await;
     let created = post(&key, "a@example.com").idempotent("k").await.expect(201);
     world.advance_s(24 * HOUR_S - 60).await;
-    is_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
+    assert_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
     world.advance_s(61).await;
     let anew = post(&key, "a@example.com").idempotent("k").await.refused(409, "email_taken");
     assert!(!anew.is_replay());
@@ -140,13 +140,13 @@ async fn another_payload_under_a_key_gets_the_first_answer_marked_as_a_replay() 
     };
     let first = send(r#"{"email": "a@example.com", "send_welcome": false}"#).await.expect(201);
     let same = send(r#"{"send_welcome":false,"email":"a@example.com"}"#).await;
-    is_replay_of(&same, &first);
+    assert_replay_of(&same, &first);
     assert_eq!(same.header("idempotency-payload-mismatch"), None, "the order of members does not matter");
     for other in
         [r#"{"email": "b@example.com", "send_welcome": false}"#, r#"{"email": "a@example.com"}"#, "{}", "nonsense", ""]
     {
         let reply = send(other).await;
-        is_replay_of(&reply, &first);
+        assert_replay_of(&reply, &first);
         assert_eq!(reply.header("idempotency-payload-mismatch"), Some("true"), "{other}");
     }
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
@@ -165,7 +165,7 @@ async fn a_header_that_is_empty_or_too_long_is_refused_and_not_recorded() {
     assert!(world.table("idempotency").await.is_empty());
     let longest = "k".repeat(255);
     let created = post(&key, "a@example.com").idempotent(&longest).await.expect(201);
-    is_replay_of(&post(&key, "a@example.com").idempotent(&longest).await, &created);
+    assert_replay_of(&post(&key, "a@example.com").idempotent(&longest).await, &created);
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn idempotency_keys_are_shared_by_a_coachs_api_keys_and_not_across_coaches
     let first = post(&ada, "a@example.com").idempotent("k").await.expect(201);
     let other = post(&bob, "b@example.com").idempotent("k").await.expect(201);
     assert!(!other.is_replay());
-    is_replay_of(&post(&again, "a@example.com").idempotent("k").await, &first);
+    assert_replay_of(&post(&again, "a@example.com").idempotent("k").await, &first);
 }
 
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn a_body_without_an_address_has_no_derived_key() {
         }
     }
     let recorded = key.post("/v1/clients", json!({})).idempotent("k").await.expect(400);
-    is_replay_of(&key.post("/v1/clients", json!({})).idempotent("k").await, &recorded);
+    assert_replay_of(&key.post("/v1/clients", json!({})).idempotent("k").await, &recorded);
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn a_fault_drops_the_claim_and_the_retry_runs() {
     world.put_item("workspaces", &workspace).await;
     let created = post(&key, "a@example.com").idempotent("k").await.expect(201);
     assert!(!created.is_replay());
-    is_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
+    assert_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
 }
 
 #[tokio::test]
@@ -218,7 +218,7 @@ async fn a_creation_that_dies_before_its_mail_is_completed_by_the_retry() {
     world.advance_s(61).await;
     let created = post().await.expect(201);
     assert_eq!(created.body["welcome_email_sent"], true);
-    is_replay_of(&post().await, &created);
+    assert_replay_of(&post().await, &created);
     world.settle().await;
     for kind in ["CLIENT#", "INTAKE#", "EMAIL#"] {
         assert_eq!(world.items("clients", kind).await.len(), 1, "{kind}");
@@ -250,7 +250,7 @@ async fn a_takeover_mails_the_first_requests_password() {
     let phc = world.changes("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
     let password =
         mails[0]["text"].as_str().unwrap().split("Password:").nth(1).unwrap().split_whitespace().next().unwrap();
-    crate::partner::clients::create::is_password_of(password, &phc);
+    crate::partner::clients::create::assert_password_hash(password, &phc);
 }
 
 #[tokio::test]
@@ -263,7 +263,7 @@ async fn a_creation_without_mail_that_dies_after_its_commit_is_replayed_at_once(
     assert!(replay.is_replay());
     world.settle().await;
     let phc = world.changes("client.created").await[0]["credential"]["phc"].as_str().unwrap().to_owned();
-    crate::partner::clients::create::is_password_of(replay.str("temp_password"), &phc);
+    crate::partner::clients::create::assert_password_hash(replay.str("temp_password"), &phc);
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 1);
 }
 

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::partner::clients::create::crashes::{
-    FEWEST_CALLS, HANDED, HANDED_DERIVED, LAPSED_S, MAILED, MAILED_DERIVED, MODES, MOST_CALLS, Scene, in_all,
+    FEWEST_CALLS, HANDED, HANDED_DERIVED, LAPSED_S, MAILED, MAILED_DERIVED, MODES, MOST_CALLS, Scene, for_all_modes,
 };
 use crate::world::{Fact, Reply};
 
 #[tokio::test]
 async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
-    in_all(&[MAILED, HANDED_DERIVED], async |mut scene| {
+    for_all_modes(&[MAILED, HANDED_DERIVED], async |mut scene| {
         for spared_calls in 0..MOST_CALLS {
             let email = format!("takeover-{spared_calls}@example.com");
             // Either the claim has a stage to continue from, or there is only the claim.
@@ -29,18 +29,18 @@ async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
             let is_over = scene.world.remaining_faults().await["spared_calls"] != 0;
             scene.no_faults().await;
             assert_eq!(reply.status, 201, "{spared_calls} calls in {:?}: {}", scene.mode, reply.text);
-            scene.is_created(&email, reply).await;
+            scene.assert_created(&email, reply).await;
             if is_over {
                 break;
             }
         }
-        scene.is_whole_and_told_once().await;
+        scene.assert_whole_without_duplicates().await;
     })
     .await;
 }
 
 /// Sends a request that stalls after `spared_calls` calls. Returns its answer if it ends without a stall.
-async fn stalling(scene: &Scene, spared_calls: usize, email: &str) -> Result<JoinHandle<Reply>, Reply> {
+async fn start_stalled(scene: &Scene, spared_calls: usize, email: &str) -> Result<JoinHandle<Reply>, Reply> {
     scene.faults(spared_calls, "stalled_calls", 1).await;
     let mut stalled = tokio::spawn(scene.post(email).into_future());
     tokio::select! {
@@ -59,15 +59,15 @@ enum Mails {
 
 /// A request stalls before each of its calls in turn, for longer than its lease; another takes over and is answered;
 /// then the first resumes. Its answer is the recorded one, or an error.
-async fn is_overtaken_at_each(mut scene: Scene, mails: Mails) {
+async fn overtake_at_each_call(mut scene: Scene, mails: Mails) {
     let mut points = 0;
     for spared_calls in 0..MOST_CALLS {
         let email = format!("stalled-{spared_calls}@example.com");
-        let stalled = match stalling(&scene, spared_calls, &email).await {
+        let stalled = match start_stalled(&scene, spared_calls, &email).await {
             Ok(stalled) => stalled,
             Err(ended) => {
                 scene.no_faults().await;
-                scene.is_created(&email, ended.expect(201)).await;
+                scene.assert_created(&email, ended.expect(201)).await;
                 break;
             }
         };
@@ -84,30 +84,32 @@ async fn is_overtaken_at_each(mut scene: Scene, mails: Mails) {
         } else {
             assert_eq!(late.expect(201).text, takeover.text, "{spared_calls} calls in {:?} {mails:?}", scene.mode);
         }
-        scene.is_created(&email, takeover).await;
+        scene.assert_created(&email, takeover).await;
         points += 1;
     }
     assert!((FEWEST_CALLS..MOST_CALLS - 1).contains(&points), "{points} points in {:?}", scene.mode);
-    scene.is_whole_and_told_once().await;
+    scene.assert_whole_without_duplicates().await;
 }
 
 #[tokio::test]
 async fn an_overtaken_request_changes_nothing_and_gives_no_other_answer() {
-    in_all(&MODES, async |scene| is_overtaken_at_each(scene, Mails::Sent).await).await;
+    for_all_modes(&MODES, async |scene| overtake_at_each_call(scene, Mails::Sent).await).await;
 }
 
 #[tokio::test]
 async fn an_overtaken_request_that_cannot_mail_gives_the_recorded_answer() {
-    in_all(&[MAILED, MAILED_DERIVED], async |scene| is_overtaken_at_each(scene, Mails::StalledFails).await).await;
+    for_all_modes(&[MAILED, MAILED_DERIVED], async |scene| overtake_at_each_call(scene, Mails::StalledFails).await)
+        .await;
 }
 
 #[tokio::test]
 async fn an_overtaken_request_that_mails_alone_gives_the_recorded_answer() {
-    in_all(&[MAILED, MAILED_DERIVED], async |scene| is_overtaken_at_each(scene, Mails::TakeoverFails).await).await;
+    for_all_modes(&[MAILED, MAILED_DERIVED], async |scene| overtake_at_each_call(scene, Mails::TakeoverFails).await)
+        .await;
 }
 
 #[tokio::test]
-async fn an_overtaken_refusal_is_not_answered() {
+async fn an_overtaken_refusal_is_answered_as_in_progress() {
     let scene = Scene::of(HANDED).await;
     let email = "taken@example.com";
     let taken = Fact::client("ada", "c1").with("email", email).with("backfill", true);
@@ -172,8 +174,8 @@ async fn a_takeover_leaks_no_handed_over_clients_password_and_mails_no_inactive_
         scene.no_faults().await;
         let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
         let id = found.body["clients"][0]["client_id"].as_str().unwrap().to_owned();
-        let said_at = scene.world.timestamp_in(1).await;
-        let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", said_at.as_str());
+        let occurred_at = scene.world.timestamp_in(1).await;
+        let saved = Fact::client("ada", &id).with("email", email.as_str()).with("occurred_at", occurred_at.as_str());
         let is_handed_over = case == "handed_over";
         let saved = if is_handed_over { saved.with("coach_id", "bob") } else { saved.with("is_active", false) };
         scene.world.apply([saved]).await;
@@ -221,8 +223,8 @@ async fn a_takeover_mails_to_the_clients_current_address() {
         scene.no_faults().await;
         let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
         let id = found.body["clients"][0]["client_id"].as_str().unwrap();
-        let said_at = scene.world.timestamp_in(1).await;
-        let saved = Fact::client("ada", id).with("email", address.clone()).with("occurred_at", said_at);
+        let occurred_at = scene.world.timestamp_in(1).await;
+        let saved = Fact::client("ada", id).with("email", address.clone()).with("occurred_at", occurred_at);
         scene.world.apply([saved]).await;
         scene.world.advance_s(LAPSED_S).await;
         let reply = scene.post(&email).await.expect(201);
