@@ -1,4 +1,4 @@
-"""A stack to run scripts against, and how to call it."""
+"""Starts a local stack for scripts and calls it."""
 
 import json
 import subprocess
@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def stack(binary, *options):
-    """A stack on free ports, which is empty and keeps nothing unless options say otherwise: the addresses of its API and of its AWS
-    endpoint."""
+    """Starts a stack on free ports, by default empty and ephemeral. Yields the URLs of its API and AWS endpoint."""
     command = [binary, "--port", "0", "--aws-port", "0", *(options or ["--no-demo", "--ephemeral"])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
@@ -22,7 +21,7 @@ def stack(binary, *options):
 
 
 def call(url, body=None, **headers):
-    """GET, or POST of JSON; the JSON of the answer. Underscores in names of headers stand for hyphens."""
+    """Sends a GET, or a POST of JSON, and returns the answer's JSON. Underscores in header names become hyphens."""
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
     data = None
     if body is not None:

@@ -1,5 +1,5 @@
-"""The documentation in a real browser: the reference draws every operation and event, no page asks another host for anything or breaks its
-own policy, the guides fit a phone and pass axe in both colour schemes.
+"""The documentation in a real browser: the reference shows every operation and event, no page requests another host or
+violates its own policy, the guides fit a phone and pass axe in both colour schemes.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs Chromium, and `playwright` and `axe-playwright-python` from PyPI.
 """
@@ -22,26 +22,26 @@ SCHEMES = ("light", "dark")
 
 @contextmanager
 def watched(page, base_url):
-    """What the page does meanwhile has to be without complaint and without another host."""
+    """Asserts that the page meanwhile logs no error or warning and requests no other host."""
     complaints, strangers = [], []
 
     def listen(message):
         if message.type in ("error", "warning"):
             complaints.append(message.text)
 
-    def look(request):
+    def check_host(request):
         if not request.url.startswith((f"{base_url}/", "data:")):
             strangers.append(request.url)
 
     page.on("console", listen)
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("request", look)
+    page.on("request", check_host)
     yield
     assert not complaints and not strangers, (page.url, complaints, strangers)
 
 
 def expect_reference(page, base_url, document):
-    """The reference draws the whole document, and an operation opens."""
+    """Asserts that the reference shows the whole document and that an operation opens."""
     with watched(page, base_url):
         page.goto(f"{base_url}/docs")
         page.wait_for_selector(".opblock")
@@ -54,7 +54,7 @@ def expect_reference(page, base_url, document):
 
 
 def expect_guide(page, base_url, path):
-    """A guide is whole and fits the phone."""
+    """Asserts that a guide is complete and fits the phone."""
     with watched(page, base_url):
         page.goto(f"{base_url}{path}")
     assert page.locator("h1").count() == 1 and page.locator("nav a[aria-current=page]").count() == 1

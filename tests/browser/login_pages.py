@@ -1,5 +1,5 @@
-"""The login pages in a real browser: they fit a phone, work without scripts and by keyboard, send their form where the policy of the page
-lets them, once however often it is pressed, and pass axe in both colour schemes.
+"""The login pages in a real browser: they fit a phone, work without scripts and by keyboard, submit their form within
+the page's policy and only once, and pass axe in both colour schemes.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs Chromium, and `playwright` and `axe-playwright-python` from PyPI.
 """
@@ -21,13 +21,13 @@ from playwright.sync_api import sync_playwright
 
 PHONE = {"width": 360, "height": 740}
 LEAST_BUTTON_PX = 44
-# A word that is wider than the phone, and characters that would be markup.
+# A word wider than the phone, and characters that need escaping.
 COACH_NAME = "Wolfeschlegelsteinhausenbergerdorff & <b>Sons</b>"
 
 
 @contextmanager
 def application():
-    """A host of a coach that answers everything, in the application's place: its address."""
+    """Starts a coach's host that answers every request, in place of the application. Yields its URL."""
 
     class Anything(BaseHTTPRequestHandler):
         def do_GET(self):
@@ -47,7 +47,7 @@ def application():
         server.shutdown()
 
 
-# Longer than anybody needs for a second click.
+# Longer than a second click takes.
 SLOW_S = 1.5
 
 
@@ -58,7 +58,7 @@ class KeepRedirects(urllib.request.HTTPRedirectHandler):
 
 @contextmanager
 def slowed(base_url):
-    """The stack behind a slow line: its address, and the statuses that its POSTs were answered with."""
+    """Starts a slow proxy of the stack. Yields its URL and the statuses of its POSTs."""
     opener, statuses = urllib.request.build_opener(KeepRedirects), []
 
     class Slow(BaseHTTPRequestHandler):
@@ -86,7 +86,7 @@ def slowed(base_url):
                 self.end_headers()
                 self.wfile.write(content)
             except (BrokenPipeError, ConnectionResetError):
-                pass  # The browser has given this request up.
+                pass  # The browser has aborted this request.
             return answer.status
 
         def log_message(self, *_):
@@ -135,14 +135,14 @@ class Coach:
         self.client_id = call(f"{base_url}/v1/clients", client, x_api_key=self.key)["client_id"]
 
     def link(self):
-        """A new link, on the stack: a path rule of the coach's host would bring it there."""
+        """Mints a link and points it to the stack, as a path rule of the coach's host would."""
         made = call(f"{self.base_url}/v1/clients/{self.client_id}/login-link", {}, x_api_key=self.key)
         assert made["login_url"].startswith(f"{self.canonical_host}/login/"), made
         return made["login_url"].replace(self.canonical_host, self.base_url)
 
 
 def expect_page(page, url, status):
-    """Opens a page, which has to be well-formed, to fit the phone and to obey its own policy."""
+    """Opens a page and asserts that it is well-formed, fits the phone and obeys its own policy."""
     blocked = []
 
     def listen(message):
@@ -158,13 +158,13 @@ def expect_page(page, url, status):
     assert page.locator("html[lang=en]").count() == 1 and page.title()
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= PHONE["width"], f"{url} is {width} px wide"
-    # The browser's own font says that the style was not applied.
+    # The browser's default font would mean that the style was not applied.
     font = page.evaluate("getComputedStyle(document.body).fontFamily")
     assert "system-ui" in font, font
 
 
 def sign_in(page, coach, by_keyboard):
-    """Opens a link, presses its button, and finds it dead afterwards: the link."""
+    """Opens a link, presses its button, and asserts that the link is dead afterwards. Returns the link."""
     link = coach.link()
     for _ in range(2):
         expect_page(page, link, 200)
@@ -224,7 +224,7 @@ IMPATIENCE = [double_click, click_twice, click_while_waiting, press_twice, click
 
 
 def press_impatiently(page, coach, slow, press):
-    """Presses a link's button twice on a slow line, which signs in once."""
+    """Presses a link's button twice over the slow proxy, and asserts a single sign-in."""
     address, statuses = slow
     blocked = []
     page.on("console", lambda message: blocked.append(message.text))
@@ -240,7 +240,7 @@ def press_impatiently(page, coach, slow, press):
 
 
 def send_again(page, coach):
-    """A page that the browser has kept, with its script as it was, sends its form again; one that was only loaded does not."""
+    """Asserts that a page restored from the back-forward cache submits its form again, and a loaded page does not."""
     expect_page(page, coach.link(), 200)
     page.evaluate(
         "window.held = []; addEventListener('submit', (event) => { held.push(event.defaultPrevented); event.preventDefault(); })"
@@ -255,7 +255,7 @@ def send_again(page, coach):
 
 
 def audit(page, url, scheme):
-    """Has axe look at a page."""
+    """Runs axe on a page."""
     page.goto(url)
     results = Axe().run(page)
     assert results.violations_count == 0, f"{url} ({scheme}): {results.generate_report()}"
@@ -268,11 +268,11 @@ def main(binary):
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     with stack(binary) as (base_url, aws_url), application() as host, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=arguments)
-        # The stack's own host, as in the demo, and another origin, which the form is redirected to.
+        # The stack's own host, as in the demo, and another origin as the redirect's target.
         coaches = [Coach(base_url, aws_url, "own", base_url), Coach(base_url, aws_url, "other", host)]
         context = browser.new_context(viewport=PHONE, java_script_enabled=False)
         used = [sign_in(context.new_page(), coach, by_keyboard) for coach in coaches for by_keyboard in (False, True)]
-        # A link is shown by the stack's own host, and by a slow line to it.
+        # The link is opened on the stack directly and over the slow proxy.
         context = browser.new_context(viewport=PHONE)
         with slowed(base_url) as slow:
             for press in IMPATIENCE:

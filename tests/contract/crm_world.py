@@ -1,4 +1,4 @@
-"""What the stack is told of the CRM: a coach's pipeline, contacts, opportunities, calendars and what stands on them, a workflow."""
+"""CRM data of the stack under test: pipeline, contacts, opportunities, calendars with events, a workflow."""
 
 import datetime
 import uuid
@@ -10,9 +10,9 @@ CONTACTS = 20
 MERGED = 3
 OPPORTUNITIES = 20
 BOOKINGS = 150
-# Each booking takes one of them. They go in the environment, which holds only so much.
+# Each booking takes one. They are passed in the environment, whose size is limited.
 SLOTS = 1500
-# Beyond what the calendars offer: what stands there takes none of the times that can be booked.
+# Beyond the calendars' horizon, so that these bookings block no bookable time.
 BOOKED_FROM_DAYS = 60
 SCOPES = ["contacts", "opportunities", "bookings"]
 PERMISSIONS = [f"{noun}.{verb}" for noun in SCOPES for verb in ("read", "write")] + ["workflows.read"]
@@ -30,7 +30,7 @@ PIPELINE = {
 
 
 def record_id(kind, number):
-    """A UUID that names the same record in every run."""
+    """A UUID that is the same in every run."""
     return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{kind} {number}"))
 
 
@@ -38,7 +38,7 @@ CALENDAR, PAID_CALENDAR = record_id("calendar", 0), record_id("calendar", 1)
 
 
 def records():
-    """What other facts refer to."""
+    """Records that other facts refer to."""
     yield "pipeline.saved", PIPELINE
     for number in range(CONTACTS):
         yield "contact.saved", contact(number)
@@ -48,8 +48,8 @@ def records():
     yield "workflow.saved", workflow | {"activated_at": None, "updated_at": "2026-01-01T00:00:00Z"}
 
 
-def lives():
-    """What refers to them."""
+def dependent_records():
+    """Records that refer to others."""
     yield "contact.merged", {"contact_id": record_id("contact", MERGED), "merged_into": record_id("contact", 0)}
     for number in range(OPPORTUNITIES):
         yield "opportunity.saved", opportunity(number)
@@ -69,7 +69,7 @@ def contact(number):
 
 
 def calendar(identifier, price_cents):
-    """Open day and night."""
+    """A calendar that is open around the clock."""
     return {
         "calendar_id": identifier,
         "name": "Calls",
@@ -102,7 +102,7 @@ def opportunity(number):
 
 
 def lead_of(number):
-    """The contact that a booking is with. None of them is the one that is merged away."""
+    """The contact of a booking, never the one that is merged away."""
     return record_id("contact", number % MERGED)
 
 
@@ -120,21 +120,21 @@ def booking(number):
 
 
 def crm_access(base_url, session, key_count):
-    """Keys of the coach, some that do not open everything, and what requests can be about."""
+    """Keys of the coach, some without full access, and the records for requests."""
 
     def key(scope, permissions):
         wanted = {"name": "Contract", "scope": scope, "permissions": permissions}
         return call(f"{base_url}/settings/keys", wanted, authorization=f"Bearer {session}")["key"]
 
-    poor = [key("partner", []), key("crm", []), key("crm", ["workflows.read"])]
-    keys = [key("crm", PERMISSIONS) for _ in range(key_count - len(poor))]
+    weak = [key("partner", []), key("crm", []), key("crm", ["workflows.read"])]
+    keys = [key("crm", PERMISSIONS) for _ in range(key_count - len(weak))]
     wanted = {"leadId": record_id("contact", 0), "calendarId": CALENDAR}
     times = call(f"{base_url}/v1/crm/bookings/availability", wanted, x_api_key=keys[0])
     days = times["calendars"][0]["days"]
     slots = [[day["date"], slot] for day in days for slot in day["slots"]]
     return {
         "keys": keys,
-        "poor_keys": poor,
+        "weak_keys": weak,
         "contacts": [record_id("contact", number) for number in range(CONTACTS)],
         "opportunities": [record_id("opportunity", number) for number in range(OPPORTUNITIES)],
         "bookings": [[record_id("booking", number), lead_of(number)] for number in range(BOOKINGS)],

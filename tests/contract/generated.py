@@ -1,4 +1,4 @@
-"""A client that a generator makes of the service's own description, without a warning, and what the service answers it.
+"""A client generated from the OpenAPI document, without a warning, against the service.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs `openapi-python-client` from PyPI.
 """
@@ -15,26 +15,26 @@ import time
 
 import httpx
 from local_stack import call, stack
-from world import hand_over
+from world import publish_facts
 
 PACKAGE = "partner_api_client"
 
 
 def generate(document, directory):
-    """Makes the package. What the generator would leave out is a warning, and a warning fails it."""
+    """Generates the package. The generator warns of anything that it would omit, and a warning fails it."""
     source = directory / "openapi.json"
     source.write_text(json.dumps(document))
     scripts = sysconfig.get_path("scripts")
     command = [pathlib.Path(scripts) / "openapi-python-client", "generate", "--path", source]
     command += ["--output-path", directory / PACKAGE, "--meta", "none", "--fail-on-warning"]
-    # It has the code that it writes put in order by a tool that is installed beside it.
+    # The generator formats its code with a tool that is installed beside it.
     environment = os.environ | {"PATH": f"{scripts}:{os.environ['PATH']}"}
     subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
     sys.path.insert(0, str(directory))
 
 
 class Caller:
-    """Calls operations by their ids, as somebody."""
+    """Calls operations by their ids with a token."""
 
     def __init__(self, base_url, token):
         client = importlib.import_module(PACKAGE).AuthenticatedClient
@@ -45,7 +45,7 @@ class Caller:
 
 
 def play(base_url):
-    """Everybody's part: a coach's, a partner's, the CRM's."""
+    """Calls the settings, the partner routes and the CRM."""
     models = importlib.import_module(f"{PACKAGE}.models")
 
     def caller(coach, scope):
@@ -82,7 +82,7 @@ def play(base_url):
 
 
 def read_the_log(base_url, models):
-    """Both kinds of lines of the delivery log: the receiver answered, and it did not."""
+    """Yields both kinds of attempts from the delivery log: with an answer of the receiver and without."""
     session = call(f"{base_url}/_local/session", {"coach_id": "settings"})["token"]
     coach = Caller(base_url, session)
     for url in (f"{base_url}/_local/receiver/hooks/generated", "http://127.0.0.1:9/"):
@@ -96,7 +96,7 @@ def read_the_log(base_url, models):
 
 
 def check_gateway(models):
-    """What only a gateway in the cloud says is read too."""
+    """Checks that the client parses an error that only a gateway in the cloud sends."""
 
     def answer(request):
         return httpx.Response(503, json={"message": "Service Unavailable"})
@@ -111,7 +111,7 @@ def main(binary):
     began = time.monotonic()
     with stack(binary) as (base_url, aws_url), tempfile.TemporaryDirectory() as directory:
         generate(call(f"{base_url}/openapi.json"), pathlib.Path(directory))
-        hand_over(base_url, aws_url)
+        publish_facts(base_url, aws_url)
         models = play(base_url)
         answered, unanswered = read_the_log(base_url, models)
         assert answered.status_code == 204 and not answered.error, answered

@@ -1,8 +1,8 @@
-"""Loaded by Schemathesis: who calls, and values that a schema alone cannot tell.
+"""Hooks for Schemathesis: credentials, and values that a schema alone cannot give.
 
-A key has 300 requests a minute, so requests go round over many keys of a coach. The settings are called by another coach: what is
-revoked there must not be what the rest calls with. The CRM is a third coach's. A coach has 300 requests to the settings a minute,
-too: the stack's clock is moved on in time.
+A key has 300 requests a minute, so requests cycle through many keys of a coach. A second coach calls the settings, since
+revoking keys there must not break the other calls. A third coach calls the CRM. A coach also has 300 requests a minute to
+the settings, so the stack's clock is advanced before that limit.
 """
 
 import atexit
@@ -15,7 +15,7 @@ import pathlib
 import urllib.request
 
 import schemathesis
-from crm_hooks import CrmRequests, own_key
+from crm_hooks import CrmRequests, make_key_unique
 from hypothesis import strategies as st
 
 ACCESS = json.loads(os.environ["CONTRACT_ACCESS"])
@@ -27,8 +27,8 @@ CRM = CrmRequests(ACCESS["crm"])
 
 @schemathesis.hook
 def before_load_schema(context, raw_schema):
-    """Hands over what stands in extensions: the members of a body that a link has, so that chains of requests are about the same records,
-    and the codes of a refusal, so that each comes with its own alone."""
+    """Applies the document's extensions: request bodies of links, so that chains of requests use the same records, and
+    the error codes of a response, so that it accepts only its own."""
     methods = (method for path in raw_schema["paths"].values() for method in path.values())
     own = [response for method in methods for response in method["responses"].values()]
     for response in [*own, *raw_schema["components"]["responses"].values()]:
@@ -38,15 +38,15 @@ def before_load_schema(context, raw_schema):
         if "x-codes" in response:
             for content in response["content"].values():
                 content["schema"] = narrowed(content["schema"], response["x-codes"])
-            for header in (header for code in response["x-codes"] for header in SENT.get(code, [])):
+            for header in (header for code in response["x-codes"] for header in ERROR_HEADERS.get(code, [])):
                 response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
             if "body_too_large" in response["x-codes"]:
-                for header in RATE.intersection(response["headers"]):
+                for header in RATE_HEADERS.intersection(response["headers"]):
                     response["headers"][header] = {"$ref": f"#/components/headers/{header}"}
 
 
-# What goes with each answer of the service's own. Those of a gateway in the cloud, which have none of it, are not met here.
-SENT = {
+# Headers of the service's own errors, by code. A gateway's errors have none of them and do not occur here.
+ERROR_HEADERS = {
     "body_too_large": ["X-Request-Id"],
     "rate_limited": ["X-Request-Id", "RateLimit", "RateLimit-Policy", "Retry-After"],
     "unconfirmed": ["X-Request-Id", "Retry-After"],
@@ -54,12 +54,12 @@ SENT = {
 }
 
 
-# What goes with it, too, where there is a key or a session.
-RATE = {"RateLimit", "RateLimit-Policy"}
+# Further headers of a body_too_large for callers with a key or a session.
+RATE_HEADERS = {"RateLimit", "RateLimit-Policy"}
 
 
 def narrowed(schema, codes):
-    """The schema of an error that has one of these codes. Of what a gateway says, a refused session alone is met here."""
+    """The schema of an error with one of these codes. Of a gateway's errors, only a refused session occurs here."""
     if "anyOf" in schema:
         ours, gateways = schema["anyOf"]
         return {"anyOf": [narrowed(ours, codes), gateways]} if "unauthorized" in codes else narrowed(ours, codes)
@@ -93,14 +93,14 @@ class Session:
         case.headers["Authorization"] = f"Bearer {token}"
 
 
-# What is asked for has to lie in the future, and what is taken up again has to have been handed out.
+# Times in requests have to be in the future, and cursors have to come from the service.
 LATER = st.datetimes(datetime.datetime(2100, 1, 1), datetime.datetime(2900, 1, 1))
 schemathesis.openapi.format("date-time", LATER.map(lambda at: at.isoformat(timespec="milliseconds") + "Z"))
 schemathesis.openapi.format("cursor", st.sampled_from(ACCESS["cursors"]))
 
 TURNS = itertools.count()
 SETTINGS_CALLS = itertools.count(1)
-# Some checks make calls of their own.
+# Below 300, since some checks make calls of their own.
 SETTINGS_CALLS_A_MINUTE = 200
 ENDPOINTS = itertools.cycle(ACCESS["endpoints"])
 TO_SHOW = itertools.cycle(ACCESS["tokens"][:50])
@@ -109,42 +109,42 @@ TO_USE = itertools.cycle(ACCESS["tokens"][50:])
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Has every second request ask for problem details, and leaves a redirect to be looked at."""
+    """Requests problem details in every second call, and keeps redirects for the checks."""
     kwargs["allow_redirects"] = False
     turn = next(TURNS)
     if turn % 2:
         case.headers.setdefault("Accept", "application/problem+json, application/json;q=0.9, */*;q=0.8")
     if case.operation.path == "/login/{token}":
-        open_door(case)
+        set_login_token(case)
     elif case.operation.path == "/v1/clients":
-        make_own(case, f"{turn:08x}")
+        make_unique(case, f"{turn:08x}")
     elif case.operation.path.startswith("/v1/crm/"):
         CRM.prepare(case, turn)
     elif case.operation.path.startswith("/settings/"):
-        stay_within_the_minute()
+        advance_before_rate_limit()
         if case.operation.path.startswith("/settings/webhooks/{id}"):
-            visit_endpoint(case)
+            set_endpoint(case)
 
 
-def stay_within_the_minute():
-    """Has the coach's next minute begin before the limit of this one is reached."""
+def advance_before_rate_limit():
+    """Advances the clock to the next minute before the coach's limit is reached."""
     if next(SETTINGS_CALLS) % SETTINGS_CALLS_A_MINUTE == 0:
         request = urllib.request.Request(ACCESS["clock"], json.dumps({"advance_s": 60}).encode(), method="POST")
         urllib.request.urlopen(request).close()
 
 
-def open_door(case):
-    """Gives a good request a token that a link was made of."""
+def set_login_token(case):
+    """Sets a minted link's token in a positive request."""
     if case.meta.generation.mode.is_positive:
         case.path_parameters["token"] = next(TO_USE if case.method == "POST" else TO_SHOW)
 
 
-def visit_endpoint(case):
-    """Gives a good request an endpoint that is there, and a delivery of its. One that deletes may have any: the others need them."""
+def set_endpoint(case):
+    """Sets an existing endpoint and its delivery in a positive request. A deletion keeps its own: others need these."""
     in_chain = case.meta.phase.name.value == "stateful"
     if case.meta.generation.mode.is_positive and not in_chain and case.method != "DELETE":
         given = dict(zip(["id", "delivery_id"], next(ENDPOINTS)))
-        # Others than the path has would make the request a bad one.
+        # Parameters that are not in the path would make the request invalid.
         case.path_parameters |= {name: value for name, value in given.items() if name in case.path_parameters}
 
 
@@ -152,16 +152,16 @@ MAX_LOCAL_CHARS = 64
 MAX_EMAIL_CHARS = 160
 
 
-def make_own(case, mark):
-    """Makes a creation one of its own. Most would be replays of the first otherwise: the same idempotency key, or the same e-mail address,
-    which stands for one."""
-    own_key(case, mark)
+def make_unique(case, mark):
+    """Makes a creation unique. Otherwise most would replay the first one: by the same idempotency key, or by the same
+    e-mail address, from which a key is derived."""
+    make_key_unique(case, mark)
     if isinstance(case.body, dict) and isinstance(case.body.get("email"), str):
-        case.body = case.body | {"email": own_address(case.body["email"], mark)}
+        case.body = case.body | {"email": unique_address(case.body["email"], mark)}
 
 
-def own_address(email, mark):
-    """The same address for somebody else: no longer where it is as long as it may be."""
+def unique_address(email, mark):
+    """A unique variant of the address, not longer than the maximum."""
     local, at, host = email.rpartition("@")
     if len(local) >= len(mark):
         return mark + local[len(mark) :] + at + host
@@ -174,11 +174,11 @@ TALLY = collections.Counter()
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Counts what each operation was answered with."""
+    """Counts each operation's answers by status."""
     if case.method == case.operation.method.upper():
         TALLY[f"{case.operation.definition.raw['operationId']} {response.status_code}"] += 1
 
 
 @atexit.register
-def tell():
+def write_tally():
     pathlib.Path(ACCESS["tally"]).write_text(json.dumps(TALLY))

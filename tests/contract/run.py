@@ -1,7 +1,8 @@
-"""The service against its own description: the OpenAPI document is valid, its examples fit its schemas, and Schemathesis finds no request
-that is answered otherwise than the document says.
+"""The service against its own description: the OpenAPI document is valid, its examples match its schemas, and
+Schemathesis finds no answer that contradicts the document.
 
-Takes the path of the stack under test, and options for `st run`. Runs with PYTHONPATH=tests. Needs `schemathesis` and `openapi-spec-validator` from PyPI.
+Takes the path of the stack under test, and options for `st run`. Runs with PYTHONPATH=tests. Needs `schemathesis` and
+`openapi-spec-validator` from PyPI.
 """
 
 import json
@@ -16,16 +17,16 @@ import time
 import jsonschema_rs
 from local_stack import call, stack
 from openapi_spec_validator import OpenAPIV31SpecValidator
-from world import access, hand_over
+from world import access, publish_facts
 
 HERE = pathlib.Path(__file__).resolve().parent
-# Where a slow machine does not come to every operation in time, it has a second try.
+# A slow machine that does not reach every operation in time gets a second, longer run.
 SECONDS = (60, 300)
 SEED = 1
 
 
 def check_examples(document):
-    """Every example is what its schema says. Their number."""
+    """Checks every example against its schema. Returns their number."""
     count = 0
 
     def check(schema, value, where):
@@ -55,8 +56,8 @@ def check_examples(document):
 
 
 def run_schemathesis(base_url, aws_url, seconds, options):
-    """Has Schemathesis call every operation, for so long. Its exit code, and how often each operation was answered with each status."""
-    hand_over(base_url, aws_url)
+    """Runs Schemathesis for up to `seconds`. Returns its exit code and the answers by operation and status."""
+    publish_facts(base_url, aws_url)
     st = pathlib.Path(sysconfig.get_path("scripts")) / "st"
     command = [st, "--config-file", HERE / "schemathesis.toml", "run", f"{base_url}/openapi.json", "--checks", "all"]
     command += ["--phases", "examples,coverage,fuzzing,stateful", "--max-time", str(seconds), "--seed", str(SEED)]
@@ -69,8 +70,8 @@ def run_schemathesis(base_url, aws_url, seconds, options):
         return result.returncode, json.loads(tally.read_text())
 
 
-def not_carried_out(document, tally):
-    """Operations that were never carried out, but for the one that hands the document over, which Schemathesis leaves out."""
+def never_successful(document, tally):
+    """Operations without a successful call, except `readDescription`, which Schemathesis leaves out."""
     done = {name.split()[0] for name in tally if int(name.split()[1]) < 400}
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     names = {operation["operationId"] for operation in operations} - {"readDescription"}
@@ -78,7 +79,7 @@ def not_carried_out(document, tally):
 
 
 def check(binary, seconds, options):
-    """Checks a stack of its own. The exit code of Schemathesis, and the operations that were never carried out."""
+    """Checks a new stack. Returns the exit code of Schemathesis and the operations without a successful call."""
     began = time.monotonic()
     with stack(binary) as (base_url, aws_url):
         document = call(f"{base_url}/openapi.json")
@@ -86,7 +87,7 @@ def check(binary, seconds, options):
         print(f"openapi.json: valid, {check_examples(document)} examples fit their schemas", flush=True)
         code, tally = run_schemathesis(base_url, aws_url, seconds, options)
     print(f"contract: {sum(tally.values())} requests, {time.monotonic() - began:.0f} s")
-    return code, not_carried_out(document, tally)
+    return code, never_successful(document, tally)
 
 
 def main(binary, *options):
@@ -94,7 +95,7 @@ def main(binary, *options):
         code, missing = check(binary, seconds, options)
         if code != 0 or options or not missing:
             return code
-    raise AssertionError(f"never carried out: {missing}")
+    raise AssertionError(f"never successful: {missing}")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the stack is told of before it is called: three coaches, their clients and contacts, keys and sessions."""
+"""Data of the stack under test: three coaches, their clients and contacts, keys and sessions."""
 
 import itertools
 import json
@@ -7,7 +7,7 @@ import crm_world
 from local_stack import call
 
 COACHES = ("partner", crm_world.COACH, "settings")
-# Live keys of a workspace, at most. Each has 300 requests a minute.
+# The most live keys of a workspace. Each has 300 requests a minute.
 KEYS = 50
 LINKS = 300
 CLIENTS = 8
@@ -16,8 +16,8 @@ PUT_ENTRIES = 10
 ENDPOINTS = 4
 
 
-def hand_over(base_url, aws_url):
-    """The application's facts: what refers to something comes after it. The facts of a wave may come in any order."""
+def publish_facts(base_url, aws_url):
+    """Publishes the application's facts in waves. Facts refer to earlier waves, so a wave may apply in any order."""
     numbers = itertools.count()
 
     def entry(name, detail):
@@ -28,7 +28,11 @@ def hand_over(base_url, aws_url):
     def of_crm(facts):
         return [(name, {"coach_id": crm_world.COACH} | detail) for name, detail in facts]
 
-    waves = (workspaces(), [*clients(), *of_crm(crm_world.records())], [*lives(), *of_crm(crm_world.lives())])
+    waves = (
+        workspaces(),
+        [*clients(), *of_crm(crm_world.records())],
+        [*client_events(), *of_crm(crm_world.dependent_records())],
+    )
     for wave in waves:
         entries = [entry(name, detail) for name, detail in wave]
         for start in range(0, len(entries), PUT_ENTRIES):
@@ -39,7 +43,7 @@ def hand_over(base_url, aws_url):
 
 
 def workspaces():
-    """One coach whose clients are worked with, one whose contacts are, one who changes settings."""
+    """One coach for the partner routes, one for the CRM and one for the settings."""
     for coach in COACHES:
         workspace = {
             "coach_id": coach,
@@ -57,7 +61,7 @@ def workspaces():
 
 
 def clients():
-    """Clients, one of them switched off and one without an e-mail address."""
+    """Clients, one of them inactive and one without an e-mail address."""
     for number in range(CLIENTS):
         client = {
             "client_id": f"client-{number}",
@@ -79,8 +83,8 @@ def clients():
         yield "client.saved", client
 
 
-def lives():
-    """What has happened in each client's life."""
+def client_events():
+    """Events in each client's life."""
     for number in range(CLIENTS):
         client = {"client_id": f"client-{number}"}
         check_in = client | {"check_in_id": f"check-in-{number}"}
@@ -95,7 +99,7 @@ def lives():
 
 
 def access(base_url):
-    """Keys of two coaches, the session of the third, cursors and login tokens that lead somewhere, records of the CRM."""
+    """Keys of two coaches, the session of the third, valid cursors and login tokens, records of the CRM."""
     tokens = {coach: call(f"{base_url}/_local/session", {"coach_id": coach})["token"] for coach in COACHES}
     key = {"name": "Contract", "scope": "partner"}
     bearer = f"Bearer {tokens['partner']}"
@@ -118,7 +122,7 @@ def access(base_url):
 
 
 def endpoint(base_url, session):
-    """A webhook endpoint and a delivery to it: their ids."""
+    """Creates a webhook endpoint and a delivery to it. Returns their ids."""
     bearer = f"Bearer {session}"
     draft = {"url": "https://receiver.example/", "events": ["new_client"], "payload_mode": "identifiers"}
     made = call(f"{base_url}/settings/webhooks", draft, authorization=bearer)["id"]

@@ -86,8 +86,8 @@ async fn a_contact_is_created_listed_and_emitted() {
     assert_eq!(members(&facts[0]), ["coach_id", "contact", "id", "occurred_at"]);
     assert_eq!((&facts[0]["coach_id"], &facts[0]["contact"]), (&json!("ada"), contact));
     assert_eq!(facts[0]["occurred_at"], contact["createdAt"]);
-    assert!(world.mail().await.is_empty(), "nobody is written to");
-    assert!(world.table("clients").await.is_empty(), "and nobody becomes a client");
+    assert!(world.mail().await.is_empty(), "no mail is sent");
+    assert!(world.table("clients").await.is_empty(), "no client is created");
 }
 
 #[tokio::test]
@@ -359,7 +359,7 @@ async fn api_writes_survive_older_facts_and_yield_to_later_ones() {
     world.apply([late]).await;
     let contact = shown(&key, &uuid(1)).await;
     assert_eq!([&contact["name"], &contact["doNotContact"]], [&json!("Ours"), &json!(true)]);
-    assert_eq!(contact["phone"], "+14155552671", "of what the API has not said the fact is the latest");
+    assert_eq!(contact["phone"], "+14155552671", "fields that the API has not set follow the latest fact");
     world.advance_s(10).await;
     world.apply([fact("Theirs", false)]).await;
     let contact = shown(&key, &uuid(1)).await;

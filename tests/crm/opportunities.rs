@@ -153,7 +153,7 @@ async fn members_are_accepted_at_their_limits() {
         assert_listed(&key, &reply).await;
     }
     let whole = create(&world, &key, json!({ "contactId": uuid(LEAD), "valueCents": 1.0 })).await.expect(201);
-    assert_eq!(whole.body["opportunity"]["valueCents"], 1, "whole, however it is written");
+    assert_eq!(whole.body["opportunity"]["valueCents"], 1, "1.0 is a whole number");
 }
 
 #[tokio::test]
@@ -177,7 +177,7 @@ async fn an_opportunity_needs_an_existing_contact_of_the_workspace() {
     let once = key.post(OPPORTUNITIES, json!({ "contactId": uuid(8) })).idempotent("early");
     once.clone().await.refused(404, "not_found");
     world.apply([Fact::contact("ada", &uuid(8))]).await;
-    assert!(once.await.refused(404, "not_found").is_replay(), "what was refused under a key stays refused");
+    assert!(once.await.refused(404, "not_found").is_replay(), "a refusal is recorded under its key");
     create(&world, &key, json!({ "contactId": uuid(8) })).await.expect(201);
     world.settle().await;
     assert_eq!(world.changes("opportunity.created").await.len(), 1);
@@ -361,7 +361,7 @@ async fn a_list_is_ordered_by_uuid_and_a_cursor_need_not_exist() {
     assert_eq!(walked, [&all[..3], &all[3..6], &all[6..]]);
     let after =
         async |number: u64| ids(&key.get(&format!("{OPPORTUNITIES}?cursor={}", uuid(number))).await.expect(200).body);
-    assert_eq!(after(23).await, all[2..], "between two of them");
+    assert_eq!(after(23).await, all[2..], "a cursor between two ids");
     assert_eq!(after(1).await, all);
     assert_eq!(after(32).await, [] as [String; 0]);
     for (limit, count) in [("7", 7), ("0", 7), ("x", 7), ("1", 1), ("200", 7), ("99999999999", 7)] {

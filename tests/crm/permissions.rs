@@ -132,7 +132,7 @@ async fn every_write_and_nothing_else_needs_an_idempotency_key() {
         let once = format!("{method} {path}");
         call().body(large).idempotent(&once).await.refused(413, "body_too_large");
         assert!(!call().idempotent(&once).await.is_replay());
-        assert!(call().idempotent(&once).await.is_replay(), "what follows the claim is recorded");
+        assert!(call().idempotent(&once).await.is_replay(), "refusals after the claim are recorded");
     }
     assert!(world.items("crm", "COACH#").await.is_empty(), "nothing was stored");
 }

@@ -56,7 +56,7 @@ async fn the_application_signs_in_exactly_the_clients_that_the_api_created() {
     ];
     for (email, invitation, state) in &invited {
         let Invitation { password, token } = invitation;
-        assert_eq!(application.signs_in(email, password), Some(true), "and has to choose another password");
+        assert_eq!(application.signs_in(email, password), Some(true), "the client has to choose another password");
         assert_eq!(application.intake(email, token), Some(*state));
         let swapped: String = password.chars().rev().collect();
         let wrong = [String::new(), password.to_lowercase(), format!("{password} "), password[1..].to_owned(), swapped];
@@ -243,7 +243,7 @@ impl Writes {
         let counts: BTreeMap<(&str, String), usize> =
             emitted.into_iter().map(|(key, facts)| (key, facts.len())).collect();
         assert_eq!(counts, self.0);
-        assert!(world.table("outbox").await.is_empty(), "what has been sent is deleted");
+        assert!(world.table("outbox").await.is_empty(), "published entries are deleted");
     }
 }
 
@@ -356,5 +356,5 @@ async fn every_write_is_emitted_although_the_machine_goes_down_before_publishing
     world.settle().await;
     world.advance_s(EMITTED_WITHIN_S).await;
     writes.assert_emitted(&world).await;
-    assert!(world.changes("client.activation_changed").await.len() >= 3, "several points were met");
+    assert!(world.changes("client.activation_changed").await.len() >= 3, "several calls were hit");
 }

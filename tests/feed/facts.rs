@@ -163,7 +163,7 @@ async fn a_fact_set_aside_holds_no_unknown_field() {
     for aside in &set_aside {
         assert!(!aside.to_string().contains(SECRET), "{aside}");
     }
-    assert!(set_aside.iter().any(|aside| aside["detail"]["client_id"] == "c1"), "what is known stays");
+    assert!(set_aside.iter().any(|aside| aside["detail"]["client_id"] == "c1"), "known fields stay");
     assert!(!world.log().contains(SECRET));
 }
 
@@ -258,7 +258,7 @@ async fn a_client_of_the_application_is_a_new_client_and_a_backfill_is_not() {
         [("\"c1\"".to_owned(), "\"application\"".to_owned()), ("\"c2\"".to_owned(), "\"import\"".to_owned())]
     );
     world.apply([Fact::client("ada", "old"), Fact::client("ada", "c1").with("full_name", "Changed")]).await;
-    assert_eq!(receiver.hooks().len(), 2, "a change is no creation");
+    assert_eq!(receiver.hooks().len(), 2, "an update emits no new_client");
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-"""The commands of the README's tour and of the guides, as a reader pastes them: one after the other, against a stack with its demo. Each
-is answered, and refused only where the text says so.
+"""Runs the commands of the README's tour and of the guides in order, as a reader pastes them, against a stack with its
+demo. Each is answered, and refused only if the text says so.
 
 Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs bash, curl and sed.
 """
@@ -16,10 +16,10 @@ from local_stack import stack
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
-# In reading order: later ones use what earlier ones have set.
+# In reading order: later guides use variables that earlier ones set.
 GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
 PRINTED_ADDRESS = "http://127.0.0.1:8080"
-# Tells the status of each call, beside what the call prints.
+# Prints the status of each call to stderr.
 PREAMBLE = """
 set -euo pipefail
 curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
@@ -27,12 +27,12 @@ curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
 
 
 def commands(text):
-    """The blocks of shell commands that call the API, or say where it is."""
+    """The blocks of shell commands that call the API or set its URL."""
     return [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl -" in block or "BASE=" in block]
 
 
 def run(binary, blocks):
-    """Runs the blocks as one script. What it printed, and how often it met each status."""
+    """Runs the blocks as one script. Returns its output and the number of answers by status."""
     with tempfile.TemporaryDirectory() as directory:
         with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
             script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url)
@@ -52,15 +52,15 @@ def main(binary):
     readme = (ROOT / "README.md").read_text()
     tour = readme[readme.index("## A tour") : readme.index("### The local stack")]
     printed, statuses = run(binary, commands(tour))
-    # An address that is taken, and a time that is.
+    # A taken address and a taken time.
     check("tour", statuses, {409: 2})
     of_the_sweep = ['"daily_log_inactivity"', "Three days without a log"]
-    for said in ["email_taken", "slot_unavailable", '"status":"cancelled"', "booking.cancelled", *of_the_sweep]:
-        assert said in printed, f"{said}: {printed}"
+    for text in ["email_taken", "slot_unavailable", '"status":"cancelled"', "booking.cancelled", *of_the_sweep]:
+        assert text in printed, f"{text}: {printed}"
 
     guides = [block for name in GUIDES for block in commands((PAGES / f"{name}.md").read_text())]
     printed, statuses = run(binary, guides)
-    # What the guide to errors shows.
+    # The error that the guide to errors shows.
     check("guides", statuses, {400: 1})
     assert '"status":"lost"' in printed and '"previousStartsAt"' in printed, printed
     print(f"{time.monotonic() - began:.0f} s")

@@ -38,7 +38,7 @@ async fn assert_emitted_counts(world: &World, receiver: &Receiver, events: usize
     let facts: BTreeSet<String> =
         world.changes("client.created").await.iter().map(|fact| fact["client"]["client_id"].to_string()).collect();
     assert_eq!(facts.len(), events);
-    assert!(world.table("outbox").await.is_empty(), "what has been sent is deleted");
+    assert!(world.table("outbox").await.is_empty(), "published entries are deleted");
 }
 
 /// A caller with a coach's key, and the receiver of the coach's `new_client` events.

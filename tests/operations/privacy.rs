@@ -42,7 +42,7 @@ async fn assert_not_stored(world: &World, values: &[&str], except: &[&str]) {
 
 #[track_caller]
 fn assert_not_logged(log: &str, values: &[&str]) {
-    assert!(log.contains("\"outcome\":"), "the log is that of a stack at work");
+    assert!(log.contains("\"outcome\":"), "the log has outcomes of requests");
     let log = log.to_lowercase();
     for value in values {
         assert!(!log.contains(&value.to_lowercase()), "the log contains {value}");

@@ -1,4 +1,4 @@
-//! Recognisable texts are planted in every location that the service ignores. None may be at rest in a table, a queue or
+//! Recognisable texts are planted in every place that the service ignores. None may be at rest in a table, a queue or
 //! the log. Personal data is in the tables for people only.
 
 use serde_json::{Value, json};
@@ -313,6 +313,6 @@ async fn personal_data_in_a_receivers_answer_is_stored_sealed() {
     let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
     world.apply([about_gwendolyn(Fact::client("ada", "c1")).with("full_name", NAME)]).await;
     let shown = &ada.deliveries(&endpoint).await[0]["attempts"][0]["response_excerpt"];
-    assert!(shown.as_str().unwrap().contains(NAME), "the coach is shown it");
+    assert!(shown.as_str().unwrap().contains(NAME), "the coach sees the excerpt");
     world.at_rest().await.assert_only_in([NAME, EMAIL], &TABLES_OF_PEOPLE);
 }

@@ -60,7 +60,7 @@ async fn a_fact_that_could_not_be_stored_is_stored_after_a_redrive() {
     world.put_item("clients", &good).await;
     assert_eq!(world.redrive("application-feed-dlq", "application-feed").await, 1);
     assert_eq!(key.get("/v1/clients/c1").await.expect(200).body["full_name"], "New Name");
-    assert_eq!(receiver.hooks().len(), 1, "the client was new once");
+    assert_eq!(receiver.hooks().len(), 1, "one new_client event");
     assert!(world.set_aside().await.is_empty());
 }
 

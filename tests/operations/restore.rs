@@ -169,7 +169,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
     assert!(waited.len() == 2 && waited[0] == waited[1], "{waited:?}");
     new.resume().await;
     new.advance_s(4 * DAY_S).await;
-    assert_eq!(tries(receiver), 2 + 1, "two attempts, and what the automation found");
+    assert_eq!(tries(receiver), 2 + 1, "two attempts and the automation's event");
     let mut silent: Vec<String> =
         receiver.hooks_of("daily_log_inactivity").iter().map(ComputedEvent::of).map(|event| event.client).collect();
     silent.sort();
@@ -255,7 +255,7 @@ async fn no_inactivity_is_emitted_while_facts_are_repeated_with_automations_off(
     };
     assert_eq!(quiet_ones(), [""; 0], "inactivity that began before is not emitted either");
     new.advance_s(DAY_S).await;
-    assert_eq!(quiet_ones(), ["active"], "now it has fallen silent");
+    assert_eq!(quiet_ones(), ["active"], "inactive since the restore");
 }
 
 #[tokio::test]

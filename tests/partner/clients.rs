@@ -129,7 +129,7 @@ async fn a_flag_confirmed_by_the_api_is_not_changed_by_older_facts() {
     }
     let emitted = world.changes("client.activation_changed").await;
     let flags: Vec<&Value> = emitted.iter().map(|fact| &fact["client"]["is_active"]).collect();
-    assert_eq!(flags, [&json!(true), &json!(false)], "the application learns what its own word no longer changes");
+    assert_eq!(flags, [&json!(true), &json!(false)], "the application has to know that its own facts no longer apply");
 }
 
 #[tokio::test]

@@ -202,7 +202,7 @@ async fn a_link_dies_after_15_minutes_whether_or_not_its_item_is_gone() {
     expect_dead(&world, &unused).await;
     expect_dead(&world, &used).await;
     world.advance_s(3600).await;
-    assert_eq!(world.table("login-links").await, Vec::<Value>::new(), "expired links are not kept");
+    assert_eq!(world.table("login-links").await, Vec::<Value>::new(), "expired links are deleted");
 }
 
 #[tokio::test]

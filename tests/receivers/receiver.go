@@ -17,7 +17,7 @@ import (
 
 var lock sync.Mutex
 
-// store keeps the event. False if it is here already.
+// store stores the event. It returns false if the event is stored already.
 func store(id string, body []byte) (bool, error) {
 	file, draft := filepath.Join("inbox", id), filepath.Join("inbox", "draft")
 	lock.Lock()
@@ -28,7 +28,7 @@ func store(id string, body []byte) (bool, error) {
 	if err := os.WriteFile(draft, body, 0o600); err != nil {
 		return false, err
 	}
-	return true, os.Rename(draft, file) // there whole, or not at all
+	return true, os.Rename(draft, file) // atomic
 }
 
 func work(id string, body []byte) {

@@ -7,11 +7,11 @@ import { Webhook } from "standardwebhooks";
 
 const webhook = new Webhook(process.env.WEBHOOK_SECRET);
 
-// Keeps the event. False if it is here already. All in one go: no other request comes between.
+// Stores the event. Returns false if it is stored already. Synchronous, so that no other request comes between.
 function store(id, body) {
   if (existsSync(`inbox/${id}`)) return false;
   writeFileSync("inbox/draft", body);
-  renameSync("inbox/draft", `inbox/${id}`); // there whole, or not at all
+  renameSync("inbox/draft", `inbox/${id}`); // atomic
   return true;
 }
 

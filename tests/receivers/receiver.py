@@ -15,13 +15,13 @@ worker = ThreadPoolExecutor(max_workers=1)
 
 
 def store(event_id, body):
-    """Keeps the event. False if it is here already."""
+    """Stores the event. Returns False if it is stored already."""
     file, draft = inbox / event_id, inbox / "draft"
     with lock:
         if file.exists():
             return False
         draft.write_bytes(body)
-        draft.replace(file)  # there whole, or not at all
+        draft.replace(file)  # atomic
         return True
 
 
@@ -34,7 +34,7 @@ class Receiver(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("content-length", 0)))  # the raw bytes
         try:
             event = webhook.verify(body, self.headers)
-        except (WebhookVerificationError, ValueError):  # ValueError: a header that is none
+        except (WebhookVerificationError, ValueError):  # ValueError: a malformed header
             return self.answer(400)
         event_id = self.headers["webhook-id"]
         if store(event_id, body):

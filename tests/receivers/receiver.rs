@@ -26,7 +26,7 @@ fn store(id: &str, body: &[u8]) -> io::Result<bool> {
         return Ok(false);
     }
     fs::write(draft, body)?;
-    fs::rename(draft, file)?; // there whole, or not at all
+    fs::rename(draft, file)?; // atomic
     Ok(true)
 }
 

@@ -197,11 +197,11 @@ async fn a_sweeps_cost_depends_on_due_clients_and_not_on_the_roster() {
     let (none_due, of_many) = sweeps_of(MANY).await;
 
     assert!(none_due.read_units <= f64::from(SHARDS), "{none_due:?}");
-    assert_eq!((none_due.write_units, none_due.count("")), (0.0, SHARDS as usize), "a look into each shard");
+    assert_eq!((none_due.write_units, none_due.count("")), (0.0, SHARDS as usize), "one query of each shard");
 
     for cost in [&of_few, &of_many] {
         assert_eq!((cost.read_units, cost.write_units, cost.count("")), (176.0, 580.0, 284));
-        assert_eq!(cost.count("TransactWriteItems"), 100, "one for each client who is due");
+        assert_eq!(cost.count("TransactWriteItems"), 100, "one for each due client");
         assert_eq!(cost.count("PutItem") + cost.count("UpdateItem") + cost.count("BatchWriteItem"), 0);
         assert_eq!(cost.count("GetItem clients"), 60, "one for each emitted client");
         // A look and a page for each shard, and a watch with doses for each client.

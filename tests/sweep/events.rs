@@ -100,7 +100,7 @@ async fn each_computed_event_is_emitted_once_with_its_automations_context() {
             }
             assert_eq!(body, expected);
         }
-        assert_eq!(named[0].header("webhook-id"), client[0].header("webhook-id"), "one event for all that are named");
+        assert_eq!(named[0].header("webhook-id"), client[0].header("webhook-id"), "one event for all named endpoints");
         let text = String::from_utf8(named[0].body.clone()).unwrap();
         assert!(!text.contains("Client c1") && !text.contains('@'), "{text}");
     }
@@ -162,7 +162,7 @@ async fn a_step_reaches_the_endpoints_that_exist_at_publishing() {
     assert_eq!(scene.pairs(), [pair("both", "c1"), pair("gone", "c1")]);
     assert_eq!((theirs.hooks().len(), off.hooks().len(), gone.hooks().len()), (0, 0, 1));
     let missed = ("check_in_inactivity".to_owned(), "failed".to_owned());
-    assert_eq!(delivered(&ada, &switched_off).await, [missed], "it is recorded as not sent");
+    assert_eq!(delivered(&ada, &switched_off).await, [missed], "the delivery is recorded as not sent");
 
     // c2 has been evaluated, and its event is in flight.
     world.faults(json!({ "crash_before_call": 1_000_000, "function": "relay" })).await;

@@ -82,7 +82,7 @@ fn crates_in(folder: &str) -> BTreeSet<String> {
 fn the_template_and_the_route_table_name_the_same_routes() {
     let table: BTreeSet<(String, String)> =
         ROUTES.iter().map(|(method, path)| ((*method).to_owned(), (*path).to_owned())).collect();
-    assert_eq!(table.len(), ROUTES.len(), "no route stands twice");
+    assert_eq!(table.len(), ROUTES.len(), "no route is listed twice");
     assert_eq!(routes_of_template(), table);
 }
 

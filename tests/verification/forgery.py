@@ -1,4 +1,4 @@
-"""What a receiver may be sent that it has to refuse."""
+"""Forged requests that a receiver has to refuse."""
 
 import base64
 import urllib.error
@@ -12,7 +12,7 @@ TOO_MUCH = timedelta(seconds=310)
 
 
 def signed(secret, event_id, body, later=timedelta()):
-    """The headers of an event that is signed by its secret now, or then."""
+    """Headers of an event signed with the secret now, or `later`."""
     time = datetime.now(timezone.utc) + later
     return {
         "content-type": "application/json",
@@ -23,8 +23,8 @@ def signed(secret, event_id, body, later=timedelta()):
 
 
 def forgeries(secret, event_id, body):
-    """What it is, headers and body, each off by one thing from what the service sent. An old capture is the same bytes under the
-    signature that the service made then."""
+    """Yields description, headers and body of forgeries, each with one difference from the service's request. An old
+    capture has the same bytes and the signature of its time."""
     real = signed(secret, event_id, body)
     another_secret = "whsec_" + base64.b64encode(bytes(32)).decode()
     yield "a changed body", real, body.replace(b'"new_client"', b'"new_cl1ent"')
@@ -41,7 +41,7 @@ def forgeries(secret, event_id, body):
 
 
 def post(url, headers, body):
-    """The status of the answer."""
+    """Sends a POST and returns the status of the answer."""
     try:
         with urllib.request.urlopen(urllib.request.Request(url, body, headers)) as answer:
             return answer.status

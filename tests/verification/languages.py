@@ -1,4 +1,4 @@
-"""How the receivers of the guide are run, each in its language with its official library."""
+"""Builds and starts the guide's receivers, each in its language with its official library."""
 
 import pathlib
 import shutil
@@ -11,11 +11,11 @@ GO_LIBRARY = "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 
 class Missing(Exception):
-    """Why a receiver cannot be run here."""
+    """The reason why a receiver cannot be run on this machine."""
 
 
 def node(tools):
-    """The receiver beside the library: that is where Node looks for it."""
+    """Copies the receiver beside the library, where Node looks for it."""
     if not (shutil.which("node") and shutil.which("npm")):
         raise Missing("there is no node and npm here")
     if not (tools / "node_modules" / "standardwebhooks").exists():
@@ -26,7 +26,7 @@ def node(tools):
 
 
 def go(tools):
-    """The receiver as a program, checked and built."""
+    """Vets and builds the receiver."""
     if not shutil.which("go"):
         raise Missing("there is no go here")
     module = tools / "go"
@@ -42,7 +42,7 @@ def go(tools):
 
 
 def commands(rust, tools):
-    """The command of each receiver that can be run here, by language. `rust` is that receiver, built; `tools` keeps what the others need."""
+    """The command of each runnable receiver, by language. `rust` is already built; `tools` holds the others' libraries."""
     tools.mkdir(parents=True, exist_ok=True)
     makers = {
         "Python": lambda: [sys.executable, RECEIVERS / "receiver.py"],

@@ -198,7 +198,7 @@ async fn a_subscribed_and_named_endpoint_gets_one_event_for_each_automation_as_w
     assert_eq!(hooks.len(), 3, "once as a subscriber, once for each automation, however often a step names it");
     assert_eq!(hooks.iter().map(|hook| hook.header("webhook-id")).collect::<BTreeSet<_>>().len(), 3);
     let sent = scene.named.hooks();
-    assert_eq!((sent.len(), sent[0].header("webhook-id")), (1, of("a1").as_str()), "one event for all that it names");
+    assert_eq!((sent.len(), sent[0].header("webhook-id")), (1, of("a1").as_str()), "one event for all named endpoints");
     assert!(hooks.iter().any(|hook| hook.json()["data"]["automation"].is_null()));
 }
 
@@ -307,7 +307,7 @@ async fn the_latest_fact_about_an_automation_counts() {
     let is_it = |item: &&Value| item["sk"]["S"].as_str().is_some_and(|sk| sk.ends_with("#a1"));
     let stored: Vec<&Value> = items.iter().filter(is_it).collect();
     assert_eq!(stored.len(), 1);
-    assert!(!stored[0].to_string().contains("telling") && stored[0].get("trigger").is_none(), "nothing of it stays");
+    assert!(!stored[0].to_string().contains("telling") && stored[0].get("trigger").is_none(), "no trace stays");
 }
 
 #[tokio::test]
@@ -377,7 +377,7 @@ async fn a_malformed_automation_is_set_aside_with_its_field() {
     let stored: Vec<&Value> =
         stored.iter().filter(|item| item["sk"]["S"].as_str().unwrap().starts_with("AUTOMATION#")).collect();
     assert_eq!(stored.len(), 1);
-    assert_eq!(stored[0]["trigger"]["M"]["window_days"]["N"], "7", "what a sweep judges is kept as well");
+    assert_eq!(stored[0]["trigger"]["M"]["window_days"]["N"], "7", "the trigger of a computed event is stored as well");
     assert!(!stored[0].to_string().contains("planted"));
 }
 

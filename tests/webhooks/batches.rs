@@ -148,7 +148,7 @@ async fn a_call_that_stalls_for_one_endpoint_does_not_delay_the_others() {
     scene.world.until_stalled().await;
     let began = Instant::now();
     while scene.receiver.hooks().len() == 3 {
-        assert!(began.elapsed() < CALL_TIMEOUT, "nobody hears of it while one call stalls");
+        assert!(began.elapsed() < CALL_TIMEOUT, "no endpoint gets the event while the call stalls");
         scene.world.now().await;
     }
     scene.world.faults(json!({ "stalled_calls": 0, "function": "" })).await;

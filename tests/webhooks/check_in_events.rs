@@ -33,7 +33,7 @@ async fn an_answer_is_low_below_the_threshold_of_its_question() {
         pair("other", "any_below_3"),
     ];
     assert_eq!(scene.low_scores(), expected);
-    assert_eq!(scene.sent_to_named("low_check_in_score").len(), 4, "where there is a step");
+    assert_eq!(scene.sent_to_named("low_check_in_score").len(), 4, "automations without a step emit nothing");
     assert_eq!(scene.sent_to_subscribed("check_in_submitted").len(), 6);
 }
 
@@ -66,7 +66,7 @@ async fn a_low_score_is_emitted_once_per_check_in_and_automation() {
     let lower = check_in("k2", 2, json!({ "sleep": 1 }), json!({}));
     world.apply([lower.with("occurred_at", world.timestamp_in(60).await)]).await;
     let expected = ["a1", "a2"].map(|id| ("k1".to_owned(), id.to_owned()));
-    assert_eq!(scene.low_scores(), expected, "and never for what a check-in says when it is submitted again");
+    assert_eq!(scene.low_scores(), expected, "a resubmitted check-in emits nothing");
     let ids: BTreeSet<String> =
         scene.subscribed.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect();
     assert_eq!(ids.len(), 4, "two check-ins and two low scores");
@@ -162,7 +162,7 @@ async fn a_check_in_is_stored_despite_too_many_automations() {
     world.advance_s(60).await;
     assert_eq!((scene.sent_to_subscribed("check_in_submitted").len(), scene.low_scores().len()), (1, CONSIDERED));
     for event in ["check_in_submitted", "low_check_in_score", "system_grade_drop"] {
-        assert_eq!(scene.sent_to_named(event).len(), CONSIDERED, "{event}: those with the first ids");
+        assert_eq!(scene.sent_to_named(event).len(), CONSIDERED, "{event}: the automations with the first ids");
     }
     assert!(world.set_aside().await.is_empty());
 }

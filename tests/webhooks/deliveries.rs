@@ -41,7 +41,7 @@ async fn an_event_for_twelve_endpoints_reaches_each_once_with_two_requests_to_th
     let sent: Vec<Value> =
         world.calls("relay").await.into_iter().flat_map(|call| list(call["calls"].clone())).collect();
     let to_queue = |name: &str| sent.iter().filter(|call| call["operation"] == name).count();
-    assert_eq!((to_queue("SendMessageBatch"), to_queue("SendMessage")), (2, 0), "ten orders fit into one");
+    assert_eq!((to_queue("SendMessageBatch"), to_queue("SendMessage")), (2, 0), "ten messages fit into one request");
 }
 
 #[tokio::test]
@@ -75,7 +75,7 @@ async fn a_new_client_arrives_signed_in_both_payload_modes() {
         assert_eq!(hook.header("x-service-event"), "new_client");
         assert!(hook.header("webhook-signature").starts_with("v1,"));
     }
-    assert_eq!(bare_hooks[0].header("webhook-id"), full_hooks[0].header("webhook-id"), "it identifies the event");
+    assert_eq!(bare_hooks[0].header("webhook-id"), full_hooks[0].header("webhook-id"), "the id identifies the event");
     let text = String::from_utf8(bare_hooks[0].body.clone()).unwrap();
     assert!(!text.contains("Grace") && !text.contains("grace") && !text.contains("415"));
 }
@@ -298,7 +298,7 @@ async fn events_for_a_disabled_endpoint_are_recorded_as_not_sent() {
     ada.settings().await.patch(&path, json!({ "enabled": true })).await.expect(200);
     create(&key, "b@example.com").await;
     world.settle().await;
-    assert_eq!(receiver.hooks().len(), 1, "what was missed does not come by itself");
+    assert_eq!(receiver.hooks().len(), 1, "missed events are not sent automatically");
 }
 
 #[tokio::test]

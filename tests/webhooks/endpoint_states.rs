@@ -109,7 +109,7 @@ async fn a_receiver_that_answers_410_gets_no_further_request() {
     assert_eq!((gone["status"].as_str(), gone["disabled_at"].is_string()), (Some("gone"), true));
     assert!(gone["disabled_reason"].as_str().unwrap().contains("410"));
     for delivery in ada.deliveries(&endpoint).await {
-        assert_eq!(delivery["status"], "failed", "what waits ends at once");
+        assert_eq!(delivery["status"], "failed", "waiting deliveries end at once");
         assert!(delivery["next_attempt_at"].is_null());
     }
     scene.event("later").await;
@@ -125,7 +125,7 @@ async fn a_receiver_that_answers_410_gets_no_further_request() {
     let emitted = scene.world.changes("endpoint.disabled").await;
     assert_eq!(emitted.len(), 1);
     assert_eq!((&emitted[0]["coach_id"], &emitted[0]["endpoint"]["status"]), (&json!("ada"), &json!("gone")));
-    assert!(!emitted[0].to_string().contains("/hook"), "of the address the host alone");
+    assert!(!emitted[0].to_string().contains("/hook"), "only the host of the URL");
     assert_eq!(emitted[0]["endpoint"]["host"], "127.0.0.1");
 }
 
@@ -254,7 +254,7 @@ async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
     let (_, endpoint, settings) = scene.coach().await;
     scene.event_delivered_but_not_noted().await;
     scene.world.advance_s(6 * DAY_S).await;
-    assert_eq!(scene.receiver.hooks().len(), 2 * 2, "nothing is sent again over it");
+    assert_eq!(scene.receiver.hooks().len(), 2 * 2, "the event is not sent again");
     scene.receiver.otherwise(Answer::status(500));
     scene.event("c1").await;
     scene.event("c2").await;
@@ -276,7 +276,7 @@ async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_bus
     scene.world.put_item("workspaces", &slots).await;
     scene.world.advance_s(400).await;
     assert!(scene.failing_since().await.is_null());
-    assert_eq!(scene.receiver.hooks().len(), 2 * 2, "nothing is sent again over it");
+    assert_eq!(scene.receiver.hooks().len(), 2 * 2, "the event is not sent again");
 }
 
 #[tokio::test]
@@ -320,7 +320,7 @@ async fn switching_off_ends_no_delivery_from_after_switching_on_again() {
     off.await.unwrap().expect(200);
     let deliveries = ada.deliveries(&endpoint).await;
     let statuses: Vec<&str> = deliveries.iter().map(|delivery| delivery["status"].as_str().unwrap()).collect();
-    assert_eq!(statuses, ["pending", "pending", "failed"], "newest first: new, retried, waits");
+    assert_eq!(statuses, ["pending", "pending", "failed"], "newest first: new, retried, waiting");
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn a_grade_drop_is_emitted_once_per_check_in_without_system_or_size() {
     });
     assert_eq!(scene.received("system_grade_drop"), std::slice::from_ref(&body));
     world.apply([check_in("late", 1, json!({"gut": 1})), check_in("k3", 3, json!({"gut": 1}))]).await;
-    assert_eq!(scene.received("system_grade_drop"), [body], "an older check-in, and the same one again, are no drop");
+    assert_eq!(scene.received("system_grade_drop"), [body], "an older or repeated check-in is no drop");
     world.apply([check_in("k4", 4, json!({"gut": 0.5})).with("backfill", true)]).await;
     world.apply([check_in("k5", 5, json!({"gut": 0.4}))]).await;
     let dropped: Vec<Value> =
@@ -123,7 +123,7 @@ async fn a_grade_drop_is_emitted_even_if_the_earlier_check_in_arrives_later() {
     });
     assert_eq!(scene.received("system_grade_drop"), std::slice::from_ref(&body));
     world.apply([check_in("k0", 1, json!({"sleep": 9})).with("submitted_at", "2026-05-01T06:00:00.000Z")]).await;
-    assert_eq!(scene.received("system_grade_drop"), [body], "another one comes between");
+    assert_eq!(scene.received("system_grade_drop"), [body], "a check-in between the two changes nothing");
     assert_eq!(scene.received("check_in_submitted").len(), 3);
 }
 
@@ -153,7 +153,7 @@ async fn grade_drops_of_one_check_in_at_two_times_are_emitted_as_one() {
     let dropped: Vec<Value> =
         scene.received("system_grade_drop").iter().map(|body| body["data"]["check_in"]["id"].clone()).collect();
     assert_eq!(dropped, ["k5"]);
-    assert_eq!(scene.received("check_in_submitted").len(), 2, "the one that came late is stored and emitted");
+    assert_eq!(scene.received("check_in_submitted").len(), 2, "the late check-in is stored and emitted");
 }
 
 #[tokio::test]
@@ -217,7 +217,7 @@ async fn the_latest_phase_counts_and_each_step_is_emitted() {
     assert_eq!(phase().await, "Base");
     let received: Vec<Value> =
         scene.received("phase_advanced").iter().map(|body| body["data"]["to_phase"].clone()).collect();
-    assert_eq!(received, ["Peak", "Build", "Never"], "and fires nothing, while each step does");
+    assert_eq!(received, ["Peak", "Build", "Never"], "a record emits nothing, each step does");
 }
 
 #[tokio::test]

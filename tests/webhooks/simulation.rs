@@ -169,7 +169,7 @@ async fn simulate(seed: u64) {
         let mut own: Vec<String> =
             deliveries.iter().map(|delivery| delivery["webhook_id"].as_str().unwrap().to_owned()).collect();
         own.sort_unstable();
-        assert!(sent.keys().all(|id| own.binary_search(id).is_ok()), "nothing was sent that the log does not know");
+        assert!(sent.keys().all(|id| own.binary_search(id).is_ok()), "every request is in the log");
         ids.push(own);
     }
     assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "an event has one id at all endpoints");
@@ -216,7 +216,7 @@ impl Calls {
 #[tokio::test]
 async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_after_recovery() {
     const EVENTS: usize = 150;
-    /// More than the slots hold before the receiver counts as hanging: some deliveries have their reserved scene.
+    /// More than the slots hold before the receiver counts as hanging: some deliveries have their reserved place.
     const ATTEMPTED: usize = 45;
     const DEADLINE: Duration = Duration::from_secs(120);
     let world = World::start().await;
@@ -242,7 +242,7 @@ async fn a_long_queue_for_a_hanging_receiver_waits_cheaply_and_is_delivered_afte
     assert_eq!(receiver.hooks().len(), attempts);
     // Each attempt but the last enqueues the next; each is claimed and recorded.
     let (requeues, hops) = (calls.sends() - (attempts - EVENTS), calls.writes("deliveries") - 2 * attempts);
-    // Each attempt takes a slot and gives it back, or has a reserved scene.
+    // Each attempt takes a slot and gives it back, or has a reserved place.
     let slots = calls.writes("workspaces");
     println!("{attempts} attempts, {requeues} re-queues, {hops} writes for them, {slots} of slots and places");
     assert!(

@@ -89,7 +89,7 @@ pub(crate) async fn assert_invariants(owner: &Owner<'_>, emitted: &EmittedConfli
             }
         }
     }
-    assert!(overlaps > 0, "the application put some events over bookings");
+    assert!(overlaps > 0, "the application has put events over bookings");
 
     let mut expected: BTreeMap<String, BTreeMap<String, Value>> = BTreeMap::new();
     for event in &events {
@@ -103,7 +103,7 @@ pub(crate) async fn assert_invariants(owner: &Owner<'_>, emitted: &EmittedConfli
         .map(|(day, entries)| (day, serde_json::from_value(entries).unwrap()))
         .filter(|(_, entries): &(String, BTreeMap<String, Value>)| !entries.is_empty())
         .collect();
-    assert_eq!(found, expected, "buckets hold what is confirmed");
+    assert_eq!(found, expected, "buckets hold exactly the confirmed events");
     assert!(items.iter().all(|item| item["conflict_check"].is_null()), "no overlap is left to be emitted");
 }
 

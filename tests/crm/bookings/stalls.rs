@@ -94,7 +94,7 @@ async fn a_booking_is_decided_again_after_a_change_since_its_reads() {
     }
     let listed = desk.list().await;
     let minutes = |booking: &serde_json::Value| booking["endsAt"].as_str().unwrap()[14..16].to_owned();
-    assert_eq!(listed.iter().map(minutes).collect::<Vec<_>>(), ["55", "00"], "by the duration of now");
+    assert_eq!(listed.iter().map(minutes).collect::<Vec<_>>(), ["55", "00"], "by the current duration");
 }
 
 #[tokio::test]
@@ -128,5 +128,5 @@ async fn a_move_and_a_cancellation_of_one_booking_do_not_both_succeed() {
     assert_eq!(cancelled.body["booking"]["time"], "15:00");
     assert!(desk.list().await.is_empty());
     let taken = world.buckets("ada").await.into_iter().filter(|(_, entries)| entries != &json!({})).count();
-    assert_eq!(taken, 0, "nothing is left of it");
+    assert_eq!(taken, 0, "no trace of the booking is left");
 }

@@ -157,7 +157,7 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
     let gone = [1, 2, 3];
     scene.assert_forgotten(&gone).await;
     assert_eq!(scene.keys("OPPORTUNITY#").await, [format!("OPPORTUNITY#{}", uuid(109))]);
-    assert_eq!(scene.keys("EVENT#").await.len(), events, "the time stays taken");
+    assert_eq!(scene.keys("EVENT#").await.len(), events, "the time stays busy");
     let bookings = scene.key.get("/v1/crm/bookings?limit=200").await.expect(200);
     let leads = bookings.body["data"].as_array().unwrap().iter().map(|booking| &booking["leadId"]);
     assert_eq!(leads.filter(|lead| lead.is_null()).count(), events - 1, "{}", bookings.text);
@@ -241,7 +241,7 @@ async fn a_contact_that_gets_an_erased_clients_link_by_a_later_merge_is_erased_t
     world.apply([merged(1, 3).with("occurred_at", times[1].as_str())]).await;
     scene.erase(&client).await;
     world.advance_s(ENDED_S).await;
-    assert_eq!(listed(&scene.key).await, [uuid(2)], "who was not the client after all stays");
+    assert_eq!(listed(&scene.key).await, [uuid(2)], "a contact that is not the client's stays");
     assert_eq!(shown(&scene.key, &uuid(2)).await["clientId"], Value::Null);
 }
 

@@ -60,9 +60,9 @@ async fn the_link_waits_for_an_unknown_contact() {
     world.apply([contact(2), merged(4, 7), contact(7)]).await;
     world.advance_s(120).await;
     assert_eq!(shown(&key, &uuid(2)).await["clientId"], json!(clients[0]));
-    assert_eq!(shown(&key, &uuid(7)).await["clientId"], json!(clients[1]), "where it lives on in the end");
+    assert_eq!(shown(&key, &uuid(7)).await["clientId"], json!(clients[1]), "at the last merge's target");
     world.advance_s(WAITED_S).await;
-    assert!(world.set_aside().await.is_empty(), "it was stored all the same");
+    assert!(world.set_aside().await.is_empty(), "the merge was stored anyway");
     assert_eq!(merged_into(&world, &key, 5).await, uuid(6));
     assert_eq!(stored(&world, &uuid(5)).await["client_id"]["S"], json!(clients[2]));
     // However late, and over however many merges.

@@ -94,7 +94,7 @@ async fn an_address_without_a_surviving_contact_creates_one() {
         let made = post(&world, &key, "Anew", &format!("{MARK}.{number}@example.com")).await.expect(201);
         let id = made.body["contact"]["id"].as_str().unwrap();
         assert!(!(1..=4).map(uuid).any(|other| other == id), "{}", made.text);
-        assert_eq!(found_by(&world, &key, number).await, *id, "from then on it is that one's");
+        assert_eq!(found_by(&world, &key, number).await, *id, "the address has a new holder");
     }
     // Once the surviving contact is known, its unclaimed address leads there.
     world.apply([contact(5), merged(5, 6)]).await;

@@ -45,10 +45,10 @@ async fn a_merged_contact_keeps_ids_and_an_address_key_that_leads_to_the_survivo
     let before = shown(&key, &uuid(2)).await;
     world.apply([merged(1, 2)]).await;
     assert_eq!(listed(&key).await, [uuid(2)]);
-    assert_eq!(shown(&key, &uuid(2)).await, before, "nothing of the other changes");
+    assert_eq!(shown(&key, &uuid(2)).await, before, "the surviving contact is unchanged");
     let left = stored(&world, &uuid(1)).await;
     assert_eq!(members(&left), LEFT);
-    assert_eq!(left["contact_ref"]["S"], format!("ada#{}", uuid(2)), "who erases that one finds this one");
+    assert_eq!(left["contact_ref"]["S"], format!("ada#{}", uuid(2)), "erasing the surviving contact finds this one");
     let name = format!("{MARK} 1");
     world.at_rest().await.assert_absent([name.as_str(), "4155552601", "+1 415 555 2601"]);
     assert_eq!(merged_into(&world, &key, 1).await, uuid(2));
@@ -89,7 +89,7 @@ async fn a_merge_and_a_record_give_the_same_result_in_either_order() {
         assert_eq!(members(&stored(&world, &id).await), LEFT);
     }
     world.advance_s(WAITED_S).await;
-    assert!(world.set_aside().await.is_empty(), "one that was never seen waits for nothing");
+    assert!(world.set_aside().await.is_empty(), "no fact waits for an unknown contact");
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_merge_that_would_close_a_circle_is_set_aside() {
     assert_eq!(listed(&key).await, [uuid(3)]);
     assert_eq!(merged_into(&world, &key, 1).await, uuid(3));
     assert_eq!(merged_into(&world, &key, 8).await, uuid(9));
-    assert_eq!(world.set_aside().await.len(), 1, "another merge may still lead those in a circle elsewhere");
+    assert_eq!(world.set_aside().await.len(), 1, "a later merge may still break their circle");
     world.advance_s(WAITED_S).await;
     let set_aside = world.set_aside().await;
     assert_eq!(set_aside.len(), 3);
@@ -203,7 +203,7 @@ async fn concurrent_merges_close_no_circle() {
         .apply(pairs.iter().map(|n| merged(2 * n, 2 * n + 1)).chain(pairs.iter().map(|n| merged(2 * n + 1, 2 * n))))
         .await;
     world.advance_s(WAITED_S).await;
-    assert_eq!(listed(&key).await.len(), pairs.len(), "of each two one is left");
+    assert_eq!(listed(&key).await.len(), pairs.len(), "one contact of each pair is left");
     assert_eq!(world.set_aside().await.len(), pairs.len());
 }
 

@@ -83,7 +83,7 @@ async fn an_opportunity_is_stored_for_any_contact_in_any_pipeline() {
     }
     world.settle().await;
     for name in ["opportunity.created", "opportunity.updated"] {
-        assert_eq!(world.changes(name).await, [] as [Value; 0], "the application knows what it said");
+        assert_eq!(world.changes(name).await, [] as [Value; 0], "no change for the application's own facts");
     }
 }
 
@@ -185,7 +185,7 @@ async fn api_fields_survive_older_facts_and_yield_to_newer_ones_field_by_field()
     world.apply([said(older, start - TimeDelta::hours(1))]).await;
     let after = shown(&key).await;
     assert_eq!(after["name"], "By the API");
-    assert_eq!((&after["valueCents"], &after["stage"]), (&json!(1), &json!("warm")), "what it did not set");
+    assert_eq!((&after["valueCents"], &after["stage"]), (&json!(1), &json!("warm")), "fields that the API did not set");
 
     update(&world, &key, json!({ "stage": "lost", "lostReason": "Price", "valueCents": 2 })).await;
     let older = it().with("name", "Older").with("value_cents", 3).with("pipeline_id", "other").with("stage", "s");
@@ -224,7 +224,7 @@ async fn an_api_opportunity_changes_by_the_applications_later_facts() {
     let before = world.now().await - TimeDelta::hours(1);
     world.apply([said(Fact::opportunity("ada", id, &uuid(42)).with("stage", "warm"), before)]).await;
     let after = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
-    assert_eq!(after, made, "all of it is what the API set, and that was said later");
+    assert_eq!(after, made, "all fields are the API's, and later");
     let moved = Fact::opportunity("ada", id, &uuid(42)).with("occurred_at", world.timestamp_in(60).await);
     world.apply([moved]).await;
     let after = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();

@@ -72,8 +72,8 @@ async fn without_expected_doses_the_percentage_is_null_and_not_0() {
     scene.world.apply([schedule(&[("d", 2, scene.ago(30), None)])]).await;
     assert_eq!(scene.counts("").await, (Value::Null, 0, 14), "nothing logged");
     scene.world.apply([dose("l1", "other", &scene.ago(1))]).await;
-    assert_eq!(scene.counts("").await, (Value::Null, 0, 14), "nothing logged that is scheduled");
-    assert_eq!(scene.compliance("").await["last_logged_on"], scene.ago(1), "a log it is all the same");
+    assert_eq!(scene.counts("").await, (Value::Null, 0, 14), "no scheduled dose is logged");
+    assert_eq!(scene.compliance("").await["last_logged_on"], scene.ago(1), "an unscheduled log is still a log");
     scene.world.apply([schedule(&[])]).await;
     assert_eq!(scene.counts("").await, (Value::Null, 0, 0), "nothing expected");
 }
@@ -134,7 +134,7 @@ async fn a_log_counts_when_its_dose_is_scheduled_on_its_date() {
         ])
         .await;
     assert_eq!(scene.counts("").await, (json!(30), 3, 10));
-    assert_eq!(scene.compliance("").await["last_logged_on"], ago(-1), "the last log ever, ahead of today as it is");
+    assert_eq!(scene.compliance("").await["last_logged_on"], ago(-1), "the last log, even if it is in the future");
     // An older schedule changes nothing; a newer one counts for the past as well.
     world.apply([schedule(&[]).with("occurred_at", "2026-01-01T00:00:00Z")]).await;
     assert_eq!(scene.counts("").await.2, 10);

@@ -145,7 +145,7 @@ async fn an_email_alone_is_enough_and_its_local_part_is_the_name() {
     let key = world.coach("ada").await.partner_key().await;
     let made = create(&world, &key, json!({ "email": "Grace.Hopper+new@Example.com" })).await.expect(201);
     assert_eq!(made.str("full_name"), "Grace.Hopper+new");
-    assert_eq!(made.str("email"), "Grace.Hopper+new@Example.com", "kept as it was given");
+    assert_eq!(made.str("email"), "Grace.Hopper+new@Example.com", "stored as sent");
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn an_email_belongs_to_one_account_over_the_whole_service_whatever_its_cas
     create(&world, &ada, json!({ "email": "Grace@Example.com" })).await.expect(201);
     create(&world, &ada, json!({ "email": "grace@example.com" })).await.refused(409, "email_taken");
     let refused = create(&world, &bob, json!({ "email": "GRACE@EXAMPLE.COM" })).await.refused(409, "email_taken");
-    assert_eq!(refused.header("retry-after"), None, "not retryable as it is");
+    assert_eq!(refused.header("retry-after"), None, "not retryable unchanged");
     create(&world, &bob, json!({ "email": "grace@example.com.au" })).await.expect(201);
     assert_eq!(world.items("clients", "CLIENT#").await.len(), 2);
     assert_eq!(world.items("clients", "INTAKE#").await.len(), 2);
@@ -327,7 +327,7 @@ async fn beyond_the_daily_mail_limit_the_answer_has_the_credentials_until_the_ne
         left.iter().all(|made| made.str("temp_password").len() >= 16 && made.str("intake_url").contains("/intake/"))
     );
     create(&world, &other, json!({ "email": "other@example.com" })).await.expect(201);
-    assert_eq!(world.mail().await.len(), 3, "another coach has mails of its own");
+    assert_eq!(world.mail().await.len(), 3, "the mail limit is per coach");
     world.advance_s(24 * 3_600).await;
     let made = create(&world, &key, json!({ "email": "tomorrow@example.com" })).await.expect(201);
     assert_eq!(made.body["welcome_email_sent"], true);

@@ -256,7 +256,7 @@ async fn the_latest_fact_about_a_date_counts_in_any_order_of_arrival() {
     let at = async |fact: Fact, seconds| fact.with("occurred_at", world.timestamp_in(seconds).await);
     world.apply([at(log_deleted(&day(0)), 10).await]).await;
     world.apply([at(logged(&day(0)), 5).await]).await;
-    assert!(dates(&key, "").await.is_empty(), "deleted later than saved");
+    assert!(dates(&key, "").await.is_empty(), "the deletion is later than the record");
     world.apply([at(logged(&day(0)), 20).await]).await;
     assert_eq!(dates(&key, "").await, [day(0)], "and saved again");
     world.apply([at(log_deleted(&day(0)), 15).await]).await;

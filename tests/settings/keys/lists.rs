@@ -99,7 +99,7 @@ async fn a_key_that_ends_between_two_pages_is_listed_once() {
     world.advance_s(3601).await;
     ada.new_key(json!({ "name": "new", "scope": "partner" })).await;
     let live = pages_from(&settings, "status=live&limit=3", cursor()).await.concat();
-    assert!(!live.contains(&all_live[6]), "what is not live any more is left out where live ones are asked for");
+    assert!(!live.contains(&all_live[6]), "a list of live keys omits ended ones");
     listed.extend(pages_from(&settings, "limit=3", cursor()).await.concat());
     let mut sorted = listed.clone();
     sorted.sort_unstable();

@@ -134,7 +134,7 @@ async fn a_delivery_never_has_two_chains() {
     let after_retries = scene.receiver.hooks().len();
     assert!(after_retries <= 1 + accepted, "{after_retries} after {accepted}");
     scene.world.advance_s(2 * DAY_S).await;
-    assert_eq!(scene.receiver.hooks().len(), after_retries + 8, "the last chain alone goes on");
+    assert_eq!(scene.receiver.hooks().len(), after_retries + 8, "only the last chain continues");
     assert!(scene.world.take_messages("deliveries-dlq").await.is_empty());
 }
 

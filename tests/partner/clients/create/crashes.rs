@@ -102,7 +102,7 @@ impl Scene {
         }
         let ping = self.key.get("/v1/ping").await.expect(200);
         assert_eq!(ping.body["active_clients"], self.created.len());
-        assert!(self.world.table("outbox").await.is_empty(), "what has been sent is deleted");
+        assert!(self.world.table("outbox").await.is_empty(), "published entries are deleted");
         let facts = self.world.changes("client.created").await;
         let ids: BTreeSet<&str> = facts.iter().map(|fact| fact["id"].as_str().unwrap()).collect();
         assert_eq!(ids.len(), self.created.len(), "one change each");
@@ -316,7 +316,7 @@ async fn a_burst_of_creations_can_be_completed_after_the_machine_goes_down() {
             for email in &emails {
                 let reply = scene.post(email).await.expect(201);
                 if let Some((_, first)) = answered.iter().find(|(other, _)| other == email) {
-                    assert_eq!((first.status, &first.text), (201, &reply.text), "it was answered before");
+                    assert_eq!((first.status, &first.text), (201, &reply.text), "a replay");
                     assert!(reply.is_replay());
                 }
                 scene.assert_created(email, reply).await;

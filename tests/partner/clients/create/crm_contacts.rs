@@ -43,7 +43,7 @@ async fn a_contact_with_the_same_email_becomes_the_client() {
     let (before, of_bob) = (stored(&world, "ada", ONE).await, stored(&world, "bob", TWO).await);
     let client = create(&ada, "lee@example.com", None).await;
     assert_linked(&before, &stored(&world, "ada", ONE).await, &client);
-    assert_eq!(stored(&world, "bob", TWO).await, of_bob, "another workspace's contact is nobody's lead");
+    assert_eq!(stored(&world, "bob", TWO).await, of_bob, "another workspace's contact is not matched");
     world.settle().await;
     let emitted = world.changes("contact.updated").await;
     assert_eq!(emitted.len(), 1);

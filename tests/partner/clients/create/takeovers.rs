@@ -196,7 +196,7 @@ async fn a_takeover_emits_the_client_in_its_current_state() {
     scene.post("old@example.com").await.expect(500);
     scene.no_faults().await;
     scene.world.advance_s(20 * 60).await;
-    assert_eq!(scene.world.changes("client.created").await.len(), 1, "the schedule has emitted it");
+    assert_eq!(scene.world.changes("client.created").await.len(), 1, "the scheduled relay has emitted it");
     let found = scene.key.get("/v1/clients?email=old@example.com").await.expect(200);
     let id = found.body["clients"][0]["client_id"].as_str().unwrap();
     let saved = Fact::client("ada", id).with("email", "new@example.com").with("full_name", "Anew");
