@@ -250,15 +250,15 @@ async fn a_change_is_listed_emitted_and_keeps_other_fields() {
 #[tokio::test]
 async fn confirmed_values_are_emitted_and_outdate_older_facts() {
     let (world, key) = crm().await;
-    let said = |seconds: i64, suppressed: bool| {
+    let record = |seconds: i64, suppressed: bool| {
         let world = &world;
         async move {
             let at = world.timestamp_in(seconds).await;
             Fact::contact("ada", &uuid(1)).with("do_not_contact", suppressed).with("occurred_at", at)
         }
     };
-    let between = said(-300, false).await;
-    world.apply([said(-600, true).await]).await;
+    let between = record(-300, false).await;
+    world.apply([record(-600, true).await]).await;
     let confirmed = patch(&world, &key, &uuid(1), json!({ "doNotContact": true })).await.expect(200);
     world.apply([between]).await;
     assert_eq!(shown(&key, &uuid(1)).await["doNotContact"], true);

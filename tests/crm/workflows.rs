@@ -62,16 +62,16 @@ async fn a_workflow_shows_its_latest_fact() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
     let start = world.now().await;
-    let said = |name: &str, minutes: i64| {
+    let named = |name: &str, minutes: i64| {
         let at = rendered(start - TimeDelta::minutes(minutes));
         Fact::workflow("ada", &uuid(1)).with("name", name).with("occurred_at", at)
     };
     for (fact, name) in [
-        (said("First", 20), "First"),
-        (said("Older", 30), "First"),
-        (said("Equal", 20), "Equal"),
-        (said("Newer", 10).with("active", false), "Newer"),
-        (said("First", 20), "Newer"),
+        (named("First", 20), "First"),
+        (named("Older", 30), "First"),
+        (named("Equal", 20), "Equal"),
+        (named("Newer", 10).with("active", false), "Newer"),
+        (named("First", 20), "Newer"),
     ] {
         world.apply([fact]).await;
         assert_eq!(key.get(WORKFLOWS).await.expect(200).body["data"][0]["name"], name);

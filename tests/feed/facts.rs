@@ -133,7 +133,7 @@ async fn a_malformed_fact_is_set_aside_at_once_and_the_others_apply() {
     for (reason, fact) in malformed {
         let found = set_aside.iter().any(|aside| {
             aside["detail-type"] == fact.detail_type
-                && aside["reason"].as_str().is_some_and(|said| said.contains(reason))
+                && aside["reason"].as_str().is_some_and(|text| text.contains(reason))
         });
         assert!(found, "{reason} in {set_aside:?}");
     }

@@ -204,8 +204,8 @@ async fn a_message_with_junk_as_its_fact_is_set_aside_with_its_known_parts() {
         let set_aside = world.set_aside().await;
         assert_eq!(set_aside.len(), 1, "{body:.200}");
         assert_eq!(set_aside[0]["detail"].get("id").unwrap_or(&Value::Null), &id, "{body:.200}");
-        let said = set_aside[0]["reason"].as_str().unwrap();
-        assert!(said.contains(reason), "{said}");
+        let text = set_aside[0]["reason"].as_str().unwrap();
+        assert!(text.contains(reason), "{text}");
         assert!(!set_aside[0].to_string().contains("SECRET"));
     }
     assert!(world.items("clients", "CLIENT#").await.is_empty());

@@ -43,7 +43,7 @@ struct Automation {
     active: bool,
     trigger: Value,
     /// The parts whose change makes a new revision.
-    said: [Value; 3],
+    content: [Value; 3],
 }
 
 #[derive(Clone, Default)]
@@ -131,14 +131,14 @@ impl Model {
             automations.remove(id);
             return;
         }
-        let said = ["active", "trigger", "steps"].map(|field| detail[field].clone());
-        if automations.get(id).is_some_and(|automation| automation.said == said) {
+        let content = ["active", "trigger", "steps"].map(|field| detail[field].clone());
+        if automations.get(id).is_some_and(|automation| automation.content == content) {
             return;
         }
         self.revisions += 1;
         let revision = self.revisions;
         let active = detail["active"].as_bool().unwrap();
-        automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), said });
+        automations.insert(id.to_owned(), Automation { revision, active, trigger: detail["trigger"].clone(), content });
     }
 
     /// Evaluates every client. The seven days between drops run from the events' timestamps, which `dated` gives.

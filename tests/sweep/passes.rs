@@ -191,13 +191,13 @@ async fn the_time_zone_with_the_later_time_counts_whichever_is_stored_last() {
     let world = &scene.world;
     let mut stalled_at = 0;
     for spared_calls in 0..12 {
-        let said = async |seconds: i64, zone: &str| {
+        let moved = async |seconds: i64, zone: &str| {
             let occurred_at = world.timestamp_in(10 * spared_calls + seconds).await;
             world.coach("ada").with("time_zone", zone).into_fact().with("occurred_at", occurred_at)
         };
-        world.apply([said(1, "Europe/Paris").await]).await;
+        world.apply([moved(1, "Europe/Paris").await]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.publish([said(2, "Asia/Tokyo").await]).await;
+        world.publish([moved(2, "Asia/Tokyo").await]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
@@ -210,7 +210,7 @@ async fn the_time_zone_with_the_later_time_counts_whichever_is_stored_last() {
             break;
         }
         stalled_at += 1;
-        world.publish([said(3, "Europe/Berlin").await]).await;
+        world.publish([moved(3, "Europe/Berlin").await]).await;
         let berlin = Some(json!("Europe/Berlin"));
         until("the zone", async || stored("workspaces", "WORKSPACE", "time_zone").await == berlin).await;
         world.faults(json!({ "function": "", "spared_calls": 0, "stalled_calls": 0 })).await;

@@ -146,9 +146,9 @@ fn functions_reserve_concurrency_for_mappings_and_anonymous_callers_within_the_a
         reserved += has;
     }
     assert!(reserved > 0 && reserved + UNRESERVED <= ACCOUNT_CONCURRENCY, "{reserved}");
-    let said = template["Parameters"]["ReserveConcurrency"]["Description"].as_str().unwrap();
-    assert!(said.contains(&format!("{reserved} together")), "{said}");
-    assert!(said.contains(&format!("below {};", reserved + UNRESERVED)), "{said}");
+    let description = template["Parameters"]["ReserveConcurrency"]["Description"].as_str().unwrap();
+    assert!(description.contains(&format!("{reserved} together")), "{description}");
+    assert!(description.contains(&format!("below {};", reserved + UNRESERVED)), "{description}");
     for guide in ["README.md", "functions/docs/pages/aws-limits.md"] {
         let text = std::fs::read_to_string(format!("{}/../{guide}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let ways = [format!("reserve {reserved} "), format!("reserving {reserved} "), format!("{reserved} reserved")];

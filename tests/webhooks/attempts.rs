@@ -91,8 +91,8 @@ async fn a_slow_failure_counts_although_another_attempt_has_succeeded_meanwhile(
     futures::future::join(retried, taken).await;
     scene.world.settle().await;
     assert_eq!(scene.receiver.hooks().len(), 3);
-    let anew = scene.failing_since().await;
-    assert!(anew.is_string() && anew != since, "{anew}");
+    let new_failure = scene.failing_since().await;
+    assert!(new_failure.is_string() && new_failure != since, "{new_failure}");
 }
 
 #[tokio::test]

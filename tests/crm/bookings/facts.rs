@@ -163,11 +163,11 @@ async fn facts_apply_by_their_time_in_any_order_of_arrival() {
     let desk = desk(&world).await;
     let midnight = world.midnight_in(2).await;
     let at = |hour: i64| event("ada", &uuid(60), Some(CALENDAR), midnight + TimeDelta::hours(hour), 60);
-    let said = |fact: Fact, second: u32| fact.with("occurred_at", format!("2026-01-01T00:00:{second:02}Z"));
-    world.apply([said(at(9), 5)]).await;
-    world.apply([said(at(7), 4), said(at(9).with("status", "cancelled"), 3)]).await;
+    let dated = |fact: Fact, second: u32| fact.with("occurred_at", format!("2026-01-01T00:00:{second:02}Z"));
+    world.apply([dated(at(9), 5)]).await;
+    world.apply([dated(at(7), 4), dated(at(9).with("status", "cancelled"), 3)]).await;
     assert_eq!(desk.list().await[0]["time"], "09:00");
-    world.apply([said(at(11), 5)]).await;
+    world.apply([dated(at(11), 5)]).await;
     assert_eq!(desk.list().await[0]["time"], "11:00", "an equal one applies");
     assert_eq!(world.buckets("ada").await.len(), 1);
     let entries = &world.buckets("ada").await[0].1;

@@ -185,8 +185,8 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
     assert_eq!(shown(&scene.key, &uuid(9)).await["clientId"], Value::Null);
     assert!(world.set_aside().await.is_empty());
     // The addresses are free: a contact that takes one is a new contact.
-    let anew = post(world, &scene.key, "Anew", &email(1)).await.expect(201);
-    assert!(!gone.map(uuid).contains(&anew.body["contact"]["id"].as_str().unwrap().to_owned()));
+    let created = post(world, &scene.key, "Anew", &email(1)).await.expect(201);
+    assert!(!gone.map(uuid).contains(&created.body["contact"]["id"].as_str().unwrap().to_owned()));
 }
 
 #[tokio::test]

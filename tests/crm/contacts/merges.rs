@@ -165,8 +165,8 @@ async fn a_circle_that_a_later_merge_breaks_is_accepted_in_any_order_of_arrival(
         let merges = [(2, 1), (2, 3), (1, 2)];
         for number in order {
             let (from, into) = merges[number];
-            let said = format!("2026-01-01T00:00:0{number}Z");
-            world.apply([merged(from, into).with("occurred_at", said)]).await;
+            let occurred_at = format!("2026-01-01T00:00:0{number}Z");
+            world.apply([merged(from, into).with("occurred_at", occurred_at)]).await;
         }
         world.advance_s(WAITED_S).await;
         assert_eq!(listed(&key).await, [uuid(3)], "{order:?}");

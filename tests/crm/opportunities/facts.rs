@@ -15,11 +15,11 @@ async fn scene(world: &World) -> Caller {
     key
 }
 
-fn it() -> Fact {
+fn opportunity() -> Fact {
     Fact::opportunity("ada", &uuid(IT), &uuid(LEAD))
 }
 
-fn said(fact: Fact, at: DateTime<Utc>) -> Fact {
+fn dated(fact: Fact, at: DateTime<Utc>) -> Fact {
     fact.with("occurred_at", rendered(at))
 }
 
@@ -64,7 +64,7 @@ async fn an_opportunity_is_stored_for_any_contact_in_any_pipeline() {
     let key = world.coach("ada").await.crm_key().await;
     let lost = Fact::opportunity("ada", &uuid(6), &uuid(98)).with("stage", "x").with("lost_reason", "Price");
     let immense = Fact::opportunity("ada", &uuid(7), &uuid(97)).with("value_cents", 9_007_199_254_740_991_u64);
-    world.apply([it(), lost, immense]).await;
+    world.apply([opportunity(), lost, immense]).await;
     let page = key.get(OPPORTUNITIES).await.expect(200).body;
     assert_eq!(ids(&page), [5, 6, 7].map(uuid));
     let statuses: Vec<&Value> = page["data"].as_array().unwrap().iter().map(|one| &one["status"]).collect();
@@ -77,7 +77,7 @@ async fn an_opportunity_is_stored_for_any_contact_in_any_pipeline() {
     let stages = |kind: &str| json!([{ "id": "new", "name": "Renamed", "kind": kind }]);
     for (kind, reason) in [("open", Value::Null), ("lost", json!("Left")), ("won", Value::Null)] {
         let pipeline = Fact::pipeline("ada").with("stages", stages(kind));
-        world.apply([pipeline, it().with("lost_reason", "Left")]).await;
+        world.apply([pipeline, opportunity().with("lost_reason", "Left")]).await;
         let opportunity = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
         assert_eq!((&opportunity["status"], &opportunity["lostReason"]), (&json!(kind), &reason));
     }
@@ -90,7 +90,7 @@ async fn an_opportunity_is_stored_for_any_contact_in_any_pipeline() {
 #[tokio::test]
 async fn a_fact_waits_for_its_workspace_and_a_malformed_fact_is_set_aside() {
     let world = World::start().await;
-    let early = [it(), Fact::pipeline("ada"), Fact::workflow("ada", &uuid(9))];
+    let early = [opportunity(), Fact::pipeline("ada"), Fact::workflow("ada", &uuid(9))];
     world.apply(early).await;
     let key = world.coach("ada").await.crm_key().await;
     world.advance_s(120).await;
@@ -99,11 +99,11 @@ async fn a_fact_waits_for_its_workspace_and_a_malformed_fact_is_set_aside() {
 
     let stage = |id: &str| json!({ "id": id, "name": "Stage", "kind": "open", "rules": "SECRET" });
     let bad = [
-        it().with("value_cents", -1),
-        it().with("value_cents", 1.5),
-        it().with("opportunity_id", "not-a-uuid"),
-        it().without("lost_reason"),
-        it().with("stage", Value::Null).with("notes", "SECRET"),
+        opportunity().with("value_cents", -1),
+        opportunity().with("value_cents", 1.5),
+        opportunity().with("opportunity_id", "not-a-uuid"),
+        opportunity().without("lost_reason"),
+        opportunity().with("stage", Value::Null).with("notes", "SECRET"),
         Fact::pipeline("ada").with("stages", json!([stage("a"), stage("a")])),
         Fact::pipeline("ada").with("stages", json!((0..201).map(|n| stage(&format!("s{n}"))).collect::<Vec<_>>())),
         Fact::pipeline("ada").without("name"),
@@ -122,7 +122,7 @@ async fn facts_apply_by_their_time_in_any_order_and_with_repeats() {
     let start = world.now().await - TimeDelta::hours(1);
     let saved = |step: i64, name: &str, stage: &str, reason: Value| {
         let at = start + TimeDelta::minutes(step);
-        said(it().with("name", name).with("stage", stage).with("lost_reason", reason), at)
+        dated(opportunity().with("name", name).with("stage", stage).with("lost_reason", reason), at)
             .with("id", format!("it-{step}"))
     };
     let facts = [
@@ -148,7 +148,7 @@ async fn facts_apply_by_their_time_in_any_order_and_with_repeats() {
     let after = shown(&key).await;
     assert_eq!((&after["name"], &after["contactId"]), (&json!("Equal"), &json!(uuid(77))));
 
-    let older = said(Fact::pipeline("ada").with("stages", json!([])), start);
+    let older = dated(Fact::pipeline("ada").with("stages", json!([])), start);
     world.apply([older]).await;
     assert_eq!(shown(&key).await["status"], "open");
     update(&world, &key, json!({ "stage": "lost", "lostReason": "The older pipeline would not know it" })).await;
@@ -159,18 +159,20 @@ async fn updated_at_changes_only_with_the_shown_fields() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await;
-    world.apply([said(it(), start - TimeDelta::hours(2))]).await;
+    world.apply([dated(opportunity(), start - TimeDelta::hours(2))]).await;
     update(&world, &key, json!({ "name": "By the API" })).await;
     let named = shown(&key).await;
     world.advance_s(60).await;
     // Older than the name, but the first fact with this value.
-    world.apply([said(it().with("value_cents", 777), start - TimeDelta::hours(1)).with("id", "valued")]).await;
+    world
+        .apply([dated(opportunity().with("value_cents", 777), start - TimeDelta::hours(1)).with("id", "valued")])
+        .await;
     let valued = shown(&key).await;
     assert_eq!((&valued["name"], &valued["valueCents"]), (&json!("By the API"), &json!(777)));
     assert!(valued["updatedAt"].as_str() > named["updatedAt"].as_str(), "{valued}");
     world.advance_s(60).await;
-    let again = it().with("name", "By the API").with("value_cents", 777);
-    world.apply([said(again, world.now().await).with("id", "again")]).await;
+    let again = opportunity().with("name", "By the API").with("value_cents", 777);
+    world.apply([dated(again, world.now().await).with("id", "again")]).await;
     assert_eq!(shown(&key).await, valued, "nothing is shown that was not shown before");
 }
 
@@ -179,17 +181,18 @@ async fn api_fields_survive_older_facts_and_yield_to_newer_ones_field_by_field()
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await;
-    world.apply([said(it(), start - TimeDelta::hours(2))]).await;
+    world.apply([dated(opportunity(), start - TimeDelta::hours(2))]).await;
     update(&world, &key, json!({ "name": "By the API" })).await;
-    let older = it().with("name", "Older").with("value_cents", 1).with("stage", "warm");
-    world.apply([said(older, start - TimeDelta::hours(1))]).await;
+    let older = opportunity().with("name", "Older").with("value_cents", 1).with("stage", "warm");
+    world.apply([dated(older, start - TimeDelta::hours(1))]).await;
     let after = shown(&key).await;
     assert_eq!(after["name"], "By the API");
     assert_eq!((&after["valueCents"], &after["stage"]), (&json!(1), &json!("warm")), "fields that the API did not set");
 
     update(&world, &key, json!({ "stage": "lost", "lostReason": "Price", "valueCents": 2 })).await;
-    let older = it().with("name", "Older").with("value_cents", 3).with("pipeline_id", "other").with("stage", "s");
-    world.apply([said(older, start - TimeDelta::minutes(30))]).await;
+    let older =
+        opportunity().with("name", "Older").with("value_cents", 3).with("pipeline_id", "other").with("stage", "s");
+    world.apply([dated(older, start - TimeDelta::minutes(30))]).await;
     let after = shown(&key).await;
     assert_eq!(
         (&after["pipelineId"], &after["stage"]),
@@ -201,11 +204,11 @@ async fn api_fields_survive_older_facts_and_yield_to_newer_ones_field_by_field()
     // Confirming a value counts as setting it: facts from before are older.
     world.advance_s(60).await;
     update(&world, &key, json!({ "name": "By the API" })).await;
-    world.apply([said(it().with("name", "Between"), world.now().await - TimeDelta::seconds(30))]).await;
+    world.apply([dated(opportunity().with("name", "Between"), world.now().await - TimeDelta::seconds(30))]).await;
     assert_eq!(shown(&key).await["name"], "By the API");
 
     world.advance_s(60).await;
-    world.apply([it().with("name", "Newer")]).await;
+    world.apply([opportunity().with("name", "Newer")]).await;
     let after = shown(&key).await;
     assert_eq!(
         (&after["name"], &after["stage"], &after["valueCents"]),
@@ -222,7 +225,7 @@ async fn an_api_opportunity_changes_by_the_applications_later_facts() {
     let made = key.post(OPPORTUNITIES, body).idempotent("make").await.expect(201).body["opportunity"].clone();
     let id = made["id"].as_str().unwrap();
     let before = world.now().await - TimeDelta::hours(1);
-    world.apply([said(Fact::opportunity("ada", id, &uuid(42)).with("stage", "warm"), before)]).await;
+    world.apply([dated(Fact::opportunity("ada", id, &uuid(42)).with("stage", "warm"), before)]).await;
     let after = key.get(OPPORTUNITIES).await.expect(200).body["data"][0].clone();
     assert_eq!(after, made, "all fields are the API's, and later");
     let moved = Fact::opportunity("ada", id, &uuid(42)).with("occurred_at", world.timestamp_in(60).await);
@@ -263,14 +266,14 @@ async fn a_reason_set_by_the_api_lasts_as_long_as_its_stage() {
     let world = World::start().await;
     let key = scene(&world).await;
     let start = world.now().await;
-    let lost = |reason: &str| it().with("stage", "lost").with("lost_reason", reason);
-    world.apply([said(lost("Price"), start - TimeDelta::hours(3))]).await;
+    let lost = |reason: &str| opportunity().with("stage", "lost").with("lost_reason", reason);
+    world.apply([dated(lost("Price"), start - TimeDelta::hours(3))]).await;
     update(&world, &key, json!({ "lostReason": "Time" })).await;
-    world.apply([said(lost("Older").with("value_cents", 5), start - TimeDelta::hours(2))]).await;
+    world.apply([dated(lost("Older").with("value_cents", 5), start - TimeDelta::hours(2))]).await;
     let after = shown(&key).await;
     assert_eq!((&after["lostReason"], &after["valueCents"]), (&json!("Time"), &json!(5)));
     // It was won before the reason was given.
-    world.apply([said(it().with("stage", "won"), start - TimeDelta::hours(1))]).await;
+    world.apply([dated(opportunity().with("stage", "won"), start - TimeDelta::hours(1))]).await;
     let after = shown(&key).await;
     assert_eq!((&after["status"], &after["stage"], &after["lostReason"]), (&json!("won"), &json!("won"), &Value::Null));
 }
@@ -283,9 +286,9 @@ async fn a_won_opportunity_stays_won_in_any_order_of_pipeline_facts() {
     let pipeline = |stage: &str, kind: &str| {
         Fact::pipeline("ada").with("stages", json!([{ "id": stage, "name": stage, "kind": kind }]))
     };
-    world.apply([it().with("stage", "paid"), said(pipeline("new", "open"), start)]).await;
+    world.apply([opportunity().with("stage", "paid"), dated(pipeline("new", "open"), start)]).await;
     assert_eq!(shown(&key).await["status"], "open");
-    world.apply([said(pipeline("paid", "won"), start - TimeDelta::hours(1))]).await;
+    world.apply([dated(pipeline("paid", "won"), start - TimeDelta::hours(1))]).await;
     assert_eq!(shown(&key).await["status"], "won");
 }
 
@@ -293,7 +296,7 @@ async fn a_won_opportunity_stays_won_in_any_order_of_pipeline_facts() {
 async fn a_won_opportunity_stays_won_when_its_stage_is_removed() {
     let world = World::start().await;
     let key = scene(&world).await;
-    world.apply([it().with("stage", "won")]).await;
+    world.apply([opportunity().with("stage", "won")]).await;
     let stage = |id: &str, kind: &str| json!({ "id": id, "name": id, "kind": kind });
     let rearranged = [stage("new", "open"), stage("paid", "won")];
     world.apply([Fact::pipeline("ada").with("stages", json!(rearranged))]).await;

@@ -26,7 +26,7 @@ const WILDCARDS: [(&str, &str, &str); 2] = [
     (
         "ses:SendEmail",
         ":configuration-set/*",
-        "which one goes with a mail is said by the identity that it is from, and not by us; the sender is a condition of the statement",
+        "SES selects the configuration set by the sending identity; the statement has the sender as a condition",
     ),
 ];
 

@@ -72,7 +72,7 @@ pub(super) fn automations(days: Days) -> Vec<Case> {
         .emits("r", at(2, "13:02"))
         .emits("r", at(7, "10:00"));
     // Saving the automation unchanged makes no new revision.
-    let said_again = case("seed.said_again")
+    let saved_again = case("seed.saved_again")
         .automation("r", no_check_in(3))
         .saves(at(2, "13:05"), "r", no_check_in(3))
         .saves(at(2, "13:08"), "r", no_check_in(3))
@@ -90,7 +90,7 @@ pub(super) fn automations(days: Days) -> Vec<Case> {
         checks_in(deleted_at_once, "seed.deleted_at_once", 4),
         checks_in(without_step, "seed.without_step", 4),
         checks_in(step_in_time, "seed.step_in_time", 4),
-        checks_in(said_again, "seed.said_again", 4),
+        checks_in(saved_again, "seed.saved_again", 4),
     ]
 }
 

@@ -127,8 +127,8 @@ async fn an_explicit_key_counts_for_24_hours() {
     world.advance_s(24 * HOUR_S - 60).await;
     assert_replay_of(&post(&key, "a@example.com").idempotent("k").await, &created);
     world.advance_s(61).await;
-    let anew = post(&key, "a@example.com").idempotent("k").await.refused(409, "email_taken");
-    assert!(!anew.is_replay());
+    let reused = post(&key, "a@example.com").idempotent("k").await.refused(409, "email_taken");
+    assert!(!reused.is_replay());
 }
 
 #[tokio::test]
