@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::crm::idempotency::{Prepared, Scene, WRITES, Write};
+use crate::crm::idempotency::{CrmScene, Prepared, WRITES, Write};
 use crate::world::Reply;
 
 /// Longer than a claim's lease.
@@ -18,15 +18,15 @@ const ATTEMPTS: usize = 3;
 const MANY_FAULTS: usize = 40;
 
 /// Plays each write in a scene of its own. The scenes run in parallel, since they mostly wait.
-async fn for_all_writes(play: impl AsyncFn(Scene, Write)) {
-    futures::future::join_all(WRITES.map(async |write| play(Scene::start().await, write).await)).await;
+async fn for_all_writes(play: impl AsyncFn(CrmScene, Write)) {
+    futures::future::join_all(WRITES.map(async |write| play(CrmScene::start().await, write).await)).await;
 }
 
-async fn faults(scene: &Scene, write: Write, spared_calls: usize, fault: &str, times: usize) {
+async fn faults(scene: &CrmScene, write: Write, spared_calls: usize, fault: &str, times: usize) {
     scene.world.faults(json!({ "function": write.function(), "spared_calls": spared_calls, fault: times })).await;
 }
 
-async fn no_faults(scene: &Scene) {
+async fn no_faults(scene: &CrmScene) {
     let mut off = json!({ "function": "" });
     for fault in [
         "spared_calls",
@@ -43,7 +43,7 @@ async fn no_faults(scene: &Scene) {
 }
 
 /// Repeats a request until it has a definite answer. An abandoned claim has to lapse first.
-async fn retry_until_answered(scene: &Scene, prepared: &Prepared) -> Reply {
+async fn retry_until_answered(scene: &CrmScene, prepared: &Prepared) -> Reply {
     let reply = prepared.send().await;
     if reply.status != 409 {
         return reply;
@@ -57,7 +57,7 @@ async fn retry_until_answered(scene: &Scene, prepared: &Prepared) -> Reply {
 /// A fault meets a request at each of its calls in turn, until none is left. Checks the answer under the fault and the
 /// answer of the repeat.
 async fn fault_at_each_call(
-    scene: &Scene,
+    scene: &CrmScene,
     write: Write,
     fault: &str,
     times: usize,
@@ -136,7 +136,7 @@ async fn if_the_store_does_not_answer_the_retry_finds_the_result() {
 }
 
 /// A fault lasts as long as the request: the repeat finds out whether the write was done.
-async fn assert_retry_finds_result(scene: &Scene, write: Write, spared_calls: usize, fault: &str) {
+async fn assert_retry_finds_result(scene: &CrmScene, write: Write, spared_calls: usize, fault: &str) {
     let prepared = scene.prepare(write).await;
     faults(scene, write, spared_calls, fault, MANY_FAULTS).await;
     assert_unconfirmed(&prepared.send().await);
@@ -170,7 +170,7 @@ async fn conflicts_are_retried_and_then_answered_as_unconfirmed() {
 
 #[tokio::test]
 async fn a_write_in_flight_refuses_its_repeat_and_another_payload() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let prepared = scene.prepare(Write::CreateContact).await;
     faults(&scene, Write::CreateContact, FEWEST_CALLS, "stalled_calls", 1).await;
     let stalled = tokio::spawn({

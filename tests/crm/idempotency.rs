@@ -81,7 +81,7 @@ impl Prepared {
 }
 
 /// A coach with all that the writes need.
-pub(crate) struct Scene {
+pub(crate) struct CrmScene {
     pub(crate) world: World,
     pub(crate) key: Caller,
     began: DateTime<Utc>,
@@ -90,7 +90,7 @@ pub(crate) struct Scene {
 const CALENDAR: u64 = 1;
 const LEAD: u64 = 2;
 
-impl Scene {
+impl CrmScene {
     pub(crate) async fn start() -> Self {
         let world = World::start().await;
         let key = world.coach("ada").await.crm_key().await;
@@ -185,7 +185,7 @@ pub(crate) fn assert_replay_of(replay: &Reply, first: &Reply) {
 
 #[tokio::test]
 async fn every_write_is_done_once_and_its_answer_is_replayed_byte_for_byte() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     for write in WRITES {
         let prepared = scene.prepare(write).await;
         let first = prepared.send().await;
@@ -198,7 +198,7 @@ async fn every_write_is_done_once_and_its_answer_is_replayed_byte_for_byte() {
 
 #[tokio::test]
 async fn of_sixteen_simultaneous_requests_with_one_key_one_writes_and_the_others_replay() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     for write in WRITES {
         let prepared = scene.prepare(write).await;
         let replies = futures::future::join_all((0..16).map(|_| prepared.call.clone().into_future())).await;
@@ -218,7 +218,7 @@ async fn of_sixteen_simultaneous_requests_with_one_key_one_writes_and_the_others
 
 #[tokio::test]
 async fn refusals_are_replayed_too() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let nobody = uuid(999);
     let date = scene.free_hour().0;
     for (method, path, body, status) in [
@@ -248,7 +248,7 @@ async fn refusals_are_replayed_too() {
 
 #[tokio::test]
 async fn another_payload_under_a_key_is_refused_but_the_order_of_members_is_ignored() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let send = |body: &str| scene.key.post("/v1/crm/contacts", json!({})).body(body.to_owned()).idempotent("one");
     let first = send(r#"{"name":"Ada","email":"ada@example.com"}"#).await.expect(201);
     assert_replay_of(&send(r#"{ "email": "ada@example.com", "name": "Ada" }"#).await, &first);
@@ -261,7 +261,7 @@ async fn another_payload_under_a_key_is_refused_but_the_order_of_members_is_igno
 
 #[tokio::test]
 async fn an_idempotency_key_belongs_to_one_method_and_path() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let [one, other] =
         [scene.made(scene.new_contact(), "contact").await, scene.made(scene.new_contact(), "contact").await];
     let name = json!({ "name": "Ada" });
@@ -283,7 +283,7 @@ async fn an_idempotency_key_belongs_to_one_method_and_path() {
 
 #[tokio::test]
 async fn an_idempotency_key_is_shared_by_a_coachs_api_keys_and_by_nobody_else() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let body = json!({ "name": "Ada", "email": "ada@example.com" });
     let post = |key: &Caller| key.post("/v1/crm/contacts", body.clone()).idempotent("one");
     let first = post(&scene.key).await.expect(201);
@@ -307,7 +307,7 @@ async fn an_idempotency_key_is_shared_by_a_coachs_api_keys_and_by_nobody_else() 
 
 #[tokio::test]
 async fn an_idempotency_key_expires_after_24_hours() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let prepared = scene.prepare(Write::CreateOpportunity).await;
     let first = prepared.send().await.expect(201);
     scene.world.advance_s(24 * 3600 - 60).await;
@@ -326,7 +326,7 @@ async fn an_idempotency_key_expires_after_24_hours() {
 
 #[tokio::test]
 async fn recorded_answers_are_unreadable_in_the_table() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let body = json!({ "name": "Zaphod Beeblebrox", "email": "zaphod@example.com" });
     scene.key.post("/v1/crm/contacts", body).idempotent("one-two-three").await.expect(201);
     let claims = scene.world.table("idempotency").await;
@@ -339,7 +339,7 @@ async fn recorded_answers_are_unreadable_in_the_table() {
 
 #[tokio::test]
 async fn an_idempotency_key_of_unconfirmed_work_accepts_its_payload_only() {
-    let scene = Scene::start().await;
+    let scene = CrmScene::start().await;
     let world = &scene.world;
     let body = |name: &str, key: &str| json!({ "name": name, "email": format!("{key}@example.com") });
     let send = async |name: &str, key: &str| scene.key.post("/v1/crm/contacts", body(name, key)).idempotent(key).await;

@@ -66,14 +66,14 @@ pub(crate) fn of_the_application(client: &str) -> Fact {
 }
 
 /// A coach with a receiver that fails every request and echoes its body.
-pub(crate) struct Scene {
+pub(crate) struct ErasureScene {
     pub(crate) world: World,
     receiver: Receiver,
     endpoints: [Endpoint; 2],
     pub(crate) key: Caller,
 }
 
-impl Scene {
+impl ErasureScene {
     pub(crate) async fn new() -> Self {
         let world = World::start().await;
         let receiver = Receiver::start().await;
@@ -134,7 +134,7 @@ impl Scene {
 
 #[tokio::test]
 async fn an_erased_client_leaves_only_ids_and_dates() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     // A client who stays: its sealed data stays.
     let stays =
@@ -164,9 +164,9 @@ async fn an_erased_client_leaves_only_ids_and_dates() {
     assert_eq!([scene.sealed("deliveries").await, scene.sealed("idempotency").await], kept);
 
     // The delivery log still names them, by ids and times.
-    let told_of =
+    let of_clients =
         hooks_before.iter().filter(|hook| clients.iter().any(|id| hook.json()["data"]["client"]["id"] == *id));
-    let webhook_ids: Vec<String> = told_of.map(|hook| hook.header("webhook-id").to_owned()).collect();
+    let webhook_ids: Vec<String> = of_clients.map(|hook| hook.header("webhook-id").to_owned()).collect();
     for endpoint in &scene.endpoints {
         let path = format!("/settings/webhooks/{}/deliveries?limit=200", endpoint.id);
         let log = world.settings_of("ada").await.get(&path).await.expect(200);
@@ -201,7 +201,7 @@ async fn an_erased_client_leaves_only_ids_and_dates() {
 
 #[tokio::test]
 async fn the_address_and_the_seat_of_an_erased_client_are_free() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     let email = format!("a.{MARK}@example.com");
     let first = scene.post(&email, false).await.expect(201);
@@ -241,7 +241,7 @@ async fn the_address_and_the_seat_of_an_erased_client_are_free() {
 
 #[tokio::test]
 async fn an_erasure_keeps_the_answer_of_the_keys_new_owner() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let create = |email: &str| {
         let body = json!({ "email": email, "send_welcome": false });
         scene.key.post("/v1/clients", body).idempotent("import")
@@ -257,7 +257,7 @@ async fn an_erasure_keeps_the_answer_of_the_keys_new_owner() {
 
 #[tokio::test]
 async fn an_erased_clients_address_goes_to_its_later_holder() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let email = format!("shared.{MARK}@example.com");
     let shared = |client: &str| of_the_application(client).with("email", email.as_str());
     scene.world.apply([shared("c1"), shared("c2")]).await;
@@ -269,7 +269,7 @@ async fn an_erased_clients_address_goes_to_its_later_holder() {
 
 #[tokio::test]
 async fn late_facts_restore_nothing() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     let handed = scene.post(&format!("handed.{MARK}@example.com"), false).await.expect(201);
     world.apply([of_the_application("c1")]).await;
@@ -301,7 +301,7 @@ async fn late_facts_restore_nothing() {
 
 #[tokio::test]
 async fn entries_that_wait_longer_than_an_erasure_are_not_emitted() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
     let automations = EVENTS.iter().map(|event| {
@@ -338,7 +338,7 @@ async fn entries_that_wait_longer_than_an_erasure_are_not_emitted() {
 
 #[tokio::test]
 async fn a_client_that_is_erased_while_its_creation_waits_for_its_mail_stays_erased() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     let email = format!("a.{MARK}@example.com");
     world.faults(json!({ "function": "clients", "crash_after_commit": 1 })).await;

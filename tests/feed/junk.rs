@@ -169,9 +169,9 @@ async fn a_fact_with_junk_in_a_known_field_is_set_aside_with_its_other_known_fie
         let reason = aside["reason"].as_str().unwrap();
         assert!(reason.starts_with(field), "{reason}");
         for (name, value) in fact.detail.as_object().unwrap() {
-            let is_judged = ["scores", "grades"].contains(&name.as_str());
-            if is_judged || name != field {
-                assert_eq!(aside["detail"].get(name), Some(value).filter(|_| !is_judged), "{name}: {reason}");
+            let is_evaluated = ["scores", "grades"].contains(&name.as_str());
+            if is_evaluated || name != field {
+                assert_eq!(aside["detail"].get(name), Some(value).filter(|_| !is_evaluated), "{name}: {reason}");
             }
         }
     }

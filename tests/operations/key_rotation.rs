@@ -64,7 +64,7 @@ async fn sealed_by(world: &World) -> Vec<u8> {
 
 /// A coach with everything that is sealed: recorded answers, endpoint secrets, bodies and answers of deliveries,
 /// grades.
-struct Scene<'w> {
+struct RotationScene<'w> {
     world: &'w World,
     ada: Coach<'w>,
     key: Caller,
@@ -74,7 +74,7 @@ struct Scene<'w> {
     recorded: Vec<(String, Reply)>,
 }
 
-impl<'w> Scene<'w> {
+impl<'w> RotationScene<'w> {
     async fn new(world: &'w World, receiver: Receiver, busy: Receiver) -> Self {
         let ada = world.coach("ada").await;
         let key = ada.partner_key().await;
@@ -122,7 +122,7 @@ impl<'w> Scene<'w> {
 #[tokio::test]
 async fn adding_a_key_before_making_it_current_keeps_everything_readable() {
     let world = World::start().await;
-    let mut scene = Scene::new(&world, Receiver::start().await, Receiver::start().await).await;
+    let mut scene = RotationScene::new(&world, Receiver::start().await, Receiver::start().await).await;
     scene.seal_and_read(0).await;
     world.add_key(ENCRYPTION, "2").await;
     scene.seal_and_read(1).await;

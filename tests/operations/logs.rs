@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::crm::bookings::{Desk, event, slot};
-use crate::partner::clients::create::crashes::{FEWEST_CALLS, HANDED, LAPSED_S, MAILED, Scene};
+use crate::partner::clients::create::crashes::{CreationScene, FEWEST_CALLS, HANDED, LAPSED_S, MAILED};
 use crate::partner::clients::login_link::{client, mint};
 use crate::world::sweep::{SweepScene, daily_log};
 use crate::world::{Answer, Bill, Fact, Receiver, Reply, World, members, uuid};
@@ -215,7 +215,7 @@ async fn a_fault_is_logged_under_the_event_id_in_its_answer() {
 
 #[tokio::test]
 async fn a_takeover_of_an_abandoned_claim_is_counted() {
-    let scene = Scene::of(HANDED).await;
+    let scene = CreationScene::of(HANDED).await;
     scene.post("first@example.com").await.expect(201);
     // The environment is warm: after the key, the claim and three reads its next call is the transaction.
     scene.faults(5, "crash_before_call", 1).await;
@@ -236,7 +236,7 @@ async fn a_takeover_of_an_abandoned_claim_is_counted() {
 
 #[tokio::test]
 async fn a_rejected_welcome_mail_is_counted() {
-    let scene = Scene::of(MAILED).await;
+    let scene = CreationScene::of(MAILED).await;
     scene.post("first@example.com").await.expect(201);
     scene.world.faults(json!({ "mail_failures": 100 })).await;
     let reply = scene.post("grace@example.com").await.expect(201);

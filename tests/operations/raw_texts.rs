@@ -10,7 +10,7 @@ const PLANT: &str = "planted-";
 /// Digits of every planted number.
 const DIGITS: &str = "14159265";
 /// Scores of a check-in and the names of its questions and systems.
-const JUDGED: [&str; 3] = [DIGITS, "question-of-trust", "system-of-trust"];
+const EVALUATED: [&str; 3] = [DIGITS, "question-of-trust", "system-of-trust"];
 const TABLES_OF_PEOPLE: [&str; 2] = ["table clients", "table crm"];
 /// A little longer than a fact waits for what it refers to.
 const WAITED_S: u64 = 20 * 60;
@@ -100,8 +100,8 @@ fn planted(world: &World, name: &str, client: &str) -> Fact {
         };
     }
     if name == "check_in.submitted" {
-        fact.detail["scores"] = json!({ JUDGED[1]: number(), "energy": number() });
-        fact.detail["grades"] = json!({ JUDGED[2]: number(), "sleep": number() });
+        fact.detail["scores"] = json!({ EVALUATED[1]: number(), "energy": number() });
+        fact.detail["grades"] = json!({ EVALUATED[2]: number(), "sleep": number() });
     }
     fact
 }
@@ -203,11 +203,11 @@ async fn no_unknown_input_is_stored() {
     at_rest.assert_only_in(["Control Client"], &TABLES_OF_PEOPLE);
     at_rest.assert_absent([PLANT]);
     // Scores are evaluated at ingest: those of a check-in that waits for its client stay in the queue.
-    at_rest.assert_only_in(JUDGED, &["queue application-feed:"]);
+    at_rest.assert_only_in(EVALUATED, &["queue application-feed:"]);
 
     world.advance_s(WAITED_S).await;
     let at_rest = world.at_rest().await;
-    at_rest.assert_absent([PLANT].into_iter().chain(JUDGED));
+    at_rest.assert_absent([PLANT].into_iter().chain(EVALUATED));
     let set_aside = world.set_aside().await;
     assert_eq!(set_aside.len(), 2 * NAMES.len() + 3 + waiting_count, "{set_aside:#?}");
 }

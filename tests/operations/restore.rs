@@ -85,14 +85,14 @@ impl Receiver {
 }
 
 /// A world with a coach, keys, and an endpoint for new clients.
-struct Scene {
+struct RestoreScene {
     world: World,
     receiver: Receiver,
     endpoint: Endpoint,
     keys: [String; 2],
 }
 
-impl Scene {
+impl RestoreScene {
     async fn new() -> Self {
         let (world, receiver) = (World::start().await, Receiver::start().await);
         world.booking_coach("ada").await;
@@ -122,7 +122,7 @@ impl Scene {
 
 #[tokio::test]
 async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     let (old, receiver) = (&scene.world, &scene.receiver);
     let [partner, crm] = scene.callers(old);
     let silent = json!({ "event": "daily_log_inactivity", "days": 3 });
@@ -182,7 +182,7 @@ async fn a_restored_stack_continues_from_its_tables_and_repeats_nothing() {
 
 #[tokio::test]
 async fn a_restored_outbox_entry_that_was_published_is_not_delivered_again() {
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     let world = &scene.world;
     world.faults(json!({ "function": "relay", "store_failures": 1_000_000 })).await;
     world.publish([Fact::client("ada", "c1")]).await;
@@ -202,11 +202,11 @@ async fn a_restored_outbox_entry_that_was_published_is_not_delivered_again() {
 
 #[tokio::test]
 async fn facts_repeated_after_a_restore_recreate_missing_records_with_the_same_event_ids() {
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     scene.client("kept").await;
     let backup = Backup::of(&scene.world).await;
-    let told_at = scene.world.timestamp_in(0).await;
-    let lost = |fact: Fact| fact.with("id", "fact-of-lost").with("occurred_at", told_at.clone());
+    let occurred_at = scene.world.timestamp_in(0).await;
+    let lost = |fact: Fact| fact.with("id", "fact-of-lost").with("occurred_at", occurred_at.clone());
     scene.world.apply([lost(Fact::client("ada", "lost"))]).await;
     let before = scene.receiver.received_events();
     assert_eq!(before.len(), 2);
@@ -215,7 +215,7 @@ async fn facts_repeated_after_a_restore_recreate_missing_records_with_the_same_e
     let [partner, _] = scene.callers(&new);
     partner.get("/v1/clients/lost").await.refused(404, "not_found");
     // Client facts since some time before the restored moment, that of `kept` included.
-    let kept = Fact::client("ada", "kept").with("occurred_at", told_at.clone());
+    let kept = Fact::client("ada", "kept").with("occurred_at", occurred_at.clone());
     new.apply([kept, lost(Fact::client("ada", "lost"))]).await;
     partner.get("/v1/clients/lost").await.expect(200);
     assert_eq!(scene.receiver.received_events().split_off(2), before[1..], "its receiver knows the id");
@@ -223,7 +223,7 @@ async fn facts_repeated_after_a_restore_recreate_missing_records_with_the_same_e
 
 #[tokio::test]
 async fn no_inactivity_is_emitted_while_facts_are_repeated_with_automations_off() {
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     let old = &scene.world;
     let quiet = |active: bool| {
         let trigger = json!({ "event": "check_in_inactivity", "days": 1 });
@@ -260,7 +260,7 @@ async fn no_inactivity_is_emitted_while_facts_are_repeated_with_automations_off(
 
 #[tokio::test]
 async fn enqueuing_deliveries_that_are_still_queued_changes_nothing() {
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     let world = &scene.world;
     let ada = world.coach("ada").client_cap(9).await;
     scene.receiver.otherwise(Answer::status(500));
@@ -285,7 +285,7 @@ async fn enqueuing_deliveries_that_are_still_queued_changes_nothing() {
 #[tokio::test]
 async fn waiting_deliveries_are_found_behind_any_length_of_log() {
     const EARLIER: usize = 1_200;
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     scene.client("c1").await;
     scene.receiver.answer_busy();
     scene.client("c2").await;
@@ -310,7 +310,7 @@ async fn waiting_deliveries_are_found_behind_any_length_of_log() {
 
 #[tokio::test]
 async fn an_unknown_endpoint_has_no_waiting_deliveries() {
-    let scene = Scene::new().await;
+    let scene = RestoreScene::new().await;
     let asked = json!({ "coach_id": "ada", "resume": "we_00000000000000000000000000000000" });
     scene.world.send("deliveries", &asked.to_string()).await;
     scene.world.send("delivery-retries", &asked.to_string()).await;

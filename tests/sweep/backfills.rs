@@ -7,14 +7,14 @@ use crate::world::sweep::{SweepScene, check_in, daily_log};
 use crate::world::{Fact, fact, rendered};
 
 /// A client, the automation `r` that the client does not match, and a fact that makes it match.
-struct Case {
+struct BackfillCase {
     scene: SweepScene,
     fact: Fact,
     /// Number of events if the fact is no backfill.
     play: usize,
 }
 
-impl Case {
+impl BackfillCase {
     async fn of(trigger: Value) -> (SweepScene, NaiveDate) {
         let scene = SweepScene::new().await;
         let now = scene.world.now().await;
@@ -65,8 +65,9 @@ impl Case {
 #[tokio::test]
 async fn backfilled_programmes_zones_and_clients_emit_nothing() {
     for backfill in [true, false] {
-        let cases = [Case::programme().await, Case::zone().await, Case::return_of_a_client().await];
-        for (n, Case { scene, fact, play }) in cases.into_iter().enumerate() {
+        let cases =
+            [BackfillCase::programme().await, BackfillCase::zone().await, BackfillCase::return_of_a_client().await];
+        for (n, BackfillCase { scene, fact, play }) in cases.into_iter().enumerate() {
             scene.sweep().await;
             assert_eq!(scene.received(), [], "case {n}");
             scene.world.apply([fact.with("backfill", backfill)]).await;

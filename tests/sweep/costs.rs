@@ -62,13 +62,13 @@ async fn partition(world: &World, table: &str, id: &str) -> Vec<Value> {
 }
 
 /// Template items for copies of a client: its record and the items that a sweep reads.
-pub(crate) struct Model {
+pub(crate) struct ClientTemplate {
     id: String,
     client: Value,
     records: Vec<Value>,
 }
 
-impl Model {
+impl ClientTemplate {
     pub(crate) async fn of(world: &World, id: &str) -> Self {
         let mut clients = partition(world, "clients", id).await;
         let mut records = partition(world, "records", id).await;
@@ -160,7 +160,7 @@ async fn sweeps_of(roster: usize) -> (Cost, Cost) {
     world.apply(all_rules(&scene)).await;
     scene.until(at(5)).await;
     let ids: Vec<String> = (0..roster).map(|number| format!("calm{number:06}")).collect();
-    let calm = Model::of(world, "calm").await;
+    let calm = ClientTemplate::of(world, "calm").await;
     calm.copy(world, &ids, |_, _| {}).await;
 
     scene.until(at(59)).await;
@@ -168,15 +168,15 @@ async fn sweeps_of(roster: usize) -> (Cost, Cost) {
     let none_due = Cost::since(world, at(59)).await;
 
     world.apply([dose("logged", (now - TimeDelta::days(6)).date_naive())]).await;
-    for (model, copies) in [("quiet", 29), ("logged", 29), ("calm", 40)] {
-        let ids: Vec<String> = (0..copies).map(|number| format!("{model}-due{number:02}")).collect();
+    for (template, copies) in [("quiet", 29), ("logged", 29), ("calm", 40)] {
+        let ids: Vec<String> = (0..copies).map(|number| format!("{template}-due{number:02}")).collect();
         let due = at(65).timestamp_millis().to_string();
         let change = |_, item: &mut Value| {
-            if model == "calm" && item["sweep_due_at"].is_object() {
+            if template == "calm" && item["sweep_due_at"].is_object() {
                 item["sweep_due_at"]["N"] = json!(due);
             }
         };
-        Model::of(world, model).await.copy(world, &ids, change).await;
+        ClientTemplate::of(world, template).await.copy(world, &ids, change).await;
     }
     scene.until(at(74)).await;
     assert!(scene.received().is_empty());

@@ -8,7 +8,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::sweep::costs::{Model, SHARDS, seeded_by, shard_of};
+use crate::sweep::costs::{ClientTemplate, SHARDS, seeded_by, shard_of};
 use crate::world::sweep::{ComputedEvent, SweepScene, check_in};
 use crate::world::{World, rendered, time};
 
@@ -22,7 +22,7 @@ const RECOVERED: TimeDelta = TimeDelta::minutes(46);
 pub(crate) struct Quiet {
     pub(crate) scene: SweepScene,
     pub(crate) quarter: DateTime<Utc>,
-    model: Model,
+    template: ClientTemplate,
 }
 
 impl Quiet {
@@ -37,8 +37,8 @@ impl Quiet {
         let trigger = json!({ "event": "check_in_inactivity", "days": DAYS });
         world.apply(RULES.map(|id| scene.automation(id, trigger.clone()))).await;
         scene.until(quarter + TimeDelta::minutes(5)).await;
-        let model = Model::of(world, "quiet").await;
-        Self { scene, quarter, model }
+        let template = ClientTemplate::of(world, "quiet").await;
+        Self { scene, quarter, template }
     }
 
     pub(crate) fn world(&self) -> &World {
@@ -53,7 +53,7 @@ impl Quiet {
     /// Stores clients that are due at an instant.
     pub(crate) async fn due_at(&self, name: &str, count: usize, due: DateTime<Utc>) -> Vec<String> {
         let ids: Vec<String> = (0..count).map(|number| format!("{name}-{number:03}")).collect();
-        self.model.copy(self.world(), &ids, |_, item| checked_in(item, due - TimeDelta::days(DAYS))).await;
+        self.template.copy(self.world(), &ids, |_, item| checked_in(item, due - TimeDelta::days(DAYS))).await;
         ids
     }
 

@@ -26,9 +26,9 @@ const PERIOD_S: i64 = 900;
 const DELIVERED: TimeDelta = TimeDelta::minutes(5);
 
 /// SplitMix64: small and portable.
-struct Chance(u64);
+struct HistoryRandom(u64);
 
-impl Chance {
+impl HistoryRandom {
     fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -63,7 +63,7 @@ struct Person {
 }
 
 struct History {
-    chance: Chance,
+    chance: HistoryRandom,
     endpoints: BTreeMap<&'static str, Endpoint>,
     people: BTreeMap<String, Person>,
     automations: BTreeMap<String, Fact>,
@@ -232,7 +232,7 @@ async fn play(seed: u64) {
         rules.push(fact("programme.saved", programme));
     }
     let (people, automations, model) = (BTreeMap::new(), BTreeMap::new(), Model::default());
-    let chance = Chance(seed);
+    let chance = HistoryRandom(seed);
     let mut history = History { chance, endpoints, people, automations, model, receiver, seen: start, number: 0 };
     history.apply(&world, start, rules).await;
     for n in 0..12 {

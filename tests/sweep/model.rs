@@ -21,7 +21,7 @@ pub(crate) struct Match {
 /// The applied facts and the emitted matches.
 #[derive(Default)]
 pub(crate) struct Model {
-    coaches: BTreeMap<String, Coach>,
+    coaches: BTreeMap<String, ModelCoach>,
     clients: BTreeMap<String, Client>,
     memories: BTreeMap<(String, String), Memory>,
     /// Number of automation revisions so far.
@@ -30,7 +30,7 @@ pub(crate) struct Model {
 }
 
 #[derive(Default)]
-struct Coach {
+struct ModelCoach {
     zone: String,
     automations: BTreeMap<String, Automation>,
     /// Phases of the only programme: name, days, compliance.
@@ -174,7 +174,7 @@ impl Model {
 impl Client {
     fn starts_match(
         &self,
-        coach: &Coach,
+        coach: &ModelCoach,
         trigger: &Value,
         memory: &mut Memory,
         now: DateTime<Utc>,

@@ -61,10 +61,10 @@ fn each(value: &Value) -> &[Value] {
 fn may_send_to(function: &Value, queue: &str) -> bool {
     let properties = &function["Properties"];
     let variables = properties["Environment"]["Variables"].as_object();
-    let is_told = variables.into_iter().flatten().any(|(_, value)| value["Ref"] == queue);
+    let has_url = variables.into_iter().flatten().any(|(_, value)| value["Ref"] == queue);
     let statements = each(&properties["Policies"]).iter().flat_map(|policy| each(&policy["Statement"]));
     let mut sending = statements.filter(|it| each(&it["Action"]).iter().any(|action| action == "sqs:SendMessage"));
-    is_told || sending.any(|it| each(&it["Resource"]).iter().any(|resource| resource["Fn::GetAtt"][0] == queue))
+    has_url || sending.any(|it| each(&it["Resource"]).iter().any(|resource| resource["Fn::GetAtt"][0] == queue))
 }
 
 #[test]

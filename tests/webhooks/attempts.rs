@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::feed::erasure::erased;
-use crate::webhooks::endpoint_states::Scene;
+use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Fact, list};
 
 const HOUR_S: u64 = 3_600;
@@ -14,7 +14,7 @@ const DAY_S: u64 = 24 * HOUR_S;
 /// Longer than a cached read of an endpoint stays valid.
 const SLOWLY: Duration = Duration::from_millis(2_500);
 
-impl Scene {
+impl EndpointScene {
     /// Waits until more than `before` requests have reached the receiver.
     async fn until_requests(&self, before: usize) {
         while self.receiver.hooks().len() == before {
@@ -30,7 +30,7 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
         ("deleted", "not sent: endpoint deleted"),
         ("gone", "not sent: endpoint gone"),
     ] {
-        let scene = Scene::new().await;
+        let scene = EndpointScene::new().await;
         let (ada, endpoint, settings) = scene.coach().await;
         let path = format!("/settings/webhooks/{}", endpoint.id);
         scene.receiver.script([Answer::status(500).after(SLOWLY)]);
@@ -60,7 +60,7 @@ async fn an_attempt_in_flight_when_its_endpoint_ends_is_the_last() {
 
 #[tokio::test]
 async fn a_slow_success_counts_although_another_attempt_has_failed_meanwhile() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let _ = scene.coach().await;
     scene.receiver.script([Answer::status(204).after(SLOWLY), Answer::status(500)]);
     scene.world.publish([Fact::client("ada", "slow")]).await;
@@ -76,7 +76,7 @@ async fn a_slow_success_counts_although_another_attempt_has_failed_meanwhile() {
 
 #[tokio::test]
 async fn a_slow_failure_counts_although_another_attempt_has_succeeded_meanwhile() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let _ = scene.coach().await;
     scene.receiver.script([Answer::status(500), Answer::status(500).after(SLOWLY), Answer::status(204)]);
     scene.event("fails").await;
@@ -98,7 +98,7 @@ async fn a_slow_failure_counts_although_another_attempt_has_succeeded_meanwhile(
 #[tokio::test]
 async fn the_log_names_the_sent_event_of_a_client_erased_meanwhile_and_nothing_else() {
     for (status, ending) in [(200, "delivered"), (500, "failed")] {
-        let scene = Scene::new().await;
+        let scene = EndpointScene::new().await;
         let (ada, endpoint, _) = scene.coach().await;
         scene.receiver.script([Answer::status(status).body("Hello Gwendolyn").after(SLOWLY)]);
         scene.world.publish([Fact::client("ada", "c1")]).await;

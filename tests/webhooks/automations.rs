@@ -18,7 +18,7 @@ const EVENTS: [&str; 6] = [
 
 /// A coach, her client `c1` (no event) and two receivers. One subscribes to everything but `new_client`, the other to
 /// `new_client` only.
-pub(crate) struct Scene {
+pub(crate) struct AutomationScene {
     pub(crate) world: World,
     key: Caller,
     pub(crate) subscribed: Receiver,
@@ -27,7 +27,7 @@ pub(crate) struct Scene {
     pub(crate) named_endpoint: Endpoint,
 }
 
-impl Scene {
+impl AutomationScene {
     pub(crate) async fn new(payload_mode: &str) -> Self {
         let world = World::start().await;
         let (subscribed, named) = (Receiver::start().await, Receiver::start().await);
@@ -118,7 +118,7 @@ fn advance(to_phase: &str) -> Fact {
 
 #[tokio::test]
 async fn a_step_sends_each_emitted_event_with_its_automation() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
     for event in &EVENTS[1..] {
         let trigger = if *event == "low_check_in_score" { low(3.0, Value::Null) } else { on(event) };
@@ -156,7 +156,7 @@ async fn a_step_sends_each_emitted_event_with_its_automation() {
 
 #[tokio::test]
 async fn a_creation_triggers_automations_whatever_its_origin() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let trigger = on("new_client");
     scene.world.apply([automation("a1", trigger, &[&scene.subscribed_endpoint])]).await;
     for send_welcome in [false, true] {
@@ -185,7 +185,7 @@ async fn a_creation_triggers_automations_whatever_its_origin() {
 
 #[tokio::test]
 async fn a_subscribed_and_named_endpoint_gets_one_event_for_each_automation_as_well() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let both = [&scene.subscribed_endpoint, &scene.named_endpoint, &scene.subscribed_endpoint];
     scene.world.apply([automation("a1", on("message_received"), &both)]).await;
     scene.world.apply([automation("a2", on("message_received"), &both[..1])]).await;
@@ -204,7 +204,7 @@ async fn a_subscribed_and_named_endpoint_gets_one_event_for_each_automation_as_w
 
 #[tokio::test]
 async fn contact_details_are_added_for_named_endpoints_that_include_them() {
-    let scene = Scene::new("contact_details").await;
+    let scene = AutomationScene::new("contact_details").await;
     scene.automation("a1", low(3.0, Value::Null)).await;
     scene.world.apply([check_in("k1", 1, json!({ "sleep": 1 }), json!({}))]).await;
     let client = json!({ "id": "c1", "name": "Client c1", "email": "c1@clients.example", "phone": null });
@@ -216,7 +216,7 @@ async fn contact_details_are_added_for_named_endpoints_that_include_them() {
 
 #[tokio::test]
 async fn a_foreign_or_unknown_endpoint_in_a_step_is_ignored() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let foreign = Receiver::start().await;
     let bob = scene.world.coach("bob").await;
     let of_bob = endpoint(&bob, &foreign, &["message_received"], "contact_details").await;
@@ -238,7 +238,7 @@ async fn a_foreign_or_unknown_endpoint_in_a_step_is_ignored() {
 
 #[tokio::test]
 async fn a_named_endpoint_that_is_off_misses_the_event_and_logs_it() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let ada = scene.world.coach("ada").await;
     scene.automation("a1", on("message_received")).await;
     let path = format!("/settings/webhooks/{}", scene.named_endpoint.id);
@@ -251,7 +251,7 @@ async fn a_named_endpoint_that_is_off_misses_the_event_and_logs_it() {
 
 #[tokio::test]
 async fn a_backfill_and_an_inactive_automation_emit_nothing() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
     let off = |id: &str, trigger: Value| automation(id, trigger, &[&scene.named_endpoint]).with("active", false);
     world.apply([off("a1", low(3.0, Value::Null)), off("a2", on("message_received"))]).await;
@@ -269,7 +269,7 @@ async fn a_backfill_and_an_inactive_automation_emit_nothing() {
 
 #[tokio::test]
 async fn the_latest_fact_about_an_automation_counts() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
     let saved = async |seconds, endpoints: &[&Endpoint]| {
         let occurred_at = world.timestamp_in(seconds).await;
@@ -329,7 +329,7 @@ async fn an_automation_waits_for_its_workspace() {
 
 #[tokio::test]
 async fn after_a_hand_over_the_new_coachs_automations_count() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     scene.automation("a1", on("message_received")).await;
     scene.world.coach("bob").await;
     scene.world.apply([Fact::client("bob", "c1")]).await;
@@ -384,7 +384,7 @@ async fn a_malformed_automation_is_set_aside_with_its_field() {
 #[tokio::test]
 async fn many_automations_with_long_names_each_emit_their_event() {
     const MANY: usize = 100;
-    let scene = Scene::new("contact_details").await;
+    let scene = AutomationScene::new("contact_details").await;
     let long = "\u{9762}".repeat(1_000);
     let of = |number| automation(&format!("au{number}"), on("phase_advanced"), &[&scene.named_endpoint]);
     scene.world.apply((0..MANY).map(|number| of(number).with("name", long.as_str()))).await;

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::webhooks::automations::{Scene, automation, check_in, low, name, on};
+use crate::webhooks::automations::{AutomationScene, automation, check_in, low, name, on};
 
 #[tokio::test]
 async fn an_answer_is_low_below_the_threshold_of_its_question() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     scene.automation("any_below_3", low(3.0, Value::Null)).await;
     scene.automation("sleep_below_2", low(2.0, "sleep")).await;
     scene.world.apply([automation("sleep_below_9", low(9.0, "sleep"), &[])]).await;
@@ -39,7 +39,7 @@ async fn an_answer_is_low_below_the_threshold_of_its_question() {
 
 #[tokio::test]
 async fn without_an_automation_with_a_threshold_no_answer_is_low() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     for event in ["check_in_submitted", "system_grade_drop", "message_received"] {
         scene.automation(event, on(event)).await;
     }
@@ -52,7 +52,7 @@ async fn without_an_automation_with_a_threshold_no_answer_is_low() {
 
 #[tokio::test]
 async fn a_low_score_is_emitted_once_per_check_in_and_automation() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
     scene.automation("a1", low(3.0, Value::Null)).await;
     scene.automation("a2", low(4.0, Value::Null)).await;
@@ -75,7 +75,7 @@ async fn a_low_score_is_emitted_once_per_check_in_and_automation() {
 
 #[tokio::test]
 async fn a_check_in_and_its_events_are_one_transaction() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
     scene.automation("a1", low(3.0, Value::Null)).await;
     world.faults(json!({ "function": "ingest", "crash_after_commit": 1 })).await;
@@ -86,7 +86,7 @@ async fn a_check_in_and_its_events_are_one_transaction() {
 
 #[tokio::test]
 async fn an_automation_on_a_system_gets_drops_of_that_system_only() {
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let of = |system: Value| json!({ "event": "system_grade_drop", "system": system });
     for (id, system) in [("any", Value::Null), ("gut", json!("gut")), ("sleep", json!("sleep"))] {
         scene.automation(id, of(system)).await;
@@ -116,7 +116,7 @@ async fn an_automation_on_a_system_gets_drops_of_that_system_only() {
 
 #[tokio::test]
 async fn evaluated_content_of_a_check_in_is_not_stored() {
-    let scene = Scene::new("contact_details").await;
+    let scene = AutomationScene::new("contact_details").await;
     let world = &scene.world;
     let rule = low(5.316_497, "question-of-trust");
     scene.automation("a1", rule).await;
@@ -146,7 +146,7 @@ async fn evaluated_content_of_a_check_in_is_not_stored() {
 #[tokio::test]
 async fn a_check_in_is_stored_despite_too_many_automations() {
     const CONSIDERED: usize = 100;
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     let world = &scene.world;
     let triggers = [on("check_in_submitted"), low(3.0, Value::Null), on("system_grade_drop")];
     let rules = (0..CONSIDERED + 5).flat_map(|n| {
@@ -170,7 +170,7 @@ async fn a_check_in_is_stored_despite_too_many_automations() {
 #[tokio::test]
 async fn a_check_in_emits_an_event_for_each_of_many_automations() {
     const MANY: usize = 60;
-    let scene = Scene::new("identifiers").await;
+    let scene = AutomationScene::new("identifiers").await;
     for number in 0..MANY {
         let trigger = json!({ "event": "low_check_in_score", "threshold": 3, "question_id": format!("q{number}") });
         scene.automation(&format!("au{number}"), trigger).await;

@@ -11,12 +11,12 @@ const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 
 /// A coach with an endpoint for new clients with their contact details.
-pub(crate) struct Scene {
+pub(crate) struct EndpointScene {
     pub(crate) world: World,
     pub(crate) receiver: Receiver,
 }
 
-impl Scene {
+impl EndpointScene {
     pub(crate) async fn new() -> Self {
         Self { world: World::start().await, receiver: Receiver::start().await }
     }
@@ -74,7 +74,7 @@ fn gap_s(delivery: &Value) -> i64 {
 
 #[tokio::test]
 async fn a_busy_receiver_is_not_called_for_its_retry_after_up_to_an_hour() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, _) = scene.coach().await;
     let in_ten_minutes = (scene.world.now().await + chrono::TimeDelta::minutes(10)).format("%a, %d %b %Y %H:%M:%S GMT");
     for (n, (status, retry_after, gap)) in [
@@ -99,7 +99,7 @@ async fn a_busy_receiver_is_not_called_for_its_retry_after_up_to_an_hour() {
 
 #[tokio::test]
 async fn a_receiver_that_answers_410_gets_no_further_request() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.script([Answer::status(500), Answer::status(410)]);
     scene.event("waits").await;
@@ -131,7 +131,7 @@ async fn a_receiver_that_answers_410_gets_no_further_request() {
 
 #[tokio::test]
 async fn a_410_from_an_endpoints_former_url_ends_nothing() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.script([Answer::status(410).after(Duration::from_secs(1))]);
     scene.world.publish([Fact::client("ada", "c1")]).await;
@@ -153,7 +153,7 @@ async fn a_410_from_an_endpoints_former_url_ends_nothing() {
 
 #[tokio::test]
 async fn an_endpoint_is_switched_off_or_deleted_although_waiting_deliveries_cannot_be_ended_now() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     let path = format!("/settings/webhooks/{}", endpoint.id);
     scene.receiver.otherwise(Answer::status(500));
@@ -181,7 +181,7 @@ async fn an_endpoint_is_switched_off_or_deleted_although_waiting_deliveries_cann
 
 #[tokio::test]
 async fn an_endpoint_that_fails_for_five_days_over_three_events_is_switched_off_and_can_be_switched_on_again() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let status = async || state(&settings, &endpoint).await["status"].clone();
     scene.receiver.otherwise(Answer::status(500));
@@ -218,7 +218,7 @@ async fn an_endpoint_that_fails_for_five_days_over_three_events_is_switched_off_
 
 #[tokio::test]
 async fn the_coach_is_mailed_once_after_a_day_of_failing_and_once_when_the_endpoint_is_off() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let _ = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     for (client, days) in [("c1", 2), ("c2", 2), ("c3", 2)] {
@@ -233,7 +233,7 @@ async fn the_coach_is_mailed_once_after_a_day_of_failing_and_once_when_the_endpo
 
 #[tokio::test]
 async fn successes_and_idle_periods_keep_an_endpoint_on() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     scene.event("c1").await;
@@ -250,7 +250,7 @@ async fn successes_and_idle_periods_keep_an_endpoint_on() {
 
 #[tokio::test]
 async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     scene.event_delivered_but_not_noted().await;
     scene.world.advance_s(6 * DAY_S).await;
@@ -264,7 +264,7 @@ async fn a_success_counts_although_the_deliverer_dies_before_noting_it() {
 /// The message that returns finds all of the endpoint's slots taken, and does not wait for one.
 #[tokio::test]
 async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_busy() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, _) = scene.coach().await;
     scene.event_delivered_but_not_noted().await;
     assert!(scene.failing_since().await.is_string());
@@ -281,7 +281,7 @@ async fn a_success_counts_although_its_message_returns_while_the_endpoint_is_bus
 
 #[tokio::test]
 async fn a_success_noted_late_does_not_clear_later_failures() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let _ = scene.coach().await;
     scene.event_delivered_but_not_noted().await;
     scene.event("taken").await;
@@ -298,7 +298,7 @@ async fn a_success_noted_late_does_not_clear_later_failures() {
 /// The call that queries the waiting deliveries stalls.
 #[tokio::test]
 async fn switching_off_ends_no_delivery_from_after_switching_on_again() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let path = format!("/settings/webhooks/{}", endpoint.id);
     scene.receiver.otherwise(Answer::status(500));
@@ -325,7 +325,7 @@ async fn switching_off_ends_no_delivery_from_after_switching_on_again() {
 
 #[tokio::test]
 async fn switching_off_and_deleting_end_waiting_deliveries_with_that_reason() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     scene.event("c1").await;
@@ -349,7 +349,7 @@ async fn switching_off_and_deleting_end_waiting_deliveries_with_that_reason() {
 
 #[tokio::test]
 async fn an_endpoint_switched_off_by_a_last_attempt_logs_the_reason() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     scene.event("c1").await;
@@ -369,7 +369,7 @@ async fn an_endpoint_switched_off_by_a_last_attempt_logs_the_reason() {
 
 #[tokio::test]
 async fn a_rejected_mail_is_sent_later_and_duplicates_no_other() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let ada = scene.world.coach("ada").await;
     for number in 0..3 {
         ada.endpoint(&format!("{}/{number}", scene.receiver.url()), "identifiers").await;

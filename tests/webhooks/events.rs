@@ -14,14 +14,14 @@ const ALL_EVENTS: [&str; 6] = [
 ];
 
 /// A coach whose endpoint subscribes to everything, and her client `c1`, whose event has arrived.
-struct Scene {
+struct LifeEventScene {
     world: World,
     key: Caller,
     receiver: Receiver,
     endpoint: Endpoint,
 }
 
-impl Scene {
+impl LifeEventScene {
     async fn new(payload_mode: &str) -> Self {
         let world = World::start().await;
         let receiver = Receiver::start().await;
@@ -63,10 +63,10 @@ fn message(id: &str) -> Fact {
 
 #[tokio::test]
 async fn a_check_in_is_emitted_once_with_id_and_time_only() {
-    let scene = Scene::new("identifiers").await;
-    let told_of = check_in("k1", 1, json!({"gut": 3}));
-    scene.world.apply([told_of.clone(), told_of.clone()]).await;
-    scene.world.apply([told_of.with("occurred_at", scene.world.timestamp_in(9).await)]).await;
+    let scene = LifeEventScene::new("identifiers").await;
+    let submitted = check_in("k1", 1, json!({"gut": 3}));
+    scene.world.apply([submitted.clone(), submitted.clone()]).await;
+    scene.world.apply([submitted.with("occurred_at", scene.world.timestamp_in(9).await)]).await;
     let body = json!({
         "type": "check_in_submitted", "timestamp": "2026-05-01T07:00:00.000Z",
         "data": { "client": {"id": "c1"}, "check_in": {"id": "k1", "submitted_at": "2026-05-01T07:00:00.000Z"} },
@@ -77,7 +77,7 @@ async fn a_check_in_is_emitted_once_with_id_and_time_only() {
 
 #[tokio::test]
 async fn contact_details_are_added_for_endpoints_that_include_them() {
-    let scene = Scene::new("contact_details").await;
+    let scene = LifeEventScene::new("contact_details").await;
     scene.world.apply([message("m1")]).await;
     let body = json!({
         "type": "message_received", "timestamp": "2026-05-01T10:00:00.000Z",
@@ -91,7 +91,7 @@ async fn contact_details_are_added_for_endpoints_that_include_them() {
 
 #[tokio::test]
 async fn a_grade_drop_is_emitted_once_per_check_in_without_system_or_size() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     world.apply([check_in("k1", 1, json!({"gut": 3, "sleep": 4}))]).await;
     world.apply([check_in("k2", 2, json!({"gut": 3, "sleep": 5}))]).await;
@@ -113,7 +113,7 @@ async fn a_grade_drop_is_emitted_once_per_check_in_without_system_or_size() {
 
 #[tokio::test]
 async fn a_grade_drop_is_emitted_even_if_the_earlier_check_in_arrives_later() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     world.apply([check_in("k2", 2, json!({"gut": 4, "sleep": 4}))]).await;
     world.apply([check_in("k1", 1, json!({"gut": 5, "sleep": 4}))]).await;
@@ -129,7 +129,7 @@ async fn a_grade_drop_is_emitted_even_if_the_earlier_check_in_arrives_later() {
 
 #[tokio::test]
 async fn a_grade_drop_is_emitted_once_although_its_check_ins_time_is_corrected() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     world.apply([check_in("k1", 1, json!({"gut": 5}))]).await;
     world.apply([check_in("k4", 4, json!({"gut": 3}))]).await;
@@ -145,7 +145,7 @@ async fn a_grade_drop_is_emitted_once_although_its_check_ins_time_is_corrected()
 
 #[tokio::test]
 async fn grade_drops_of_one_check_in_at_two_times_are_emitted_as_one() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     world.apply([check_in("k5", 15, json!({"gut": 3, "sleep": 3}))]).await;
     world.apply([check_in("k5", 16, json!({"gut": 3}))]).await;
@@ -158,7 +158,7 @@ async fn grade_drops_of_one_check_in_at_two_times_are_emitted_as_one() {
 
 #[tokio::test]
 async fn a_backfilled_check_in_emits_nothing_on_arrival_or_with_an_earlier_one() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     world.apply([check_in("k2", 2, json!({"gut": 4})).with("backfill", true)]).await;
     world.apply([check_in("k1", 1, json!({"gut": 5}))]).await;
@@ -170,7 +170,7 @@ async fn a_backfilled_check_in_emits_nothing_on_arrival_or_with_an_earlier_one()
 
 #[tokio::test]
 async fn grades_are_not_compared_with_a_deleted_check_in() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     scene.world.apply([check_in("k1", 1, json!({"gut": 5}))]).await;
     scene.world.apply([fact("check_in.deleted", json!({ "client_id": "c1", "check_in_id": "k1" }))]).await;
     scene.world.apply([check_in("k2", 2, json!({"gut": 1}))]).await;
@@ -180,7 +180,7 @@ async fn grades_are_not_compared_with_a_deleted_check_in() {
 
 #[tokio::test]
 async fn a_phase_step_is_emitted_shown_and_dated_by_the_local_date() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     // 01:00 UTC is still the previous day in the coach's zone.
     let step = advance("Build", "2026-05-02T01:00:00Z");
     scene.world.apply([step.clone(), step]).await;
@@ -199,7 +199,7 @@ async fn a_phase_step_is_emitted_shown_and_dated_by_the_local_date() {
 
 #[tokio::test]
 async fn the_latest_phase_counts_and_each_step_is_emitted() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     let phase = async || scene.key.get("/v1/clients/c1").await.expect(200).body["current_phase"].clone();
     let at = async |fact: Fact, seconds| fact.with("occurred_at", world.timestamp_in(seconds).await);
@@ -222,7 +222,7 @@ async fn the_latest_phase_counts_and_each_step_is_emitted() {
 
 #[tokio::test]
 async fn a_message_is_emitted_once() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     scene.world.apply([message("m1"), message("m1"), message("m2")]).await;
     scene.world.apply([message("m1"), message("m3").with("backfill", true)]).await;
     let mut received: Vec<Value> =
@@ -233,7 +233,7 @@ async fn a_message_is_emitted_once() {
 
 #[tokio::test]
 async fn events_after_a_hand_over_go_to_the_new_coach() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     scene.world.coach("bob").await;
     scene.world.apply([message("m1")]).await;
     scene.world.apply([Fact::client("bob", "c1")]).await;
@@ -243,7 +243,7 @@ async fn events_after_a_hand_over_go_to_the_new_coach() {
 
 #[tokio::test]
 async fn a_programme_is_stored_by_its_latest_fact() {
-    let scene = Scene::new("identifiers").await;
+    let scene = LifeEventScene::new("identifiers").await;
     let world = &scene.world;
     let programme = |name: &str| {
         let phases = json!([{ "name": name, "min_days": 28, "min_compliance_pct": 80, "video": "x" },

@@ -14,12 +14,12 @@ const CALLS: usize = 12;
 const HOUR_S: u64 = 3_600;
 
 /// A coach whose client's check-ins emit events of many automations, all for one endpoint.
-struct Scene {
+struct RelayScene {
     world: World,
     receiver: Receiver,
 }
 
-impl Scene {
+impl RelayScene {
     async fn new() -> Self {
         Self { world: World::start().await, receiver: Receiver::start().await }
     }
@@ -63,7 +63,7 @@ impl Scene {
 
 #[tokio::test]
 async fn thirty_events_for_one_endpoint_cost_few_requests_to_the_queue() {
-    let scene = Scene::new().await;
+    let scene = RelayScene::new().await;
     let (ada, endpoint) = scene.coach(EVENTS).await;
     let before = scene.calls_made().await.len();
     scene.check_in("k1").await;
@@ -83,7 +83,7 @@ async fn thirty_events_for_one_endpoint_cost_few_requests_to_the_queue() {
 #[tokio::test]
 async fn deliveries_for_one_endpoint_reach_the_deliverer_together() {
     const MANY: usize = 10;
-    let scene = Scene::new().await;
+    let scene = RelayScene::new().await;
     let (ada, _) = scene.coach(0).await;
     let mut endpoints = Vec::new();
     for number in 0..MANY {
@@ -102,7 +102,7 @@ async fn deliveries_for_one_endpoint_reach_the_deliverer_together() {
 
 #[tokio::test]
 async fn each_event_arrives_once_under_any_fault_of_the_relay() {
-    let scene = Scene::new().await;
+    let scene = RelayScene::new().await;
     let (ada, endpoint) = scene.coach(4).await;
     let mut check_ins = 0;
     for fault in ["store_conflicts", "store_failures", "store_lost_answers", "crash_before_call"] {
@@ -128,7 +128,7 @@ async fn each_event_arrives_once_under_any_fault_of_the_relay() {
 
 #[tokio::test]
 async fn stored_events_of_a_batch_are_enqueued_although_others_conflict() {
-    let scene = Scene::new().await;
+    let scene = RelayScene::new().await;
     scene.coach(4).await;
     // Each request finds the first of its items in another transaction, and so do the retries of single writes, for a
     // while.
@@ -141,7 +141,7 @@ async fn stored_events_of_a_batch_are_enqueued_although_others_conflict() {
 
 #[tokio::test]
 async fn events_missed_by_a_disabled_endpoint_are_recorded_together_and_can_be_recovered() {
-    let scene = Scene::new().await;
+    let scene = RelayScene::new().await;
     let (ada, endpoint) = scene.coach(EVENTS).await;
     let (path, settings) = (format!("/settings/webhooks/{}", endpoint.id), ada.settings().await);
     settings.patch(&path, json!({ "enabled": false })).await.expect(200);

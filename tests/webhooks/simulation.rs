@@ -21,9 +21,9 @@ const RETRY_AFTER_S: i64 = 900;
 const LATE_S: i64 = 400;
 
 /// SplitMix64: small and portable.
-struct Chance(u64);
+struct SimulationRandom(u64);
 
-impl Chance {
+impl SimulationRandom {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -62,7 +62,7 @@ struct Run<'w> {
     world: &'w World,
     coach: Coach<'w>,
     receivers: Vec<(Receiver, Endpoint)>,
-    chance: Chance,
+    chance: SimulationRandom,
     clients: u64,
 }
 
@@ -75,7 +75,7 @@ impl<'w> Run<'w> {
             let endpoint = coach.endpoint(&receiver.url(), "identifiers").await;
             receivers.push((receiver, endpoint));
         }
-        Self { world, coach, receivers, chance: Chance(seed), clients: 0 }
+        Self { world, coach, receivers, chance: SimulationRandom(seed), clients: 0 }
     }
 
     async fn round(&mut self) {

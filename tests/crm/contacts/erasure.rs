@@ -13,13 +13,13 @@ const CALENDAR: u64 = 900;
 /// Longer than the second pass of an erasure or of a late merge takes to come.
 const SETTLED_S: u64 = 150;
 
-pub(crate) struct Scene {
+pub(crate) struct ContactErasureScene {
     pub(crate) world: World,
     pub(crate) key: Caller,
     partner: Caller,
 }
 
-impl Scene {
+impl ContactErasureScene {
     pub(crate) async fn new() -> Self {
         let world = World::start().await;
         let ada = world.coach("ada").await;
@@ -127,7 +127,7 @@ fn event(number: u64) -> Fact {
 
 #[tokio::test]
 async fn an_erased_clients_contact_and_all_its_data_are_erased() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     let stays = Fact::contact("ada", &uuid(9)).with("name", "Somebody Else").with("email", "else@example.com");
     world.apply([1, 2, 3].map(contact).into_iter().chain([stays])).await;
@@ -191,7 +191,7 @@ async fn an_erased_clients_contact_and_all_its_data_are_erased() {
 
 #[tokio::test]
 async fn a_contact_merged_into_another_clients_is_erased_alone() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     let other = contact(2).with("name", "Somebody Else").with("phone", Value::Null);
     world.apply([contact(1), other.with("email", "else@example.com"), contact(3)]).await;
@@ -210,7 +210,7 @@ async fn a_contact_merged_into_another_clients_is_erased_alone() {
 
 #[tokio::test]
 async fn a_contact_merged_into_an_erased_one_is_erased_too() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     world.apply([contact(1), contact(2)]).await;
     let client = scene.client_of(1).await;
@@ -232,7 +232,7 @@ async fn a_contact_merged_into_an_erased_one_is_erased_too() {
 
 #[tokio::test]
 async fn a_contact_that_gets_an_erased_clients_link_by_a_later_merge_is_erased_too() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     world.apply([contact(1), contact(2), contact(3)]).await;
     let client = scene.client_of(1).await;
@@ -247,7 +247,7 @@ async fn a_contact_that_gets_an_erased_clients_link_by_a_later_merge_is_erased_t
 
 #[tokio::test]
 async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     world.faults(json!({ "function": "relay", "crash_before_call": 1_000_000 })).await;
     world.apply([1, 9].map(contact)).await;
@@ -277,7 +277,7 @@ async fn waiting_changes_of_an_erased_contact_are_not_emitted() {
 
 #[tokio::test]
 async fn the_unknown_merge_target_of_an_erased_contact_is_not_stored() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     world.apply([contact(1)]).await;
     let client = scene.client_of(1).await;
@@ -292,7 +292,7 @@ async fn the_unknown_merge_target_of_an_erased_contact_is_not_stored() {
 
 #[tokio::test]
 async fn a_contact_that_no_creation_linked_is_left_alone() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     scene.world.apply([contact(1), Fact::client("ada", "c1").with("email", email(1))]).await;
     let before = stored(&scene.world, &uuid(1)).await;
     scene.erase("c1").await;
@@ -304,7 +304,7 @@ async fn a_write_that_stalls_while_the_contact_is_erased_leaves_nothing() {
     // Each call stalls before each of its calls after authentication.
     for spared_calls in 1..4 {
         for is_match in [true, false] {
-            let scene = Scene::new().await;
+            let scene = ContactErasureScene::new().await;
             let world = &scene.world;
             world.apply([contact(1)]).await;
             let client = scene.client_of(1).await;

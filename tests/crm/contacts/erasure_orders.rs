@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::crm::contacts::erasure::{Scene, contact, merged, opportunity};
+use crate::crm::contacts::erasure::{ContactErasureScene, contact, merged, opportunity};
 use crate::crm::contacts::{listed, shown};
 use crate::feed::erasure::{ENDED_S, erased};
 use crate::world::{Fact, uuid};
@@ -20,7 +20,7 @@ fn strangers_opportunity(number: u64) -> Fact {
 
 #[tokio::test]
 async fn an_erasure_and_two_merges_in_any_order_erase_all_three_contacts() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     // The middle contact is stored first, comes last, or never comes.
@@ -61,7 +61,7 @@ fn orders(of: usize) -> Vec<Vec<usize>> {
 
 #[tokio::test]
 async fn merges_that_appear_circular_in_their_order_of_arrival_do_not_prevent_erasure() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     for (order, own) in orders(4).into_iter().zip((1..).step_by(3)) {
         let (other, end) = (own + 1, own + 2);
@@ -84,7 +84,7 @@ async fn merges_that_appear_circular_in_their_order_of_arrival_do_not_prevent_er
 
 #[tokio::test]
 async fn the_target_of_a_merge_after_the_erasure_survives() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     for (order, own) in orders(3).into_iter().zip((1..).step_by(3)) {
         let (between, end) = (own + 1, own + 2);
@@ -108,7 +108,7 @@ async fn the_target_of_a_merge_after_the_erasure_survives() {
 
 #[tokio::test]
 async fn a_link_to_an_erased_client_is_not_moved() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     world.apply([contact(1), contact(2), stranger(3), stranger(4)]).await;
     let (client, other) = (scene.client_of(1).await, scene.client_of(2).await);
@@ -128,7 +128,7 @@ async fn a_link_to_an_erased_client_is_not_moved() {
 
 #[tokio::test]
 async fn a_merge_after_the_erasure_erases_nobody_in_any_order_of_arrival() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     for (order, own) in [[0, 1], [1, 0]].into_iter().zip([1, 3]) {
         let other = own + 1;
@@ -148,7 +148,7 @@ async fn a_merge_after_the_erasure_erases_nobody_in_any_order_of_arrival() {
 
 #[tokio::test]
 async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     // Into the erased contact, and out of it. The erasure occurred last and arrives first.
     for (own, is_into) in [(1, true), (4, false)] {
@@ -179,7 +179,7 @@ async fn a_merge_undone_by_a_later_one_erases_no_other_contact() {
 
 #[tokio::test]
 async fn an_erasure_and_a_merge_in_any_order_erase_both_contacts() {
-    let scene = Scene::new().await;
+    let scene = ContactErasureScene::new().await;
     let world = &scene.world;
     let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for (order, first) in orders.into_iter().zip((1..).step_by(2)) {

@@ -7,11 +7,11 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::feed::erasure::{ENDED_S, MARK, Scene, erased, life, of_the_application};
+use crate::feed::erasure::{ENDED_S, ErasureScene, MARK, erased, life, of_the_application};
 use crate::world::{Answer, Fact, Receiver, World, list, until};
 
 /// Waits until nothing of the client's record is left.
-async fn until_erased(scene: &Scene, client: &str) {
+async fn until_erased(scene: &ErasureScene, client: &str) {
     let name = |item: &Value| !item["full_name"].is_null();
     let items = async || scene.world.items("clients", &format!("CLIENT#{client}")).await;
     until("the erasure", async || !items().await.iter().any(name)).await;
@@ -20,7 +20,7 @@ async fn until_erased(scene: &Scene, client: &str) {
 #[tokio::test]
 async fn a_creation_that_stalls_during_its_clients_erasure_restores_nothing() {
     for spared_calls in 5..8 {
-        let scene = Scene::new().await;
+        let scene = ErasureScene::new().await;
         let world = &scene.world;
         let email = format!("a.{MARK}@example.com");
         world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
@@ -46,7 +46,7 @@ async fn a_creation_that_stalls_during_its_clients_erasure_restores_nothing() {
 
 #[tokio::test]
 async fn a_search_that_stalls_during_an_erasure_finds_the_remaining_client() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     for spared_calls in 0..4 {
         let (client, stays) = (format!("c{spared_calls}"), format!("stays-{spared_calls}"));
@@ -72,7 +72,7 @@ async fn a_search_that_stalls_during_an_erasure_finds_the_remaining_client() {
 
 /// A function stalls before each of its calls in turn, while the client of its change or event is erased.
 async fn erase_while_emitting(function: &str) {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     let mut clients = Vec::new();
     for spared_calls in 0..20 {
@@ -105,7 +105,7 @@ async fn entries_emitted_during_their_clients_erasure_are_erased_too() {
 
 /// A fact stalls before each of its calls in turn, while another fact erases its client.
 async fn erase_while_applying(late: impl Fn(&str) -> Fact) {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     let mut clients = Vec::new();
     for spared_calls in 0..20 {
@@ -141,7 +141,7 @@ async fn data_stored_during_its_clients_erasure_is_erased_too() {
 
 #[tokio::test]
 async fn a_switch_that_stalls_during_its_clients_erasure_changes_nothing() {
-    let scene = Scene::new().await;
+    let scene = ErasureScene::new().await;
     let world = &scene.world;
     for spared_calls in 0..3 {
         let client = format!("c{spared_calls}");

@@ -24,13 +24,13 @@ fn dose_deleted(log: &str) -> Fact {
 }
 
 /// A coach, her key, her client, and the dates around today, in UTC.
-struct Scene {
+struct ComplianceScene {
     world: World,
     key: Caller,
     today: NaiveDate,
 }
 
-impl Scene {
+impl ComplianceScene {
     async fn new() -> Self {
         let world = World::start().await;
         let key = world.coach("ada").with("time_zone", "UTC").await.partner_key().await;
@@ -62,7 +62,7 @@ impl Scene {
 
 #[tokio::test]
 async fn without_expected_doses_the_percentage_is_null_and_not_0() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let body = scene.compliance("").await;
     let expected = json!({
         "client_id": "c1", "window_days": 7, "since": scene.ago(6), "compliance_pct": null, "doses_logged": 0,
@@ -80,7 +80,7 @@ async fn without_expected_doses_the_percentage_is_null_and_not_0() {
 
 #[tokio::test]
 async fn compliance_is_logged_over_expected_half_up_and_at_most_100() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     scene.world.apply([schedule(&[("d", 1, scene.ago(7), None)])]).await;
     for (n, pct) in [(0, 14), (1, 29), (2, 43), (3, 57), (4, 71), (5, 86), (6, 100)] {
         scene.world.apply([dose(&format!("l{n}"), "d", &scene.ago(n))]).await;
@@ -95,7 +95,7 @@ async fn compliance_is_logged_over_expected_half_up_and_at_most_100() {
 
 #[tokio::test]
 async fn a_window_is_1_to_90_days_7_by_default_clamped_and_never_refused() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let window = async |query: &str| {
         let body = scene.compliance(query).await;
         let days = body["window_days"].as_i64().unwrap();
@@ -118,7 +118,7 @@ async fn a_window_is_1_to_90_days_7_by_default_clamped_and_never_refused() {
 
 #[tokio::test]
 async fn a_log_counts_when_its_dose_is_scheduled_on_its_date() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let (world, ago) = (&scene.world, |days| scene.ago(days));
     world
         .apply([
@@ -144,7 +144,7 @@ async fn a_log_counts_when_its_dose_is_scheduled_on_its_date() {
 
 #[tokio::test]
 async fn a_repeated_dose_log_counts_once_and_a_changed_one_moves() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let world = &scene.world;
     world.apply([schedule(&[("d", 1, scene.ago(100), None), ("e", 1, scene.ago(100), None)])]).await;
     world.apply([dose("l", "d", &scene.ago(1)), dose("l", "d", &scene.ago(1))]).await;
@@ -165,7 +165,7 @@ async fn a_repeated_dose_log_counts_once_and_a_changed_one_moves() {
 
 #[tokio::test]
 async fn a_dose_log_is_on_its_latest_date_even_if_the_date_was_used_before() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let log_on = async |seconds: i64, date: &str| {
         let occurred_at = scene.world.timestamp_in(seconds).await;
         scene.world.apply([dose("l", "d", date).with("occurred_at", occurred_at)]).await;
@@ -181,7 +181,7 @@ async fn a_dose_log_is_on_its_latest_date_even_if_the_date_was_used_before() {
 
 #[tokio::test]
 async fn a_deleted_dose_log_stays_deleted_in_any_order_of_arrival() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let world = &scene.world;
     world.apply([schedule(&[("d", 1, scene.ago(200), None)]), dose_deleted("first")]).await;
     world.apply([dose("first", "d", &scene.ago(0))]).await;
@@ -197,7 +197,7 @@ async fn a_deleted_dose_log_stays_deleted_in_any_order_of_arrival() {
 
 #[tokio::test]
 async fn logs_of_one_client_that_arrive_at_once_are_all_counted() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     scene.world.apply([schedule(&[("d", 10, scene.ago(100), None)])]).await;
     scene.world.apply((0..60).map(|n| dose(&format!("l{n}"), "d", &scene.ago(n % 7)))).await;
     assert_eq!(scene.counts("").await, (json!(86), 60, 70));
@@ -207,7 +207,7 @@ async fn logs_of_one_client_that_arrive_at_once_are_all_counted() {
 
 #[tokio::test]
 async fn the_window_ends_with_the_workspaces_local_date() {
-    let scene = Scene::new().await;
+    let scene = ComplianceScene::new().await;
     let world = &scene.world;
     for (zone, hours) in [("Pacific/Kiritimati", 14), ("Etc/GMT+12", -12), ("Asia/Kolkata", 5), ("UTC", 0)] {
         world.coach("ada").with("time_zone", zone).await;

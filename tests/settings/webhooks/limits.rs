@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::settings::webhooks::retry::{path, retry};
-use crate::webhooks::endpoint_states::Scene;
+use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Caller, Endpoint, Fact, Reply, until};
 
 const HOUR_S: u64 = 3_600;
@@ -38,7 +38,7 @@ fn ends_in_s(running: Reply) -> u64 {
 #[tokio::test]
 async fn of_simultaneous_recoveries_one_runs_and_sends_each_event_once() {
     const FAILED: usize = 40;
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     let at = format!("/settings/webhooks/{}", endpoint.id);
     settings.patch(&at, json!({ "enabled": false })).await.expect(200);
@@ -67,7 +67,7 @@ async fn of_simultaneous_recoveries_one_runs_and_sends_each_event_once() {
 
 #[tokio::test]
 async fn a_recovery_runs_until_its_last_delivery_was_attempted() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let other = ada.endpoint(&format!("{}/other", scene.receiver.url()), "identifiers").await;
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
@@ -92,7 +92,7 @@ async fn a_recovery_that_dies_blocks_the_next_for_a_minute_at_most_and_is_contin
     const FAILED: usize = 40;
     /// Deliveries that fit into one transaction.
     const COMMITTED: usize = 25;
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     settings.patch(&format!("/settings/webhooks/{}", endpoint.id), json!({ "enabled": false })).await.expect(200);
     scene.world.apply((0..FAILED).map(|number| Fact::client("ada", &format!("c{number}")))).await;
@@ -117,7 +117,7 @@ async fn a_recovery_that_dies_blocks_the_next_for_a_minute_at_most_and_is_contin
 async fn toggling_and_recovering_in_a_loop_sends_an_event_once_an_hour_and_a_test_never() {
     const EVENTS: usize = 3;
     const TESTS: usize = 2;
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     for number in 0..EVENTS {
@@ -167,7 +167,7 @@ async fn toggling_and_recovering_in_a_loop_sends_an_event_once_an_hour_and_a_tes
 
 #[tokio::test]
 async fn an_endpoint_is_sent_at_most_ten_test_events_a_minute() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let other = ada.endpoint(&format!("{}/other", scene.receiver.url()), "identifiers").await;
     scene.event("c1").await;

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::webhooks::endpoint_states::Scene;
+use crate::webhooks::endpoint_states::EndpointScene;
 use crate::world::{Answer, Endpoint, Fact};
 
 const HOUR_S: u64 = 3_600;
 const DAY_S: u64 = 24 * HOUR_S;
 
-impl Scene {
+impl EndpointScene {
     pub(crate) fn webhook_ids(&self) -> Vec<String> {
         self.receiver.hooks().iter().map(|hook| hook.header("webhook-id").to_owned()).collect()
     }
@@ -24,7 +24,7 @@ pub(crate) fn retry(endpoint: &Endpoint, delivery: &Value) -> String {
 
 #[tokio::test]
 async fn a_test_event_looks_real_and_is_marked_as_a_test() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     for (body, expected) in [
         (json!({}), "new_client"),
@@ -53,7 +53,7 @@ async fn a_test_event_looks_real_and_is_marked_as_a_test() {
 
 #[tokio::test]
 async fn a_retry_is_immediate_with_the_same_id_and_a_new_chain() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.script((0..9).map(|_| Answer::status(500)));
     scene.event("c1").await;
@@ -77,7 +77,7 @@ async fn a_retry_is_immediate_with_the_same_id_and_a_new_chain() {
 
 #[tokio::test]
 async fn a_delivery_can_be_retried_without_limit_and_its_log_keeps_the_latest_attempts() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.event("c1").await;
     let sent = ada.deliveries(&endpoint).await.remove(0);
@@ -97,7 +97,7 @@ async fn a_delivery_can_be_retried_without_limit_and_its_log_keeps_the_latest_at
 
 #[tokio::test]
 async fn an_event_can_be_retried_for_30_days_and_is_stored_until_its_chain_ends() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.event("c1").await;
     let sent = ada.deliveries(&endpoint).await.remove(0);
@@ -120,7 +120,7 @@ async fn an_event_can_be_retried_for_30_days_and_is_stored_until_its_chain_ends(
 
 #[tokio::test]
 async fn a_delivery_never_has_two_chains() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     scene.world.faults(json!({ "duplicate_messages": true })).await;
@@ -140,7 +140,7 @@ async fn a_delivery_never_has_two_chains() {
 
 #[tokio::test]
 async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_with_the_same_id() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, _) = scene.coach().await;
     for spared_calls in 0..6 {
         let before = scene.receiver.hooks().len();
@@ -160,7 +160,7 @@ async fn a_deliverer_crash_at_any_call_causes_at_most_one_duplicate_with_the_sam
 
 #[tokio::test]
 async fn an_accepted_retry_is_made_after_any_crash() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.event("c1").await;
     let delivered = ada.deliveries(&endpoint).await.remove(0);
@@ -173,7 +173,7 @@ async fn an_accepted_retry_is_made_after_any_crash() {
 
 #[tokio::test]
 async fn a_recovery_sends_everything_that_failed_since_a_time_once() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     scene.event("old").await;
@@ -203,7 +203,7 @@ async fn a_recovery_sends_everything_that_failed_since_a_time_once() {
 
 #[tokio::test]
 async fn a_recovery_goes_by_the_time_of_the_failure() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
     let long_ago = scene.world.timestamp_in(-7 * 24 * 3600).await;
@@ -230,7 +230,7 @@ async fn a_recovery_goes_by_the_time_of_the_failure() {
 #[tokio::test]
 async fn a_recovery_sends_more_than_a_thousand_failed_deliveries() {
     const MANY: usize = 1_010;
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     let at = format!("/settings/webhooks/{}", endpoint.id);
     settings.patch(&at, json!({ "enabled": false })).await.expect(200);
@@ -248,7 +248,7 @@ async fn a_recovery_sends_more_than_a_thousand_failed_deliveries() {
 
 #[tokio::test]
 async fn a_replaced_secret_keeps_signing_for_24_hours_beside_the_new_one() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (_, endpoint, settings) = scene.coach().await;
     let rotated = settings.post(&path(&endpoint, "rotate-secret"), json!({})).await.expect(200);
     let new = rotated.str("secret").to_owned();
@@ -274,7 +274,7 @@ async fn a_replaced_secret_keeps_signing_for_24_hours_beside_the_new_one() {
 
 #[tokio::test]
 async fn deliveries_of_another_coach_and_unknown_ones_cannot_be_retried() {
-    let scene = Scene::new().await;
+    let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.event("c1").await;
     let delivery = ada.deliveries(&endpoint).await.remove(0);

@@ -31,7 +31,7 @@ pub(crate) const HANDED_DERIVED: Mode = Mode { header: false, ..HANDED };
 pub(crate) const MODES: [Mode; 4] = [MAILED, HANDED, MAILED_DERIVED, HANDED_DERIVED];
 
 /// A world whose clients are all requested in one way.
-pub(crate) struct Scene {
+pub(crate) struct CreationScene {
     pub(crate) world: World,
     pub(crate) receiver: Receiver,
     pub(crate) key: Caller,
@@ -40,7 +40,7 @@ pub(crate) struct Scene {
     pub(crate) created: Vec<(String, Reply)>,
 }
 
-impl Scene {
+impl CreationScene {
     pub(crate) async fn of(mode: Mode) -> Self {
         let world = World::start().await;
         let receiver = Receiver::start().await;
@@ -135,7 +135,7 @@ impl Scene {
         }
     }
 
-    /// As [`Scene::assert_whole`], and also without duplicates at the receiver.
+    /// As [`CreationScene::assert_whole`], and also without duplicates at the receiver.
     pub(crate) async fn assert_whole_without_duplicates(&self) {
         self.assert_whole().await;
         assert_eq!(self.world.changes("client.created").await.len(), self.created.len());
@@ -155,13 +155,13 @@ impl Scene {
 }
 
 /// Plays scenes of all modes in parallel, since they mostly wait.
-pub(crate) async fn for_all_modes(modes: &[Mode], play: impl AsyncFn(Scene)) {
-    let plays = modes.iter().map(async |mode| play(Scene::of(*mode).await).await);
+pub(crate) async fn for_all_modes(modes: &[Mode], play: impl AsyncFn(CreationScene)) {
+    let plays = modes.iter().map(async |mode| play(CreationScene::of(*mode).await).await);
     futures::future::join_all(plays).await;
 }
 
 /// A creation dies at each point in turn until it succeeds. Each time the retry completes it.
-async fn crash_at_each_call(mut scene: Scene, fault: &str) {
+async fn crash_at_each_call(mut scene: CreationScene, fault: &str) {
     let mut points = 0;
     for spared_calls in 0..MOST_CALLS {
         let email = format!("{fault}-{spared_calls}@example.com");
@@ -192,7 +192,7 @@ async fn a_creation_that_dies_after_any_of_its_commits_is_completed_by_the_retry
 
 /// A fault of the store meets `times` calls in a row, from each call of a creation on in turn. The caller gets the
 /// result or a clean error, and the retry completes the creation: at once, if the call that ends the claim was spared.
-async fn fault_at_each_call(mut scene: Scene, fault: &str, times: usize, ends_claims: bool) {
+async fn fault_at_each_call(mut scene: CreationScene, fault: &str, times: usize, ends_claims: bool) {
     for spared_calls in 0..MOST_CALLS {
         let email = format!("{fault}-{times}-{spared_calls}@example.com");
         scene.faults(spared_calls, fault, times).await;
@@ -334,7 +334,7 @@ fn is_of_round(mail: &Value, round: usize) -> bool {
 #[tokio::test]
 async fn a_recorded_answer_is_sealed_and_survives_a_kill() {
     for mode in [MAILED, HANDED_DERIVED] {
-        let mut scene = Scene::of(mode).await;
+        let mut scene = CreationScene::of(mode).await;
         let (died, done) = ("died@example.com", "done@example.com");
         scene.faults(0, "crash_after_commit", 1).await;
         scene.post(died).await.expect(500);

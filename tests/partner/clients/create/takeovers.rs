@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::partner::clients::create::crashes::{
-    FEWEST_CALLS, HANDED, HANDED_DERIVED, LAPSED_S, MAILED, MAILED_DERIVED, MODES, MOST_CALLS, Scene, for_all_modes,
+    CreationScene, FEWEST_CALLS, HANDED, HANDED_DERIVED, LAPSED_S, MAILED, MAILED_DERIVED, MODES, MOST_CALLS,
+    for_all_modes,
 };
 use crate::world::{Fact, Reply};
 
@@ -40,7 +41,7 @@ async fn a_takeover_absorbs_a_lost_answer_at_each_of_its_calls() {
 }
 
 /// Sends a request that stalls after `spared_calls` calls. Returns its answer if it ends without a stall.
-async fn start_stalled(scene: &Scene, spared_calls: usize, email: &str) -> Result<JoinHandle<Reply>, Reply> {
+async fn start_stalled(scene: &CreationScene, spared_calls: usize, email: &str) -> Result<JoinHandle<Reply>, Reply> {
     scene.faults(spared_calls, "stalled_calls", 1).await;
     let mut stalled = tokio::spawn(scene.post(email).into_future());
     tokio::select! {
@@ -59,7 +60,7 @@ enum Mails {
 
 /// A request stalls before each of its calls in turn, for longer than its lease; another takes over and is answered;
 /// then the first resumes. Its answer is the recorded one, or an error.
-async fn overtake_at_each_call(mut scene: Scene, mails: Mails) {
+async fn overtake_at_each_call(mut scene: CreationScene, mails: Mails) {
     let mut points = 0;
     for spared_calls in 0..MOST_CALLS {
         let email = format!("stalled-{spared_calls}@example.com");
@@ -110,7 +111,7 @@ async fn an_overtaken_request_that_mails_alone_gives_the_recorded_answer() {
 
 #[tokio::test]
 async fn an_overtaken_refusal_is_answered_as_in_progress() {
-    let scene = Scene::of(HANDED).await;
+    let scene = CreationScene::of(HANDED).await;
     let email = "taken@example.com";
     let taken = Fact::client("ada", "c1").with("email", email).with("backfill", true);
     scene.world.apply([taken.clone()]).await;
@@ -130,7 +131,7 @@ async fn an_overtaken_refusal_is_answered_as_in_progress() {
 
 #[tokio::test]
 async fn a_takeover_ignores_the_retrys_body() {
-    let scene = Scene::of(MAILED).await;
+    let scene = CreationScene::of(MAILED).await;
     for (number, other) in ["{}", "nonsense", r#"{"email": "other@example.com"}"#].into_iter().enumerate() {
         let email = format!("c{number}@example.com");
         scene.faults(0, "crash_after_commit", 1).await;
@@ -148,7 +149,7 @@ async fn a_takeover_ignores_the_retrys_body() {
 
 #[tokio::test]
 async fn a_late_claim_that_was_given_up_changes_nothing() {
-    let scene = Scene::of(HANDED).await;
+    let scene = CreationScene::of(HANDED).await;
     // After the key's count come the claim and the parallel reads. The SDK gives up a stalled call after some seconds
     // and retries.
     for spared in 1..4 {
@@ -165,7 +166,7 @@ async fn a_late_claim_that_was_given_up_changes_nothing() {
 
 #[tokio::test]
 async fn a_takeover_leaks_no_handed_over_clients_password_and_mails_no_inactive_client() {
-    let scene = Scene::of(MAILED).await;
+    let scene = CreationScene::of(MAILED).await;
     scene.world.coach("bob").await;
     for case in ["handed_over", "switched_off"] {
         let email = format!("{case}@example.com");
@@ -191,7 +192,7 @@ async fn a_takeover_leaks_no_handed_over_clients_password_and_mails_no_inactive_
 
 #[tokio::test]
 async fn a_takeover_emits_the_client_in_its_current_state() {
-    let scene = Scene::of(MAILED).await;
+    let scene = CreationScene::of(MAILED).await;
     scene.faults(0, "crash_after_commit", 1).await;
     scene.post("old@example.com").await.expect(500);
     scene.no_faults().await;
@@ -214,7 +215,7 @@ async fn a_takeover_emits_the_client_in_its_current_state() {
 
 #[tokio::test]
 async fn a_takeover_mails_to_the_clients_current_address() {
-    let scene = Scene::of(MAILED).await;
+    let scene = CreationScene::of(MAILED).await;
     let corrected = [("corrected", json!("right@example.com")), ("removed", Value::Null)];
     for (case, address) in corrected {
         let email = format!("{case}@example.com");
