@@ -56,7 +56,7 @@ pub(crate) fn erased(client: &str) -> Fact {
 }
 
 /// A client of the application with all fields set.
-pub(crate) fn of_the_application(client: &str) -> Fact {
+pub(crate) fn application_client(client: &str) -> Fact {
     Fact::client("ada", client)
         .with("email", format!("{client}.{MARK}@example.com"))
         .with("full_name", format!("{MARK} of the application"))
@@ -149,7 +149,7 @@ async fn an_erased_client_leaves_only_ids_and_dates() {
         .await;
     let handed = scene.post(&lead, false).await.expect(201);
     let mailed = scene.post(&format!("mailed.{MARK}@example.com"), true).await.expect(201);
-    world.apply([of_the_application("c1")]).await;
+    world.apply([application_client("c1")]).await;
     let clients = [handed.str("client_id"), mailed.str("client_id"), "c1"];
     for client in clients {
         world.apply(life(client, MARK)).await;
@@ -206,7 +206,7 @@ async fn the_address_and_the_seat_of_an_erased_client_are_free() {
     let email = format!("a.{MARK}@example.com");
     let first = scene.post(&email, false).await.expect(201);
     world
-        .apply([of_the_application("c1"), of_the_application("c2"), of_the_application("c3").with("is_active", false)])
+        .apply([application_client("c1"), application_client("c2"), application_client("c3").with("is_active", false)])
         .await;
     scene
         .key
@@ -259,7 +259,7 @@ async fn an_erasure_keeps_the_answer_of_the_keys_new_owner() {
 async fn an_erased_clients_address_goes_to_its_later_holder() {
     let scene = ErasureScene::new().await;
     let email = format!("shared.{MARK}@example.com");
-    let shared = |client: &str| of_the_application(client).with("email", email.as_str());
+    let shared = |client: &str| application_client(client).with("email", email.as_str());
     scene.world.apply([shared("c1"), shared("c2")]).await;
     scene.world.apply([erased("c1")]).await;
     let found = scene.key.get(&format!("/v1/clients?email={email}")).await.expect(200);
@@ -272,7 +272,7 @@ async fn late_facts_restore_nothing() {
     let scene = ErasureScene::new().await;
     let world = &scene.world;
     let handed = scene.post(&format!("handed.{MARK}@example.com"), false).await.expect(201);
-    world.apply([of_the_application("c1")]).await;
+    world.apply([application_client("c1")]).await;
     let clients = [handed.str("client_id"), "c1", "never-seen"];
     for client in &clients[..2] {
         world.apply(life(client, MARK)).await;
@@ -282,7 +282,7 @@ async fn late_facts_restore_nothing() {
     let (older, newer) = (world.timestamp_in(-DAY_S.cast_signed()).await, world.timestamp_in(3600).await);
     for at in [older, world.timestamp_in(0).await, newer] {
         for client in clients {
-            let mut late = vec![of_the_application(client), of_the_application(client).with("coach_id", "bob")];
+            let mut late = vec![application_client(client), application_client(client).with("coach_id", "bob")];
             late.extend(life(client, MARK));
             late.extend(deletions(client));
             late.push(erased(client));
@@ -313,7 +313,7 @@ async fn entries_that_wait_longer_than_an_erasure_are_not_emitted() {
         fact("automation.saved", detail)
     });
     world.apply(automations).await;
-    world.apply([of_the_application("c1"), of_the_application("stays")]).await;
+    world.apply([application_client("c1"), application_client("stays")]).await;
     world.apply(life("c1", MARK)).await;
     let made = scene.post(&format!("made.{MARK}@example.com"), false).await.expect(201);
     let made = made.str("client_id");

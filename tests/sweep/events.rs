@@ -9,8 +9,7 @@ use crate::world::{Coach, Endpoint, Fact, Receiver, fact, rendered, time};
 const TYPES: [&str; 5] =
     ["compliance_drop", "compliance_milestone", "phase_eligible", "check_in_inactivity", "daily_log_inactivity"];
 
-/// A five-year client who took a dose on each of the last six days, entered a phase two days ago, and logged and
-/// checked in today.
+/// A client of five years with doses on the last six days, a phase since two days ago, and a log and check-in today.
 async fn known_client(scene: &SweepScene, now: DateTime<Utc>) {
     let (world, today) = (&scene.world, now.date_naive());
     let phases = json!([{ "name": "Build", "min_days": 5, "min_compliance_pct": null },

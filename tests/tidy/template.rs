@@ -106,8 +106,8 @@ pub(crate) fn route_keys(function: &Value) -> Vec<String> {
     events(function, "HttpApi").into_iter().map(route_key).collect()
 }
 
-/// The look-up of a batch of facts takes 10 s at most, each slow fact holds up the next for half a second, and the last
-/// one takes 15 s (functions/ingest/src/batch.rs).
+/// Time of a batch of facts: a look-up of 10 s at most, half a second for each slow fact, and 15 s for the last one
+/// (functions/ingest/src/batch.rs).
 #[test]
 fn the_facts_of_a_batch_have_their_deadlines_within_the_functions_time_out() {
     let template = template();

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono::TimeDelta;
 use serde_json::{Value, json};
 
-use crate::feed::erasure::{ENDED_S, ErasureScene, MARK, erased, life, of_the_application};
+use crate::feed::erasure::{ENDED_S, ErasureScene, MARK, application_client, erased, life};
 use crate::world::{Answer, Fact, Receiver, World, list, until};
 
 /// Waits until nothing of the client's record is left.
@@ -52,7 +52,7 @@ async fn a_search_that_stalls_during_an_erasure_finds_the_remaining_client() {
         let (client, stays) = (format!("c{spared_calls}"), format!("stays-{spared_calls}"));
         let email = format!("{client}.{MARK}@example.com");
         let other = Fact::client("ada", &stays).with("email", email.as_str());
-        world.apply([of_the_application(&client), other]).await;
+        world.apply([application_client(&client), other]).await;
         world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
         let search = tokio::spawn(scene.key.get(&format!("/v1/clients?email={email}")).into_future());
         tokio::select! {
@@ -78,7 +78,7 @@ async fn erase_while_emitting(function: &str) {
     for spared_calls in 0..20 {
         let client = format!("c{spared_calls}");
         world.faults(json!({ "function": function, "spared_calls": spared_calls, "stalled_calls": 1 })).await;
-        world.publish([of_the_application(&client)]).await;
+        world.publish([application_client(&client)]).await;
         let stalled = tokio::select! {
             () = world.until_stalled() => true,
             () = world.settle() => false,
@@ -110,7 +110,7 @@ async fn erase_while_applying(late: impl Fn(&str) -> Fact) {
     let mut clients = Vec::new();
     for spared_calls in 0..20 {
         let client = format!("c{spared_calls}");
-        world.apply([of_the_application(&client)]).await;
+        world.apply([application_client(&client)]).await;
         world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
         world.publish([late(&client).with("occurred_at", world.timestamp_in(60).await)]).await;
         let stalled = tokio::select! {
@@ -134,7 +134,7 @@ async fn erase_while_applying(late: impl Fn(&str) -> Fact) {
 
 #[tokio::test]
 async fn data_stored_during_its_clients_erasure_is_erased_too() {
-    let saved = erase_while_applying(of_the_application);
+    let saved = erase_while_applying(application_client);
     let of_life = (0..7).map(|number| erase_while_applying(move |client| life(client, MARK).swap_remove(number)));
     futures::future::join(saved, futures::future::join_all(of_life)).await;
 }
@@ -145,7 +145,7 @@ async fn a_switch_that_stalls_during_its_clients_erasure_changes_nothing() {
     let world = &scene.world;
     for spared_calls in 0..3 {
         let client = format!("c{spared_calls}");
-        world.apply([of_the_application(&client)]).await;
+        world.apply([application_client(&client)]).await;
         world.faults(json!({ "function": "clients", "spared_calls": spared_calls, "stalled_calls": 1 })).await;
         let switch = scene.key.patch(&format!("/v1/clients/{client}"), json!({ "is_active": false }));
         let switch = tokio::spawn(switch.into_future());
@@ -170,7 +170,7 @@ async fn assert_sent_attempts_logged(spared_calls: usize) -> bool {
     receiver.otherwise(Answer::status(200).after(TAKEN_AFTER));
     let ada = world.coach("ada").client_cap(4).await;
     let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
-    world.apply([of_the_application("c1")]).await;
+    world.apply([application_client("c1")]).await;
     let due = world.now().await + TimeDelta::seconds(DUE_S);
     world.faults(json!({ "function": "ingest", "spared_calls": spared_calls, "stalled_calls": 3 })).await;
     world.publish([erased("c1")]).await;

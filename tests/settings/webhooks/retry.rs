@@ -202,7 +202,7 @@ async fn a_recovery_sends_everything_that_failed_since_a_time_once() {
 }
 
 #[tokio::test]
-async fn a_recovery_goes_by_the_time_of_the_failure() {
+async fn a_recovery_selects_deliveries_by_the_time_of_their_failure() {
     let scene = EndpointScene::new().await;
     let (ada, endpoint, settings) = scene.coach().await;
     scene.receiver.otherwise(Answer::status(500));
