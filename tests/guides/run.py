@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later ones use what earlier ones have set.
 GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
+OPERATORS = ROOT / "infra" / "guides"
 PRINTED_ADDRESS = "http://127.0.0.1:8080"
 # Tells the status of each call, beside what the call prints.
 PREAMBLE = """
@@ -50,7 +51,7 @@ def check(what, statuses, refusals):
 def main(binary):
     began = time.monotonic()
     readme = (ROOT / "README.md").read_text()
-    tour = readme[readme.index("## A tour") : readme.index("### The local stack")]
+    tour = readme[readme.index("## A tour") : readme.index("## Where to read on")]
     printed, statuses = run(binary, commands(tour))
     # An address that is taken, and a time that is.
     check("tour", statuses, {409: 2})
@@ -63,6 +64,16 @@ def main(binary):
     # What the guide to errors shows.
     check("guides", statuses, {400: 1})
     assert '"status":"lost"' in printed and '"previousStartsAt"' in printed, printed
+
+    # On a stack each: one moves the clock and makes functions fail.
+    printed, statuses = run(binary, commands((OPERATORS / "settings-api.md").read_text()))
+    check("settings-api", statuses, {})
+    assert '"delivery_id"' in printed and '"status":"delivered"' in printed, printed
+
+    printed, statuses = run(binary, commands((OPERATORS / "local-stack.md").read_text()))
+    # A function dies.
+    check("local-stack", statuses, {500: 1})
+    assert '"days_inactive"' in printed and '"client_id"' in printed, printed
     print(f"{time.monotonic() - began:.0f} s")
 
 

@@ -149,7 +149,7 @@ fn functions_reserve_what_their_mappings_or_anonymous_callers_may_take_and_leave
     let said = template["Parameters"]["ReserveConcurrency"]["Description"].as_str().unwrap();
     assert!(said.contains(&format!("{reserved} together")), "{said}");
     assert!(said.contains(&format!("below {};", reserved + UNRESERVED)), "{said}");
-    for guide in ["README.md", "functions/docs/pages/aws-limits.md"] {
+    for guide in ["infra/guides/deploying.md", "infra/guides/aws-limits.md"] {
         let text = std::fs::read_to_string(format!("{}/../{guide}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let ways = [format!("reserve {reserved} "), format!("reserving {reserved} "), format!("{reserved} reserved")];
         assert!(ways.iter().any(|way| text.contains(way)), "{guide} names another sum than {reserved}");
