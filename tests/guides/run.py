@@ -5,6 +5,7 @@ Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs bash, 
 """
 
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -18,7 +19,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later ones use what earlier ones have set.
 GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
-PRINTED_ADDRESS = "http://127.0.0.1:8080"
+# What the README and the guides print instead of a stack's address and its demo's keys.
+PRINTED_ADDRESSES = ["http://127.0.0.1:8080", "https://api.example.com"]
+PRINTED_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
 # Tells the status of each call, beside what the call prints.
 PREAMBLE = """
 set -euo pipefail
@@ -31,11 +34,22 @@ def commands(text):
     return [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl -" in block or "BASE=" in block]
 
 
+def script_of(blocks, base_url, demo):
+    """The blocks as one script, with the address and the keys of a stack and its demo."""
+    script = PREAMBLE + "".join(blocks)
+    for printed in PRINTED_ADDRESSES:
+        script = script.replace(printed, base_url)
+    for printed, name in PRINTED_KEYS.items():
+        script = script.replace(printed, demo[name])
+    return script
+
+
 def run(binary, blocks):
     """Runs the blocks as one script. What it printed, and how often it met each status."""
     with tempfile.TemporaryDirectory() as directory:
         with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
-            script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url)
+            demo = json.loads(pathlib.Path(directory, ".local", "demo.json").read_text())
+            script = script_of(blocks, base_url, demo)
             done = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout, collections.Counter(int(status) for status in re.findall(r"status (\d+)", done.stderr))
