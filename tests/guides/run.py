@@ -19,14 +19,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later ones use what earlier ones have set.
 GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
-# What the README and the guides print instead of a stack's address and its demo's keys.
-PRINTED_ADDRESSES = ["http://127.0.0.1:8080", "https://api.example.com"]
-PRINTED_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
+PRINTED_ADDRESS = "http://127.0.0.1:8080"
 # Tells the status of each call, beside what the call prints.
 PREAMBLE = """
 set -euo pipefail
 curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
 """
+# The address and the keys in the served guides: the stack's, and those of its demo.
+EXAMPLE_ADDRESS = "https://api.example.com"
+EXAMPLE_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
 
 
 def commands(text):
@@ -35,12 +36,10 @@ def commands(text):
 
 
 def script_of(blocks, base_url, demo):
-    """The blocks as one script, with the address and the keys of a stack and its demo."""
-    script = PREAMBLE + "".join(blocks)
-    for printed in PRINTED_ADDRESSES:
-        script = script.replace(printed, base_url)
-    for printed, name in PRINTED_KEYS.items():
-        script = script.replace(printed, demo[name])
+    """The blocks as one script, with the address of a stack and the keys of its demo."""
+    script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url).replace(EXAMPLE_ADDRESS, base_url)
+    for example, name in EXAMPLE_KEYS.items():
+        script = script.replace(example, demo[name])
     return script
 
 
