@@ -5,6 +5,7 @@ Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs bash, 
 """
 
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -25,6 +26,9 @@ PREAMBLE = """
 set -euo pipefail
 curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
 """
+# The address and the keys in the served guides: the stack's, and those of its demo.
+EXAMPLE_ADDRESS = "https://api.example.com"
+EXAMPLE_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
 
 
 def commands(text):
@@ -32,11 +36,20 @@ def commands(text):
     return [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl -" in block or "BASE=" in block]
 
 
+def script_of(blocks, base_url, demo):
+    """The blocks as one script, with the address of a stack and the keys of its demo."""
+    script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url).replace(EXAMPLE_ADDRESS, base_url)
+    for example, name in EXAMPLE_KEYS.items():
+        script = script.replace(example, demo[name])
+    return script
+
+
 def run(binary, blocks):
     """Runs the blocks as one script. What it printed, and how often it met each status."""
     with tempfile.TemporaryDirectory() as directory:
         with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
-            script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url)
+            demo = json.loads(pathlib.Path(directory, ".local", "demo.json").read_text())
+            script = script_of(blocks, base_url, demo)
             done = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout, collections.Counter(int(status) for status in re.findall(r"status (\d+)", done.stderr))
