@@ -20,7 +20,6 @@ mod conflict;
 mod feed;
 mod waiting;
 
-use aws_sdk_dynamodb::types::Put;
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
 use domain::calendar::Buffers;
@@ -32,7 +31,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, Part, StoreError, Write, from_item, n, s, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, s, to_item};
 use crate::fact_order::ToldAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
@@ -57,31 +56,22 @@ pub struct StoredEvent {
 struct Record {
     pk: String,
     sk: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     listed: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     contact_ref: Option<String>,
     id: CalendarEventId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     calendar_id: Option<CalendarId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     lead_id: Option<ContactId>,
     starts_at: i64,
     ends_at: i64,
     status: BookingStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     buffers: Option<Buffers>,
     created_at: i64,
     updated_at: i64,
     #[serde(flatten)]
     told_at: ToldAt,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     cancelled_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     changed_by: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     conflict_check: Option<String>,
     version: u64,
 }
@@ -89,8 +79,7 @@ struct Record {
 /// Bookings and private entries in the CRM table.
 #[derive(Clone)]
 pub struct Bookings {
-    db: Db,
-    table: String,
+    table: Table,
     calendars: Calendars,
     contacts: Contacts,
     outbox: Outbox,
@@ -105,34 +94,31 @@ impl Bookings {
         contacts: &Contacts,
         outbox: &Outbox,
     ) -> Result<Self, BoxError> {
-        let table = env.config().get("CRM_TABLE")?.to_owned();
         let (calendars, contacts, outbox) = (calendars.clone(), contacts.clone(), outbox.clone());
-        Ok(Self { db: db.clone(), table, calendars, contacts, outbox })
+        Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, calendars, contacts, outbox })
     }
 
     /// A page of the bookings that are not cancelled.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<CalendarEvent>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
-        let page = listing.page(&self.db, coach, request).await?;
+        let page = listing.page(coach, request).await?;
         page.try_map(|item| StoredEvent::from_item(item).map(|stored| stored.event))
     }
 
     async fn event(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<StoredEvent>, StoreError> {
-        let found = self.db.read(&self.table, vec![event_key(coach, id)]).await?.pop();
+        let found = self.table.read(vec![event_key(coach, id)]).await?.pop();
         found.map(StoredEvent::from_item).transpose()
     }
 
     /// The event comes to be this, unless it is no longer as it was found.
     fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> Write {
-        let put = Put::builder().table_name(&self.table).set_item(Some(stored.to_item(coach)));
-        let Some(found) = found else { return Part::Event.put(put.condition_expression("attribute_not_exists(pk)")) };
-        let put = put.expression_attribute_values(":version", n(found.version));
-        Part::Event.put(match &found.conflict_check {
-            None => put.condition_expression("version = :version AND attribute_not_exists(conflict_check)"),
-            Some(mark) => put
-                .condition_expression("version = :version AND conflict_check = :mark")
-                .expression_attribute_values(":mark", s(mark)),
-        })
+        let put = self.table.write(stored.to_item(coach)).when_version(found.map(|found| found.version));
+        match found.map(|found| &found.conflict_check) {
+            None => put,
+            Some(None) => put.when("attribute_not_exists(conflict_check)", []),
+            Some(Some(mark)) => put.when("conflict_check = :mark", [(":mark", s(mark))]),
+        }
+        .put(Part::Event)
     }
 }
 

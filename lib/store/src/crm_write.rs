@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 
 use crate::claim::{About, Answer, Claim, Claims};
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Part, StoreError, Transacted, Write};
+use crate::db::{Part, StoreError, Transacted, Write};
 use crate::outbox::{Content, Outbox};
 
 /// A write, but for its records.
@@ -37,16 +37,12 @@ pub enum Committed {
 
 impl CrmWrite<'_> {
     /// Writes the records, the answer and the fact, or none of them.
-    pub(crate) async fn commit(
-        &self,
-        db: &Db,
-        records: impl IntoIterator<Item = Write>,
-    ) -> Result<Transacted, StoreError> {
+    pub(crate) async fn commit(&self, records: impl IntoIterator<Item = Write>) -> Result<Transacted, StoreError> {
         let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
         let mut writes = vec![answer];
         writes.extend(records);
         writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), self.now)));
-        db.transact(&writes).await
+        self.outbox.table.db.transact(&writes).await
     }
 
     /// Records the answer where no record is to change.

@@ -46,7 +46,7 @@ impl Bookings {
     ) -> Result<BookingRead, StoreError> {
         let mut keys = bucket_keys(coach, date);
         keys.push(contact_key(coach, lead));
-        let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.db.read(&self.table, keys)).await?;
+        let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.table.read(keys)).await?;
         let (buckets, records) = split(items);
         let lead = self.lead_read(coach, lead, records.into_iter().next()).await?;
         Ok(BookingRead { lead, calendar, busy: BusyTimes::from_items(buckets)? })
@@ -62,7 +62,7 @@ impl Bookings {
     ) -> Result<ChangeRead, StoreError> {
         let mut keys = to.map(|date| bucket_keys(coach, date)).unwrap_or_default();
         keys.extend([event_key(coach, event), contact_key(coach, lead)]);
-        let (calendars, items) = try_join(self.calendars.all(coach), self.db.read(&self.table, keys)).await?;
+        let (calendars, items) = try_join(self.calendars.all(coach), self.table.read(keys)).await?;
         let (buckets, records) = split(items);
         let own_sk = event_sk(event);
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
@@ -108,7 +108,7 @@ impl Bookings {
         let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
         let buckets = buckets_of(None, event, &read.busy);
         let records = self.records(write, event.id, put, &buckets, read.calendar.as_ref());
-        Ok(match write.commit(&self.db, records).await? {
+        Ok(match write.commit(records).await? {
             // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
             Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
             transacted => transacted.into(),
@@ -129,7 +129,7 @@ impl Bookings {
         let buckets = buckets_of(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
         let records = self.records(write, event.id, put, &buckets, calendar);
-        let transacted = write.commit(&self.db, records).await?;
+        let transacted = write.commit(records).await?;
         // An earlier try of this one, whose answer was lost, may have left the event so.
         if let Transacted::Refused(refused) = &transacted
             && refused.is(Part::Event)

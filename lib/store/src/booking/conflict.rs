@@ -2,7 +2,6 @@
 //! whatever was booked before that transaction is in them, and whatever is booked after it finds the event. What is found is told in the
 //! transaction that takes the mark away, so that it is told once, however often the fact comes.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use domain::booking::CalendarEvent;
 use domain::change::Change;
 use domain::id::{CalendarEventId, CoachId};
@@ -11,7 +10,7 @@ use domain::tz::Tz;
 
 use crate::booking::{Bookings, StoredEvent, event_key};
 use crate::calendar::{StoredCalendar, zone_of};
-use crate::db::{Part, StoreError, Transacted, Write, s};
+use crate::db::{Part, StoreError, Transacted, s};
 use crate::outbox::Content;
 
 /// Overlaps that one transaction tells of. It holds a hundred items.
@@ -39,10 +38,14 @@ impl Bookings {
             let group = groups.next().unwrap_or_default();
             // The mark goes with the last of them: whatever dies before that is told again, under the same ids.
             let is_last = groups.peek().is_none();
-            let mut writes =
-                vec![if is_last { self.unmark(coach, event, mark) } else { self.marked(coach, event, mark) }];
+            let marked =
+                self.table.write(event_key(coach, event.id)).when("conflict_check = :mark", [(":mark", s(mark))]);
+            let mut writes = vec![match is_last {
+                true => marked.remove(["conflict_check"]).update(Part::Event),
+                false => marked.check(Part::Event),
+            }];
             writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), now)));
-            match self.db.transact(&writes).await? {
+            match self.table.db.transact(&writes).await? {
                 Transacted::Done => told += group.len(),
                 // Somebody else was here.
                 Transacted::Refused(_) => return Ok(told),
@@ -51,27 +54,6 @@ impl Bookings {
                 return Ok(told);
             }
         }
-    }
-
-    /// Part of a transaction: the event has this mark.
-    fn marked(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(event_key(coach, event.id)))
-            .condition_expression("conflict_check = :mark")
-            .expression_attribute_values(":mark", s(mark));
-        Part::Event.check(check)
-    }
-
-    /// Part of a transaction: the event's mark goes.
-    fn unmark(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(event_key(coach, event.id)))
-            .update_expression("REMOVE conflict_check")
-            .condition_expression("conflict_check = :mark")
-            .expression_attribute_values(":mark", s(mark));
-        Part::Event.update(update)
     }
 
     /// What overlaps an event and is not over, where one of the two at least is a booking; in the order of their starts.
@@ -102,7 +84,7 @@ impl Bookings {
     }
 
     async fn events(&self, coach: &CoachId, ids: &[CalendarEventId]) -> Result<Vec<CalendarEvent>, StoreError> {
-        let items = self.db.read(&self.table, ids.iter().map(|id| event_key(coach, *id)).collect()).await?;
+        let items = self.table.read(ids.iter().map(|id| event_key(coach, *id)).collect()).await?;
         let events = items.into_iter().map(|item| StoredEvent::from_item(item).map(|stored| stored.event));
         let mut events = events.collect::<Result<Vec<_>, _>>()?;
         events.sort_by_key(|event| (event.span, event.id));

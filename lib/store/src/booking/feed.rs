@@ -70,7 +70,7 @@ impl Bookings {
         if let (Some(unseen), None) = (event.calendar_id, event.buffers) {
             writes.extend(self.wait_for(coach, unseen, event.id));
         }
-        if !self.db.transact(&writes).await?.is_done() {
+        if !self.table.db.transact(&writes).await?.is_done() {
             return Ok(None);
         }
         conflicts.fetch_add(self.tell_conflicts(coach, &stored, zone, now).await?, Relaxed);

@@ -1,7 +1,6 @@
 //! Erasure: the record, the address, the intake, the seat, the contact that the client was, and what was still to be told go at once. A
 //! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
 
-use aws_sdk_dynamodb::types::Delete;
 use domain::change::Change;
 use domain::client::{Client, Origin};
 use domain::event::Event;
@@ -13,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use super::feed::Seats;
 use super::record::{Record, Traces};
 use super::standing::{client_pk, intake_pk};
-use super::{Clients, Standing, key};
+use super::{Clients, Standing};
 use crate::audit;
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Part, StoreError, Write, from_item, retry, to_item, write};
+use crate::db::{self, Part, StoreError, Write, retry, to_item};
 
 /// What is left to erase elsewhere.
 #[derive(Debug, Clone)]
@@ -41,10 +40,8 @@ impl Erased {
 struct Tombstone {
     pk: String,
     erased_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     claim: Option<ClaimKey>,
     /// Ids alone. Each pass of the erasure goes over what there is about the contact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     lead: Option<ContactRef>,
 }
 
@@ -60,24 +57,20 @@ impl Clients {
                     (self.erasure(*record, &left, said_at, now).await?, left)
                 }
             };
-            Ok(self.db.transact(&writes).await?.is_done().then_some(left))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(left))
         })
         .await
     }
 
     async fn erased(&self, id: &ClientId) -> Result<Erased, StoreError> {
-        let Some(item) = self.lookup.item(&client_pk(id)).await? else { return Ok(Erased::NOTHING) };
-        let Tombstone { claim, lead, .. } = from_item("tombstone", item)?;
-        Ok(Erased { claim, lead })
+        let found: Option<Tombstone> = self.table.get("tombstone", db::pk(client_pk(id))).await?;
+        Ok(found.map_or(Erased::NOTHING, |Tombstone { claim, lead, .. }| Erased { claim, lead }))
     }
 
     /// The claim is gone as well: its key, which was made of an address, goes from the tombstone.
     pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(&client_pk(id))));
-            update.update_expression("REMOVE claim").condition_expression("attribute_exists(erased_at)").ask()
-        });
-        written.await?;
+        let tombstone = self.table.write(db::pk(client_pk(id))).when("attribute_exists(erased_at)", []);
+        tombstone.remove(["claim"]).update_now().await?;
         Ok(())
     }
 
@@ -89,7 +82,7 @@ impl Clients {
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
-        let client = record.into_client();
+        let client = record.client;
         let mut writes = vec![self.put_tombstone(&client.id, left, Some(version), now)];
         let workspace = self.workspaces.get(&client.coach_id).await?;
         if let Some(workspace) = &workspace {
@@ -102,12 +95,11 @@ impl Clients {
         }
         writes.push(self.watches.delete(&client.id));
         writes.extend(self.untold(&client));
-        let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));
-        writes.push(Part::Intake.delete(intake));
+        writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
         if let Some(lead) = &left.lead {
             writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, said_at).await?);
         }
-        let trail = audit::record(self.workspaces.table(), &client.coach_id, "client.erased", client.id.as_str(), now);
+        let trail = audit::record(&self.workspaces.table, &client.coach_id, "client.erased", client.id.as_str(), now);
         writes.push(trail);
         Ok(writes)
     }
@@ -126,6 +118,6 @@ impl Clients {
     fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> Write {
         let Erased { claim, lead } = left.clone();
         let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim, lead };
-        Part::Client.put_over(&self.table, to_item(&tombstone), version)
+        self.table.write(to_item(&tombstone)).when_version(version).put(Part::Client)
     }
 }

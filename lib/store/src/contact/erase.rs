@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::record::{ErasedContact, Stored};
 use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Index, Item, StoreError, Write, n, retry, s, sk_of, to_attribute, write};
+use crate::db::{Item, StoreError, Write, query_all, retry, s, sk_of, to_attribute};
 use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
@@ -125,7 +125,7 @@ impl Contacts {
                 }
                 Some(Stored::Erased(_)) | None => return Ok(Some(())),
             };
-            Ok(self.db.transact(&[write]).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()))
         })
         .await
     }
@@ -181,12 +181,15 @@ impl Contacts {
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
             if let Some(Stored::Erased(erased)) = &found {
                 if let Some(client) = erasure.client.filter(|_| erased.client_id.is_none()) {
-                    self.note_client(contact, client).await?;
+                    let tombstone = self.table.write(contact_key(&contact.coach_id, contact.contact_id));
+                    let noted = tombstone.set("client_id", s(client.as_str()));
+                    let is_unknown = "attribute_exists(erased_at) AND attribute_not_exists(client_id)";
+                    noted.when(is_unknown, []).update_now().await?;
                 }
                 return Ok(Some(()));
             }
             let writes = self.erasing(contact, found.as_ref(), erasure).await?;
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
@@ -211,8 +214,8 @@ impl Contacts {
 
     /// The contacts that were merged into a contact, and the other items about it, as far as the index knows them.
     async fn about(&self, contact: &ContactRef) -> Result<(Vec<ContactId>, Vec<Item>), StoreError> {
-        let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
-        let mut rest = self.db.keys_in(&index, &contact.to_string()).await?;
+        let query = self.table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
+        let mut rest = query_all(query.index_name("by_contact")).await?;
         let merged = rest.iter().filter_map(|item| contact_of(sk_of(item))).collect();
         rest.retain(|item| contact_of(sk_of(item)).is_none());
         Ok((merged, rest))
@@ -231,26 +234,14 @@ impl Contacts {
     }
 
     async fn erase_item(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
+        let about = self.table.write(key_of(&contact.coach_id, sk));
+        let about = about.when("contact_ref = :about", [(":about", s(contact.to_string()))]);
         if sk.starts_with(opportunity::PREFIX) {
-            self.delete_about(contact, sk).await
+            about.delete_now().await?;
         } else if sk.starts_with(booking::EVENT_PREFIX) {
-            self.forget_lead(contact, sk).await
-        } else {
-            Ok(())
+            // The event stays, as time that is taken, and is with nobody.
+            about.remove(["lead_id", "contact_ref"]).count("version").update_now().await?;
         }
-    }
-
-    async fn note_client(&self, contact: &ContactRef, client: &ClientId) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .set_key(Some(contact_key(&contact.coach_id, contact.contact_id)))
-                .update_expression("SET client_id = :client")
-                .condition_expression("attribute_exists(erased_at) AND attribute_not_exists(client_id)")
-                .expression_attribute_values(":client", s(client.as_str()))
-                .ask()
-        })
-        .await?;
         Ok(())
     }
 
@@ -261,49 +252,15 @@ impl Contacts {
         into: ContactId,
         said_at: FactTime,
     ) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .set_key(Some(contact_key(&contact.coach_id, contact.contact_id)))
-                .update_expression("SET merged_into = :into, merged_at = :at, contact_ref = :ref")
-                .condition_expression(
-                    "attribute_exists(erased_at) AND (attribute_not_exists(merged_at) OR merged_at <= :at)",
-                )
-                .expression_attribute_values(":into", to_attribute(&into))
-                .expression_attribute_values(":at", to_attribute(&said_at))
-                .expression_attribute_values(":ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
-                .ask()
-        })
-        .await?;
-        Ok(())
-    }
-
-    async fn delete_about(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
-        write("DeleteItem", || {
-            let delete =
-                self.db.client().delete_item().table_name(&self.table).set_key(Some(key_of(&contact.coach_id, sk)));
-            delete
-                .condition_expression("contact_ref = :about")
-                .expression_attribute_values(":about", s(contact.to_string()))
-                .ask()
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// The event stays, as time that is taken, and is with nobody.
-    async fn forget_lead(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update =
-                self.db.client().update_item().table_name(&self.table).set_key(Some(key_of(&contact.coach_id, sk)));
-            update
-                .update_expression("REMOVE lead_id, contact_ref ADD version :one")
-                .condition_expression("contact_ref = :about")
-                .expression_attribute_values(":about", s(contact.to_string()))
-                .expression_attribute_values(":one", n(1))
-                .ask()
-        })
-        .await?;
+        let tombstone = self
+            .table
+            .write(contact_key(&contact.coach_id, contact.contact_id))
+            .set("merged_into", to_attribute(&into))
+            .set("merged_at", to_attribute(&said_at))
+            .set("contact_ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
+            .when("attribute_exists(erased_at)", [])
+            .when("attribute_not_exists(merged_at) OR merged_at <= :merged_at", []);
+        tombstone.update_now().await?;
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! What the application tells of contacts: whole records, and which of them turned out to be one.
 
-use aws_sdk_dynamodb::types::ConditionCheck;
 use domain::contact::KnownContact;
 use domain::fact::{ContactSaved, Merge};
 use domain::fact_time::FactTime;
@@ -62,7 +61,7 @@ impl Contacts {
                 Some(Stored::Merged(merged)) => {
                     let Some(told) = merged.with_late_email(saved.email.as_ref(), said_at) else { return Ok(Some(())) };
                     let write = self.put(&told, Some(merged.version));
-                    return Ok(self.db.transact(&[write]).await?.is_done().then_some(()));
+                    return Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()));
                 }
                 Some(Stored::Live(found)) => Some(found),
                 None => None,
@@ -81,7 +80,7 @@ impl Contacts {
             let mut writes = vec![self.put(&record, found.as_ref().map(|found| found.version))];
             let new = record.addresses();
             writes.extend(self.move_addresses(&saved.coach_id, saved.contact_id, old, new).await?);
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
@@ -146,7 +145,7 @@ impl Contacts {
             if writes.len() > MAX_WRITES {
                 return Ok(Some(Merged::TooFar));
             }
-            Ok(self.db.transact(&writes).await?.is_done().then_some(outcome))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(outcome))
         })
         .await
     }
@@ -267,20 +266,16 @@ impl Contacts {
 
     /// Part of a transaction: a contact along a chain lives on as the one that was found.
     fn check_link(&self, coach: &CoachId, contact: ContactId, found: Option<&Stored>) -> Write {
-        let into = found.and_then(Stored::merged_into).map(|into| to_attribute(&into));
-        let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(contact_key(coach, contact)));
-        Part::Contact.check(match into {
-            Some(into) => check.condition_expression("merged_into = :into").expression_attribute_values(":into", into),
-            None => check.condition_expression("attribute_exists(pk)"),
-        })
+        let contact = self.table.write(contact_key(coach, contact));
+        match found.and_then(Stored::merged_into) {
+            Some(into) => contact.when("merged_into = :into", [(":into", to_attribute(&into))]),
+            None => contact.when_present(),
+        }
+        .check(Part::Contact)
     }
 
     fn check_unseen(&self, coach: &CoachId, contact: ContactId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, contact)))
-            .condition_expression("attribute_not_exists(pk)");
-        Part::Contact.check(check)
+        self.table.write(contact_key(coach, contact)).when_absent().check(Part::Contact)
     }
 }
 

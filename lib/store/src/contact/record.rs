@@ -18,10 +18,8 @@ pub struct StoredContact {
     sk: String,
     /// Lists show what has it.
     listed: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     email_key: Option<String>,
     /// The number's ending; E.164 in items of version 0.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     phone_key: Option<String>,
     #[serde(flatten)]
     pub known: KnownContact,
@@ -76,13 +74,10 @@ pub(super) struct MergedContact {
     /// The contact that it was merged into: who erases that one finds this one by it.
     contact_ref: String,
     /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
     /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     email_key: Option<String>,
     /// When the application or the API set the address, or removed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     email_set_at: Option<FactTime>,
     pub(super) version: u64,
 }
@@ -156,14 +151,10 @@ pub(super) struct ErasedContact {
     /// When that was said.
     pub(super) erased_at: FactTime,
     /// Where it had been merged away, and when that was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_into: Option<ContactId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_at: Option<FactTime>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     contact_ref: Option<String>,
     /// The client that it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::ConditionCheck;
 use domain::id::{CoachId, ContactId};
 
 use super::record::{Stored, StoredContact};
@@ -49,30 +48,22 @@ pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
 impl Contacts {
     /// Part of a transaction: the contact is known, and neither merged away nor erased.
     pub(crate) fn check_live(&self, coach: &CoachId, contact: ContactId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, contact)))
-            .condition_expression("attribute_exists(listed)");
-        Part::Contact.check(check)
+        self.table.write(contact_key(coach, contact)).when("attribute_exists(listed)", []).check(Part::Contact)
     }
 
     /// Part of a transaction: the contact is not erased, whether or not it has been seen.
     pub(crate) fn check_not_erased(&self, coach: &CoachId, contact: ContactId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, contact)))
-            .condition_expression("attribute_not_exists(erased_at)");
-        Part::Contact.check(check)
+        self.table.write(contact_key(coach, contact)).when("attribute_not_exists(erased_at)", []).check(Part::Contact)
     }
 
     /// Those of these contacts that were erased.
     pub async fn erased_among(&self, contacts: &HashSet<ContactRef>) -> Result<HashSet<ContactRef>, StoreError> {
         let keys = contacts.iter().map(|contact| contact_key(&contact.coach_id, contact.contact_id));
-        let found = self.db.read(&self.table, keys.collect()).await?;
+        let mut found = self.table.read(keys.collect()).await?;
+        found.retain(|item| item.contains_key("erased_at"));
         let is_erased = |contact: &&ContactRef| {
             let key = contact_key(&contact.coach_id, contact.contact_id);
-            let is_it = |item: &&Item| key.iter().all(|(name, value)| item.get(name) == Some(value));
-            found.iter().find(is_it).is_some_and(|item| item.contains_key("erased_at"))
+            found.iter().any(|item| key.iter().all(|(name, value)| item.get(name) == Some(value)))
         };
         Ok(contacts.iter().filter(is_erased).cloned().collect())
     }

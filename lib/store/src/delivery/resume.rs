@@ -8,8 +8,8 @@ use domain::id::DeliveryId;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{Ask, StoreError, failed, from_item, n, s};
+use super::{Deliveries, ENTITY, key};
+use crate::db::{StoreError, from_item, n, query_page, s};
 
 /// Items of the log that one page looks at.
 const PAGE_ITEMS: i32 = 500;
@@ -32,22 +32,17 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<(Vec<DeliveryOrder>, Option<Resumption>), StoreError> {
         let Resumption { coach_id, resume: endpoint_id, after } = asked;
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-        let page = query
-            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+        let query = self
+            .query(endpoint_id)
+            .consistent_read(true)
             .filter_expression("#status = :pending AND expires_at > :now_s")
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":pk", s(partition(endpoint_id)))
-            .expression_attribute_values(":sk", s(SORT_PREFIX))
             .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
             .expression_attribute_values(":now_s", n(now.unix_s()))
             .set_exclusive_start_key(after.as_ref().map(|id| key(endpoint_id, id)))
-            .limit(PAGE_ITEMS)
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
+            .limit(PAGE_ITEMS);
+        let page = query_page(query).await?;
         let mut orders = Vec::new();
-        for item in page.items.unwrap_or_default() {
+        for item in page.items {
             let waiting: Waiting = from_item(ENTITY, item)?;
             orders.push(DeliveryOrder {
                 coach_id: coach_id.clone(),
@@ -61,7 +56,7 @@ impl Deliveries {
                 placed: false,
             });
         }
-        let last = page.last_evaluated_key.as_ref().map(super::log::id_of).transpose()?;
+        let last = page.next.as_ref().map(super::log::id_of).transpose()?;
         Ok((orders, last.map(|id| Resumption { after: Some(id), ..asked.clone() })))
     }
 }

@@ -29,7 +29,7 @@ impl Endpoints {
     ) -> Result<Rotated, StoreError> {
         retry("an endpoint", || async {
             let Some(record) = self.read(coach, id).await? else { return Ok(Some(Rotated::NotFound)) };
-            let endpoint = record.endpoint()?;
+            let endpoint = record.endpoint.clone();
             let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
             let mut secrets = vec![SealedSecret { sealed, until: None }];
             for old in record.secrets.iter().filter(|secret| secret.counts(now)) {
@@ -43,7 +43,7 @@ impl Endpoints {
                 self.replace(Record { secrets, ..record }, &endpoint),
                 audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
             ];
-            Ok(self.db.transact(&writes).await?.is_done().then_some(Rotated::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(Rotated::Done(Box::new(endpoint))))
         })
         .await
     }
