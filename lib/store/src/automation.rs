@@ -140,7 +140,7 @@ impl FoundAutomation {
         let same = was.filter(|was| Automation { name: to.name.clone(), ..was.automation.clone() } == *to);
         let stored_at = match (same, was) {
             (Some(same), _) => same.stored_at,
-            // The time tells one revision from the next, whatever the clocks of two functions say.
+            // No two revisions have the same time, whatever the clocks of two functions say.
             (None, Some(was)) => now.max(was.stored_at + TimeDelta::milliseconds(1)),
             (None, None) => now,
         };
@@ -253,4 +253,33 @@ fn note_left_out(coach: &CoachId, event: &str, count: usize, limit: usize) {
 
 fn key(coach: &CoachId, prefix: &str, id: &AutomationId) -> Item {
     key_of(coach, &format!("{prefix}{id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_from_its_item() {
+        let trigger = Trigger::ComplianceDrop { threshold: 70.0, window_days: 7 };
+        let record = Record {
+            automation: Automation {
+                id: AutomationId::parse("a1").unwrap(),
+                coach_id: CoachId::parse("coach_1").unwrap(),
+                name: "Low".to_owned(),
+                active: true,
+                trigger,
+                steps: Vec::new(),
+            },
+            saved_at: FactTime::from_ms_and_ns(5, 7).into(),
+            stored_at: Timestamp::from_ms(6),
+        };
+        let item = to_item(&record);
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let attributes =
+            ["active", "automation_id", "coach_id", "name", "saved_at", "saved_ns", "steps", "stored_at", "trigger"];
+        assert_eq!(names, attributes);
+        assert_eq!(from_item::<Record>(ENTITY, item).unwrap(), record);
+    }
 }

@@ -8,8 +8,8 @@
 //!    `read_change`   The same with the event, for a move; beside it Query of all calendars.
 //! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were, what the
 //!    write leaves (modules `change`, `crm_write`).
-//! 4. `save`          Transaction on the event's version alone: what the application tells has happened (module `feed`).
-//! 5. `tell_conflicts` Reads the buckets again, then a transaction: what is told of the overlaps, and the mark goes (module `conflict`).
+//! 4. `save`          Transaction on the event's version alone: facts of the application (module `feed`).
+//! 5. `emit_conflicts` Reads the buckets again, then a transaction: the overlaps are emitted, and the mark goes (module `conflict`).
 //! 6. `give_buffers`  Query of events that wait for a calendar, 40 at most, then a transaction for each (module
 //!    `waiting`).
 //! 7. `busy_between`  Query of buckets beside a read of the one of long events.
@@ -48,7 +48,7 @@ pub struct StoredEvent {
     version: u64,
     /// The write of the API that it is left as.
     changed_by: Option<String>,
-    /// The fact that put it where it is, as long as what it overlaps there has not been told.
+    /// The fact that put it where it is, until its overlaps there are emitted.
     conflict_check: Option<String>,
 }
 
@@ -183,7 +183,6 @@ impl StoredEvent {
     }
 }
 
-/// Sort keys of events begin with it.
 pub(crate) const EVENT_PREFIX: &str = "EVENT#";
 
 fn event_sk(id: CalendarEventId) -> String {

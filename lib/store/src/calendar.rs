@@ -19,7 +19,6 @@ use crate::fact_order::set_by_fact;
 use crate::page::{Listed, PageRequest};
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of calendars begin with.
 const PREFIX: &str = "CALENDAR#";
 
 /// A calendar as stored.

@@ -97,7 +97,7 @@ pub struct Asked {
     pub mismatch: Mismatch,
 }
 
-/// What stands under a key when a request arrives with it.
+/// The state of a key when a request arrives with it.
 #[derive(Debug)]
 pub enum Begun<S> {
     /// Nothing, or work that died before it committed anything.
@@ -142,7 +142,7 @@ impl Claims {
         Ok(Self { table: Table::new(env, db, "IDEMPOTENCY_TABLE")?, vault: vault.clone() })
     }
 
-    /// Claims a key, or tells what stands in the way.
+    /// Claims a key, or returns what stands in the way.
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
@@ -211,7 +211,7 @@ impl Claims {
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let same_payload = fingerprint.is(&lapsed.fingerprint);
-        // What was committed under the old payload stays what it is; a claim without a stage is as good as new.
+        // A stage was committed under the old payload and stays its; a claim without a stage is as good as new.
         let recorded = if lapsed.stage.is_some() { &lapsed.fingerprint[..] } else { fingerprint.as_bytes() };
         let update = self
             .table

@@ -26,11 +26,10 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite, WelcomeWrite};
-pub use erase::Erased;
 pub use feed::FeedOutcome;
 pub use lookup::ClientLookup;
 use lookup::is_tombstone;
-pub use record::place_of;
+pub use record::{Traces, place_of};
 pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
@@ -93,7 +92,7 @@ impl Clients {
         limit: u32,
     ) -> Result<Page<ClientListItem>, StoreError> {
         let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
-        // One more than asked for tells whether there is a next page.
+        // One more than asked for shows whether there is a next page.
         let wanted = limit + 1;
         let query = self.table.query(&format!("#{partition} = :coach"), [(":coach", s(coach.as_str()))]);
         let query = query
@@ -127,7 +126,7 @@ impl Clients {
     }
 
     /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
-    /// when it was said: what the application said before is older, and where it is the application's value, that is told.
+    /// when it was said: what the application said before is older, and where it is the application's value, the change is emitted.
     pub async fn set_active(
         &self,
         coach: &CoachId,

@@ -1,24 +1,17 @@
-//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was
-//! merged away or erased. sk `EMAIL#<compared form>` and `PHONE#<last digits>`: the live contacts with that address
-//! (module `held_by`).
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared,
-//! each address followed by the contacts that had it when they were merged away. GSI `by_contact`: what is about a
-//! contact, those merged into it included.
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or the rest of one that was merged
+//! away or erased. sk `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`held_by`).
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`, for each address the live ones, then
+//! those that had it when they were merged away. GSI `by_contact`: items about a contact, and contacts merged into it.
 //!
 //! 1. `page`       Query `listed`, consistent.
-//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address. If nobody has, reads along
-//!    the chains of merges of those who had.
+//! 2. `with_email` Query `by_email`, consistent; if no live contact has the address, reads along chains of merges.
 //! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
-//! 4. `create`     Transaction: record, the address, which one alone can take, what the write leaves (module `crm_write`).
-//! 5. `change`     Transaction on the version read: record, what the write leaves.
-//! 6. `save`       Read, then a transaction on the version read: the record and its addresses, or the address that one
-//!    that was merged away had. The first time Query `by_contact`, too: who was merged into it before it was seen.
-//! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends; of an erased contact, an
-//!    UpdateItem of its tombstone.
-//! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
-//! 9. `link`       Part of a client's creation: the contact becomes that client.
-//! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query
-//!     `by_contact`, BatchGetItem of who was merged into it, and a write for each thing about it, of some hundreds.
+//! 4. `create`, `change`     Transaction: record, address, what the write leaves (module `crm_write`).
+//! 5. `save`       Read, then a transaction on the version read: record and addresses. The first time Query `by_contact`.
+//! 6. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
+//! 7. `find_lead`  BatchGetItem of the addresses, then of the contacts. `link`: part of a client's creation.
+//! 8. `erasure`    Reads, then parts of a client's erasure. `erase`, `erase_all`: a transaction for each contact, then
+//!    Query `by_contact` and a write for each item about it.
 
 mod erase;
 mod feed;
@@ -71,7 +64,7 @@ impl Contacts {
         listing.page(coach, request).await?.try_map(|item| from_item("contact", item))
     }
 
-    /// The live contact with that address. Of several that the application has told of it is the one that was known
+    /// The live contact with that address. Of several that the application has handed over it is the one that was known
     /// first, and of those that came at the same instant the one with the least id. If nobody has it, it is the contact
     /// that one who had it lives on as. An address that everybody has is looked at for so many alone.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
@@ -195,7 +188,6 @@ impl Contacts {
     }
 }
 
-/// What the sort keys of contacts begin with.
 const PREFIX: &str = "CONTACT#";
 
 /// Who of several contacts with an address counts: the one that was known first.

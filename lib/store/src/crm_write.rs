@@ -1,5 +1,5 @@
 //! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the request's key, and
-//! the fact that tells the application of it.
+//! the change for the application.
 
 use domain::change::Change;
 use domain::id::{CoachId, ContactId};
@@ -17,7 +17,7 @@ pub struct CrmWrite<'a> {
     pub outbox: &'a Outbox,
     pub claim: &'a Claim,
     pub coach: &'a CoachId,
-    /// Whom it is about: who erases the contact finds the answer by it, even one that shows no more of the contact than its id.
+    /// The contact that the write is about. The contact's erasure finds the answer by it, even one that shows the id alone.
     pub contact: ContactId,
     pub answer: Answer,
     /// `None`: nothing that shows has changed.
@@ -25,7 +25,7 @@ pub struct CrmWrite<'a> {
     pub now: Timestamp,
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
     Done,

@@ -1,4 +1,4 @@
-//! What all tables share: the client, item conversion, and how failures are told apart.
+//! The parts that all tables share: the client, item conversion, and kinds of failures.
 //!
 //! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction
 //! touched an item at the same moment: the write is tried again, a bounded number of times with jitter (module
@@ -34,7 +34,7 @@ pub(crate) use transaction::{Part, Refused, Transacted, Write};
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
 
-/// What goes wrong with a store.
+/// A failure of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// No answer, or no capacity, after retries. A write may or may not have happened.

@@ -1,23 +1,18 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
 //! and up to 3 more for a chain of attempts that was begun late.
-//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, so that a partition is in that order.
-//! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too.
-//! `chain` and `next_attempt` say which order counts; `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
+//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, which orders a partition.
+//! `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`, `lease_until`: the
+//! attempt that is under way. `hop`: how far the next attempt's order has come.
 //!
-//! 1. `create`   PutItem, unless it exists.
-//! 2. `claim`    UpdateItem: takes the lease if this attempt is next and nobody is at it. In the module `claim`.
-//! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
-//! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows. In the module `outcome`.
-//! 5. `page`     Query, newest first: in the module `log`.
-//! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
-//! 7. `find` GetItem and `restart` a transaction with the order; `recover` finds what failed by a Query of GSI `failed`
-//!    (`pk`, `failed_at`) and a BatchGetItem, and begins chains for groups of them in one transaction each: in the
-//!    module `restart`.
-//! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
-//! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), 300 at most, then an UpdateItem each: in the
-//!    module `erase`.
+//! 1. `create`     PutItem, unless it exists. `put_back`: UpdateItem, once per hop.
+//! 2. `claim`      UpdateItem: takes the lease if this attempt is next. `record`: UpdateItem on the lease.
+//! 3. `page`       Query, newest first: module `log`. `waiting`: Query, for new orders: module `resume`.
+//! 4. `end_waiting` Query, then an UpdateItem each: module `end`.
+//! 5. `find`       GetItem. `restart`: transaction with the order. `recover`: Query of GSI `failed` (`pk`, `failed_at`),
+//!    BatchGetItem, and transactions for groups: module `restart`.
+//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
 //!
-//! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
+//! A refused update returns the item. An owner that is drawn for each call shows an own update whose answer was lost.
 
 mod attempt;
 mod claim;

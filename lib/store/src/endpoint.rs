@@ -53,7 +53,7 @@ pub struct EndpointRef {
     pub id: EndpointId,
 }
 
-/// What came of registering an endpoint.
+/// The result of registering an endpoint.
 #[derive(Debug)]
 pub enum Created {
     Done(Box<Endpoint>),
@@ -63,7 +63,7 @@ pub enum Created {
     WorkspaceUnknown,
 }
 
-/// What came of changing an endpoint.
+/// The result of changing an endpoint.
 #[derive(Debug)]
 pub enum Changed {
     Done(Box<Endpoint>),
@@ -314,4 +314,44 @@ fn count_key(coach: &CoachId) -> Item {
 
 fn secret_context(id: &EndpointId) -> String {
     format!("endpoint/{id}/secret")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_from_its_item_and_absent_members_have_no_attribute() {
+        let endpoint = Endpoint {
+            id: EndpointId::parse("we_1").unwrap(),
+            url: ReceiverUrl::parse("https://hooks.example.com/a", Reach::PublicAndLoopback).unwrap(),
+            events: EventType::ALL.to_vec(),
+            payload_mode: PayloadMode::Identifiers,
+            description: None,
+            status: EndpointStatus::Disabled,
+            disabled_reason: Some("by hand".to_owned()),
+            disabled_at: Some(Timestamp::from_ms(7)),
+            created_at: Timestamp::from_ms(5),
+        };
+        let item = to_item(&Record {
+            pk: "COACH#coach_1".to_owned(),
+            sk: "ENDPOINT#we_1".to_owned(),
+            version: 3,
+            endpoint: endpoint.clone(),
+            secrets: vec![SealedSecret { sealed: vec![1, 2], until: None }],
+            health: EndpointHealth::default(),
+            late_until: None,
+            late_gap_ms: Some(5),
+        });
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let [first, second] = [
+            ["created_at", "disabled_at", "disabled_reason", "events", "health", "id", "late_gap_ms"],
+            ["payload_mode", "pk", "secrets", "sk", "status", "url", "version"],
+        ];
+        assert_eq!(names, [first, second].concat());
+        let read: Record = from_item("endpoint", item).unwrap();
+        assert_eq!((read.endpoint, read.late_gap_ms, read.late_until), (endpoint, Some(5), None));
+        assert_eq!(read.secrets[0].sealed, [1, 2]);
+    }
 }

@@ -5,7 +5,7 @@
 //! which names the live keys (module `ring`).
 //!
 //! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
-//!    returns what tells unknown, revoked, expired and limited apart.
+//!    returns what distinguishes unknown, revoked, expired and limited.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `page`         Query of the coach's partition, then BatchGetItem: module `list`.
 //! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never
@@ -48,12 +48,12 @@ pub struct KeyRecord {
     pub created_at: Timestamp,
     /// Milliseconds.
     pub expires_at: Option<i64>,
-    /// What the coach chose, once a rotation has ended the key earlier.
+    /// The coach's choice, once a rotation has ended the key earlier.
     pub(crate) chosen: Option<ChosenExpiry>,
     pub revoked_at: Option<i64>,
     /// The start of the minute in which the key was last used, in milliseconds.
     pub last_used_at: Option<i64>,
-    /// What the workspace may use, as of `workspace_version`.
+    /// The features that the workspace may use, as of `workspace_version`.
     pub entitlements: Entitlements,
     pub crm: Option<CrmConfiguration>,
     pub country: Country,

@@ -57,7 +57,7 @@ impl LoginLinks {
         Ok(())
     }
 
-    /// What an unused link grants. It may have expired, and its client may have changed.
+    /// The grant of an unused link. The link may have expired, and its client may have changed.
     pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
         let found: Option<Record> = self.table.get("login link", key(token)).await?;
         Ok(found.filter(|record| record.used_at.is_none()).map(|record| LoginGrant {

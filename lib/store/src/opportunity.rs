@@ -23,7 +23,6 @@ use crate::db::{Db, Item, Part, StoreError, Table, Transacted, Write, from_item,
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of opportunities begin with.
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
 
 #[derive(Serialize, Deserialize)]

@@ -1,4 +1,4 @@
-//! Table `outbox`: what a committed write has still to tell the world. One item per event or change, written in the
+//! Table `outbox`: what a committed write has still to publish. One item per event or change, written in the
 //! transaction of its cause, deleted when it has been sent. Everything that names a person is sealed.
 //!
 //! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
@@ -41,7 +41,7 @@ const SINGLE_EVENTS: usize = 40;
 /// steps many.
 const TOGETHER: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
-/// What is to be sent.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
@@ -185,7 +185,7 @@ impl Outbox {
         Ok((ids.collect(), page.next.map(UnsentStart)))
     }
 
-    /// Whether there is anything unsent, as far as the index knows: one request, where shards take one each.
+    /// Returns true if there is anything unsent, as far as the index knows: one request, where shards take one each.
     pub async fn has_unsent(&self) -> Result<bool, StoreError> {
         let mut start = None;
         loop {

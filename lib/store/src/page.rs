@@ -6,15 +6,15 @@ use uuid::Uuid;
 use crate::db::{Item, StoreError, Table, query_up_to, s};
 use crate::workspace::partition;
 
-/// What a page has at most, as JSON: Lambda's answers end at 6 MB, in which the quotation marks of this are written with two characters.
+/// Most bytes of a page as JSON. Lambda's answers end at 6 MB, and escaping doubles the quotation marks.
 pub const PAGE_BYTES: usize = 2 * 1024 * 1024;
 
-/// What of a coach's partition a list shows.
+/// The part of a coach's partition that a list shows.
 pub(crate) struct Listing<'a> {
     pub(crate) table: &'a Table,
     /// A local index whose range key is the attribute of the same name; `None`: the table itself, by `sk`.
     pub(crate) index: Option<&'a str>,
-    /// What the range keys begin with, `#` at its end; a UUID follows.
+    /// Prefix of the range keys, with `#` at its end. A UUID follows.
     pub(crate) prefix: &'a str,
 }
 
@@ -31,14 +31,14 @@ pub struct PageRequest {
 #[derive(Debug, Clone)]
 pub struct Listed<T> {
     pub records: Vec<T>,
-    /// Whether more follow.
+    /// True if more records follow.
     pub more: bool,
 }
 
 impl Listing<'_> {
     /// A page of items, read consistently.
     pub(crate) async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Item>, StoreError> {
-        // What follows a record is above everything that begins with its key, and below the next character of the prefix.
+        // Keys after a record are above everything that begins with its key, and below the next character of the prefix.
         let from = request.after.map_or_else(|| self.prefix.to_owned(), |after| format!("{}{after}!", self.prefix));
         let values = [(":pk", s(partition(coach))), (":from", s(from)), (":to", s(format!("{}~", self.prefix)))];
         let range = self.index.unwrap_or("sk");
@@ -51,7 +51,7 @@ impl Listing<'_> {
 }
 
 impl<T> Listed<T> {
-    /// A page of `limit` records, where one more was asked for to tell whether more follow.
+    /// A page of `limit` records, where one more was asked for to see whether more follow.
     pub(crate) fn new(mut records: Vec<T>, limit: u32) -> Self {
         let more = records.len() > limit as usize;
         records.truncate(limit as usize);

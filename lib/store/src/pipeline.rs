@@ -18,7 +18,6 @@ use crate::db::{Db, Item, StoreError, Table, from_item, query_all, s, to_attribu
 use crate::fact_order::set_by_fact;
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of pipelines begin with.
 const PREFIX: &str = "PIPELINE#";
 
 #[derive(Deserialize)]
@@ -62,7 +61,7 @@ impl Pipelines {
         }
         let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), said_at);
         if !save.update_now().await?.is_done() && !won.is_empty() {
-            // Of a state that is over, all that counts is the stages that were won in it.
+            // A state that is over still counts for the stages that were won in it.
             add_won.when_present().update_now().await?;
         }
         Ok(())

@@ -1,21 +1,16 @@
-//! Table `records`: what happens in a client's life, as much of it as the service keeps. pk `CLIENT#<client_id>`:
+//! Table `records`: what happens in a client's life. pk `CLIENT#<client_id>`:
 //! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once deleted.
 //! sk `GRADES`: the latest grade of each wellness system, sealed.
-//! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, which reads in a third of the time that an
-//! attribute each takes. Of each that was told of, `d<mmdd>`: when that was said, in ms, negative for a deletion.
-//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`.
+//! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, and `d<mmdd>` for each
+//! date of a fact: the time of the fact in ms, negative for a deletion.
+//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`. sk `DOSES_WATCH`: module `watch`.
 //! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
-//! sk `DOSES_WATCH`: module `watch`.
-//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: something that was emitted once. Kept for 14 days.
+//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: a mark of what was emitted. Kept for 14 days.
 //!
-//! 1. `check_ins`   Query `by_time`, newest first.
-//! 2. `logged_dates` Query of the years, newest first.
-//! 3. `doses`       Query from the newest month back: schedule, the window's months, the last month with a log.
-//! 4. `submit_check_in`, `review_check_in`, `delete_check_in`  Reads, then a transaction on the versions read: module `check_in`.
-//! 5. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date: module `daily_log`.
-//! 6. `log_dose`, `delete_dose_log`, `save_dose_schedule`  Reads, then a transaction: module `dose`.
-//! 7. `advance_phase`, `receive_message`  Transaction: a mark, the event, and the client's phase: module `emitted`.
-//! 8. `erase`       Query and BatchWriteItem of the partition, a thousand items at a time.
+//! 1. `check_ins`, `logged_dates`, `doses`  Query, newest first.
+//! 2. `submit_check_in`, `log_dose`, `advance_phase` and the like  Reads, then a transaction on the versions read.
+//! 3. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date.
+//! 4. `erase`       Query and BatchWriteItem of the partition, a thousand items at a time.
 
 mod check_in;
 mod daily_log;
@@ -47,7 +42,7 @@ const MAX_ERASED: i32 = 1_000;
 /// Items that one BatchWriteItem takes.
 const MAX_BATCH_WRITES: usize = 25;
 
-/// What came of something that happened to a client.
+/// The result of applying a fact about a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     /// The record is stored, and its fact is marked.
@@ -157,7 +152,7 @@ impl Records {
             WriteRequest::builder().delete_request(request).build()
         };
         let (mut wanted, mut round): (Vec<WriteRequest>, _) = (keys.iter().map(delete).collect(), 0);
-        // What DynamoDB had no capacity for is asked for again.
+        // Deletions that DynamoDB had no capacity for are tried again.
         while !wanted.is_empty() {
             if round == MAX_ROUNDS {
                 let source = format!("{} items are left undeleted", wanted.len()).into();

@@ -1,20 +1,17 @@
 //! Table `records`, what the sweep watches.
 //! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, the
 //! client's states, and when it is due. The key sorts right behind the doses: one query reads both.
-//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its
-//! clients.
-//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An item without `sweep_shard` is in no shard: an inactive client, or
-//! one whose coach has no automation on computed events. So a fact marks its client as due whatever the coach's rules
-//! are.
+//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its clients.
+//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An inactive client, or one whose coach has no automation on computed
+//! events, has no `sweep_shard` and is in no shard: a fact marks its client as due whatever the coach's rules are.
 //!
 //! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
-//! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. A `change` is
-//!    refused where the client was erased.
+//! 2. `create`, `change`, `delete`  Parts of transactions. A `change` is refused where the client was erased.
 //! 3. `change_alone`      UpdateItem: the same change without a transaction.
 //! 4. `change_rules`, `change_zone`  Part of the transaction that changes an automation, a programme or the time zone.
 //! 5. `commit`            Transaction on the version read: the states of an evaluation, and its events.
 //! 6. `save_pass`         PutItem on the version read.
-//! 7. `due`, `oldest_due` Query `due` of one shard, who has waited longest first.
+//! 7. `due`, `oldest_due` Query `due` of one shard, longest waiting first.
 
 mod client;
 mod coach;
@@ -84,7 +81,7 @@ pub struct DuePage {
     pub next: Option<DueStart>,
 }
 
-/// What an evaluation reads of a client.
+/// The state of a client that an evaluation reads.
 #[derive(Debug)]
 pub struct Observed {
     pub watch: Watch,

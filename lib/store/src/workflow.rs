@@ -14,7 +14,6 @@ use crate::fact_order::set_by_fact;
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::key_of;
 
-/// What the sort keys of workflows begin with.
 const PREFIX: &str = "WORKFLOW#";
 
 #[derive(Deserialize)]

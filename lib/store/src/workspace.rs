@@ -53,12 +53,12 @@ impl StoredWorkspace {
     }
 }
 
-/// What came of saving a workspace.
+/// The result of saving a workspace.
 #[derive(Debug)]
 pub enum Saved {
     /// It is stored as given.
     Done(Box<StoredWorkspace>),
-    /// What is stored is newer.
+    /// The stored state is newer.
     Stale,
     /// The team has not been seen yet.
     UnknownTeam,
@@ -146,7 +146,7 @@ impl Workspaces {
     }
 
     /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item:
-    /// [`seat_refusal`] tells why.
+    /// [`seat_refusal`] reads the reason.
     pub(crate) fn take_seat(&self, coach: &CoachId, team: Option<&TeamId>, mail: Option<WelcomeMail>) -> Write {
         let seat = self.seats(coach, team, 1, 1).when(BELOW_CAP, []);
         match mail {
@@ -226,4 +226,42 @@ pub(crate) fn key(coach: &CoachId) -> Item {
 
 fn team_key(team: &TeamId) -> Item {
     db::key(format!("TEAM#{team}"), "TEAM")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::country::Country;
+    use domain::tz::ZoneName;
+    use domain::workspace::{CanonicalHost, Entitlements};
+
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_written_under_the_names_that_it_is_read_by() {
+        let workspace = Workspace {
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            email: "ada@example.com".to_owned(),
+            name: "Ada".to_owned(),
+            team_id: None,
+            canonical_host: CanonicalHost::parse("https://ada.example.com").unwrap(),
+            time_zone: ZoneName::from("Europe/Berlin".parse::<Tz>().unwrap()),
+            country: Country::parse("US").unwrap(),
+            client_cap: Some(10),
+            entitlements: Entitlements { partner_api: true, pro_crm: false, gym: false },
+            crm: None,
+        };
+        let removed: Vec<String> =
+            to_attributes(&workspace).filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert_eq!(removed.len(), 2, "{removed:?}");
+        let mut item: Item = to_attributes(&workspace).filter_map(|(name, value)| Some((name, value?))).collect();
+        let numbers = [("saved_at", 5), ("version", 2), ("client_count", 3), ("active_count", 1), ("mails_sent", 4)];
+        item.extend(numbers.map(|(name, value)| (name.to_owned(), n(value))));
+        item.insert("mail_day".to_owned(), s("2026-12-01"));
+        let read: StoredWorkspace = from_item("workspace", item).unwrap();
+        assert_eq!(read.workspace, workspace);
+        assert_eq!((read.version, read.client_count, read.active_count), (2, 3, 1));
+        assert_eq!(FactTime::from(read.saved_at), FactTime::from_ms(5));
+        let day = chrono::NaiveDate::from_ymd_opt(2026, 12, 1).unwrap();
+        assert!(read.welcome_mail(day, 4).is_none() && read.welcome_mail(day, 5).is_some());
+    }
 }

@@ -14,10 +14,9 @@ use crate::booking::Bookings;
 use crate::db::{self, Item, Part, StoreError, Write, n, query_all, s, sk_of};
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of buckets begin with.
 pub(super) const PREFIX: &str = "BUSY#";
 
-/// What buckets hold.
+/// The content of buckets.
 #[derive(Debug, Clone, Default)]
 pub struct BusyTimes {
     entries: BTreeMap<CalendarEventId, Busy>,
@@ -25,7 +24,7 @@ pub struct BusyTimes {
 }
 
 impl BusyTimes {
-    /// What these items hold.
+    /// The content of these items.
     pub(super) fn from_items(items: impl IntoIterator<Item = Item>) -> Result<Self, StoreError> {
         let mut read = Self::default();
         for item in items {

@@ -15,7 +15,7 @@ use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
 use crate::workspace::key_of;
 
-/// What a new booking is decided by.
+/// The state that a new booking is decided by.
 #[derive(Debug)]
 pub struct BookingRead {
     pub lead: Lead,
@@ -23,7 +23,7 @@ pub struct BookingRead {
     pub busy: BusyTimes,
 }
 
-/// What a change of a booking is decided by.
+/// The state that a change of a booking is decided by.
 #[derive(Debug)]
 pub struct ChangeRead {
     pub lead: Lead,
@@ -31,7 +31,7 @@ pub struct ChangeRead {
     pub event: Option<StoredEvent>,
     /// All of the coach's.
     pub calendars: Vec<StoredCalendar>,
-    /// What takes time around the new date, where there is one.
+    /// The events around the new date, where there is one.
     pub busy: BusyTimes,
 }
 
@@ -68,7 +68,7 @@ impl Bookings {
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
         let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
-            // Whom it is with may have been merged into the one that is named.
+            // The event's contact may have been merged into the one that is named.
             Some(bound) => bound == lead || self.contacts.lives_as(coach, bound).await? == Some(lead),
             None => false,
         };
@@ -80,7 +80,7 @@ impl Bookings {
         })
     }
 
-    /// Whom a caller names.
+    /// The contact that a caller names.
     pub async fn lead(&self, coach: &CoachId, lead: ContactId) -> Result<Lead, StoreError> {
         Ok(match self.contacts.standing(coach, lead).await? {
             Standing::Live(_) => Lead::Live,

@@ -22,7 +22,7 @@ fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEventId) ->
 }
 
 impl Bookings {
-    /// What goes with an event that is stored without the buffers of its calendar.
+    /// The writes that go with an event which is stored without the buffers of its calendar.
     pub(super) fn wait_for(&self, coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> [Write; 2] {
         let waiting = self.table.write(waiting_key(coach, calendar, event)).put(Part::Waiting);
         [waiting, self.calendars.check_unseen(coach, calendar)]

@@ -34,9 +34,9 @@ pub struct NewClientWrite<'a, S> {
     pub intake: IntakeWrite<'a>,
     /// `new_client`, as subscribers get it and as automations send it.
     pub events: Vec<Event>,
-    /// What the application learns.
+    /// The change that the application learns of.
     pub change: Change,
-    /// Not to be told before: the welcome mail may still decide what the fact says.
+    /// Not to be sent before: the welcome mail may still decide what the change says.
     pub change_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
@@ -73,7 +73,7 @@ pub enum ClaimStep<'a, S> {
     Answer(&'a Answer, TimeDelta),
 }
 
-/// What came of a creation.
+/// The result of a creation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Created {
     Done,
@@ -113,7 +113,7 @@ impl Clients {
         let coach = &new.client.coach_id;
         let fact = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
-        let traces = Traces { lead, claim: new.claim.key() };
+        let traces = Traces { lead, claim: Some(new.claim.key()) };
         let record = Record::first(new.client.clone(), now.into(), Some(traces));
         let intake = IntakeRecord {
             pk: intake_pk(&new.client.id),
@@ -178,7 +178,7 @@ impl Clients {
     }
 }
 
-/// The first cause in the order in which callers are told of them.
+/// The first cause, in the order in which they are reported to callers.
 fn refusal(refused: &Refused, team: Option<&TeamId>) -> Result<Created, StoreError> {
     if refused.is(Part::Claim) {
         return Ok(Created::ClaimLost);

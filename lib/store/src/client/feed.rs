@@ -1,4 +1,4 @@
-//! The application's whole record of a client: a creation, a change or a hand-over, told apart by what is stored.
+//! The application's whole record of a client: a creation, a change or a hand-over, by what is stored.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::fact::{FactContext, SeenFacts};
 use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
 
-/// What came of a fact.
+/// The result of applying a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedOutcome {
     /// The client is stored, and the fact is marked.
@@ -76,9 +76,9 @@ impl Clients {
             if found.as_ref().is_some_and(|found| found.saved_at() > at) {
                 return Ok(Some(FeedOutcome::Stale));
             }
-            let is_told = found.is_none() && !backfill;
+            let is_emitted = found.is_none() && !backfill;
             let automations = async {
-                if is_told {
+                if is_emitted {
                     self.workspaces.automations_on(&saved.coach_id, &[EventType::NewClient]).await
                 } else {
                     Ok(Vec::new())
@@ -113,7 +113,7 @@ impl Clients {
             writes.extend(self.seat_writes(&seats));
             writes.extend(self.address_writes(&client, found.as_deref()).await?);
             writes.extend(self.watch_write(&client, found.as_deref(), fact));
-            if is_told {
+            if is_emitted {
                 writes.extend(
                     self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
                 );
@@ -180,7 +180,7 @@ impl Clients {
 }
 
 /// The record as the fact has it, but for what the application does not know, for a flag that the API has set since, and for a phase
-/// that was told since.
+/// that came since.
 fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
     let phase_is_newer = found.and_then(Record::phase_set_at) > Some(at);
     let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);

@@ -27,7 +27,6 @@ pub(super) struct Record {
     activation_set_at: Option<i64>,
     #[serde(flatten)]
     phase_set_at: Option<PhaseSetAt>,
-    /// What the creation through the API left elsewhere: the contact that the client was, and the claim that holds the answer.
     pub(super) traces: Option<Traces>,
     /// Goes up with whatever ends the client's login links. Links of an earlier epoch are dead.
     pub(super) login_epoch: u64,
@@ -63,12 +62,15 @@ struct StoredPhase {
     programme_id: Option<ProgrammeId>,
 }
 
-/// Where a creation through the API has left something of the client beside the record.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Traces {
+/// Where a creation through the API has left something of the client beside the record. Ids alone.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Traces {
+    /// The claim that holds the creation's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) lead: Option<ContactRef>,
-    pub(super) claim: ClaimKey,
+    pub claim: Option<ClaimKey>,
+    /// The contact that the client was when it was made. Each pass of the erasure goes over what there is about the contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<ContactRef>,
 }
 
 impl Record {
@@ -131,4 +133,60 @@ pub(super) fn list_item(mut item: Item) -> Result<ClientListItem, StoreError> {
     let client_id = client_id_of(&item)?;
     item.insert("client_id".to_owned(), s(client_id.as_str()));
     from_item("client", item)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::client::Measure;
+
+    use super::*;
+    use crate::db::to_item;
+
+    #[test]
+    fn a_record_reads_back_from_its_item_and_absent_members_have_no_attribute() {
+        let client = Client {
+            id: ClientId::parse("c1").unwrap(),
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            profile: Profile {
+                email: Some(Email::parse("grace@example.com").unwrap()),
+                full_name: "Grace".to_owned(),
+                phone: None,
+                goals: None,
+                health_notes: None,
+                height_in: Some(Measure(70.0)),
+                weight_lbs: Some(Measure(154.5)),
+                external_id: None,
+            },
+            is_active: true,
+            phase: Phase { current: Some("Reset".to_owned()), ..Phase::default() },
+            created_at: Timestamp::from_ms(5),
+            origin: Origin::PartnerApi,
+            latest_check_in_at: None,
+        };
+        let record = Record::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
+        let item = to_item(&record);
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let [first, second] = [
+            [
+                "active_owner",
+                "client_id",
+                "created_at",
+                "current_phase",
+                "email",
+                "full_name",
+                "height_in",
+                "is_active",
+            ],
+            ["listed_at", "login_epoch", "origin", "owner", "pk", "saved_at", "saved_ns", "version"],
+        ];
+        assert_eq!(names, [&first[..], &second[..], &["weight_lbs"]].concat());
+        let read: Record = from_item("client", item).unwrap();
+        assert_eq!((&read.client, read.saved_at()), (&client, record.saved_at()));
+        assert!(read.phase_set_at().is_none() && read.traces.is_none());
+
+        let inactive = record.next(Client { is_active: false, ..client }, FactTime::from_ms(6));
+        assert_eq!((inactive.version, inactive.login_epoch), (2, 1));
+        assert!(!to_item(&inactive).contains_key("active_owner"));
+    }
 }

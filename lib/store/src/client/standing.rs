@@ -49,7 +49,7 @@ impl StoredClient {
     }
 }
 
-/// What is known of a client.
+/// The state of a client.
 #[derive(Debug)]
 pub(crate) enum Standing<T = StoredClient> {
     Unknown,

@@ -59,7 +59,7 @@ impl Going {
 }
 
 impl Contacts {
-    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and what has not been told of it. One that is
+    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and its entries of the outbox. One that is
     /// another's stays.
     pub(crate) async fn erasure(
         &self,
@@ -271,8 +271,8 @@ pub(super) fn said_by(chain: &Chain, said_at: FactTime) -> (&Chain, &Chain) {
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }
 
-/// Whether the contact at the end of the chain is the client, or will be once the link that was merged into it has come to it, or is erased
-/// already.
+/// Returns true if the contact at the end of the chain is the client, will be once the link that was merged into it has come to it, or is
+/// erased already.
 fn is_of(chain: &Chain, client: &ClientId) -> bool {
     match chain.last() {
         Some((_, Some(Stored::Live(live)))) if live.contact().client_id.is_some() => {

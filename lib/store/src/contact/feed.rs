@@ -1,4 +1,4 @@
-//! What the application tells of contacts: whole records, and which of them turned out to be one.
+//! Facts of the application about contacts: whole records, and merges.
 
 use domain::contact::KnownContact;
 use domain::fact::{ContactSaved, Merge};
@@ -22,7 +22,7 @@ pub struct MergeContext {
     pub now: Timestamp,
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
     /// It is stored, or what is stored is newer.
@@ -199,7 +199,7 @@ impl Contacts {
         Ok((writes, outcome))
     }
 
-    /// What a merge of an erased contact takes with it: that contact alone, unless it was a client's when the merge was said.
+    /// The contacts that a merge of an erased contact takes along: that contact alone, unless it was a client's when the merge was said.
     async fn merge_of_erased(
         &self,
         coach: &CoachId,
@@ -279,7 +279,7 @@ impl Contacts {
     }
 }
 
-/// Whether a contact is a client other than this one.
+/// Returns true if a contact is a client other than this one.
 fn is_another(contact: Option<&Stored>, client: &ClientId) -> bool {
     matches!(contact, Some(Stored::Live(live)) if live.contact().client_id.as_ref().is_some_and(|own| own != client))
 }

@@ -137,13 +137,13 @@ impl MergedContact {
         Self { client_id: None, version: self.version + 1, ..self }
     }
 
-    /// Whether another says nothing new.
+    /// Returns true if another signpost says nothing new.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         (self.merged_into, self.merged_at, &self.client_id) == (other.merged_into, other.merged_at, &other.client_id)
     }
 }
 
-/// What is left of a contact that was erased: ids and dates.
+/// The rest of a contact that was erased: ids and dates.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ErasedContact {
     pk: String,
@@ -183,14 +183,14 @@ impl ErasedContact {
         self
     }
 
-    /// Whether a merge that comes late, and was said then, tells whom it lived on as. One that is older than another does not, nor one that
-    /// is younger than the erasure.
+    /// Returns true if a late merge that was said at `said_at` decides whom the contact lived on as: it is no older than the
+    /// noted merge, and no younger than the erasure.
     pub(super) fn is_led_by(&self, said_at: FactTime) -> bool {
         said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
     }
 }
 
-/// What stands under a contact's key.
+/// The item under a contact's key.
 #[derive(Debug, Clone)]
 pub(super) enum Stored {
     Live(Box<StoredContact>),
@@ -234,5 +234,26 @@ impl Stored {
             Self::Merged(merged) => Some(merged.merged_at),
             Self::Erased(erased) => erased.merged_at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::contact::ContactDraft;
+    use domain::time::Timestamp;
+
+    use super::*;
+    use crate::db::to_item;
+
+    #[test]
+    fn a_live_contact_reads_back_from_its_item_and_absent_members_have_no_attribute() {
+        let id = ContactId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap();
+        let draft = ContactDraft { name: "Grace".to_owned(), email: Email::parse("grace@example.com").unwrap() };
+        let known = KnownContact::create(id, &draft, Timestamp::from_ms(5));
+        let item = to_item(&StoredContact::first(&CoachId::parse("coach_1").unwrap(), known.clone(), None));
+        assert!(item.values().all(|value| !value.is_null()) && !item.contains_key("clientId"));
+        let Stored::Live(read) = Stored::from_item(item).unwrap() else { panic!("live") };
+        assert_eq!((&read.known, read.version), (&known, 1));
+        assert!(read.has_email(&draft.email.key()));
     }
 }

@@ -13,7 +13,7 @@ use crate::workspace::key_of;
 /// Merges that a request follows from a contact to the one that it lives on as.
 const MAX_FOLLOWED: usize = 100;
 
-/// What is known of a contact.
+/// The state of a contact.
 #[derive(Debug, Clone)]
 pub enum Standing {
     /// Nothing, yet.
@@ -154,7 +154,7 @@ impl Contacts {
         Ok(found)
     }
 
-    /// What stands under a contact's key.
+    /// The item under a contact's key.
     pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<Stored>, StoreError> {
         let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
         found.map(Stored::from_item).transpose()

@@ -147,23 +147,30 @@ impl<'a> ItemWrite<'a> {
             conditions => Some(format!("({})", conditions.join(") AND ("))),
         }
     }
-}
 
-/// The builder of a write with what all of them have.
-macro_rules! conditional {
-    ($write:ident, $builder:expr) => {{
-        let expressions = format!("{} {}", $write.update_expression(), $write.condition().unwrap_or_default());
-        let attribute = |name: &str| $write.names.get(name).cloned().unwrap_or_else(|| name.to_owned());
+    /// The names and values of the expressions, without others: DynamoDB refuses what is given and not used.
+    fn names_and_values(&self) -> (Option<HashMap<String, String>>, Option<Item>) {
+        let expressions = format!("{} {}", self.update_expression(), self.condition().unwrap_or_default());
+        let attribute = |name: &str| self.names.get(name).cloned().unwrap_or_else(|| name.to_owned());
         let names: HashMap<_, _> = names_in(&expressions).map(|name| (format!("#{name}"), attribute(name))).collect();
         let values = tokens(&expressions, ':').map(|name| format!(":{name}"));
-        let values: Item = values.filter_map(|name| Some((name.clone(), $write.values.get(&name)?.clone()))).collect();
-        // DynamoDB refuses names and values that are given and empty.
+        let values: Item = values.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect();
+        (Some(names).filter(|names| !names.is_empty()), Some(values).filter(|values| !values.is_empty()))
+    }
+}
+
+/// Gives a builder of the SDK what those of all writes take.
+macro_rules! conditional {
+    ($write:ident, $builder:expr) => {{
+        let (names, values) = $write.names_and_values();
+        let condition = $write.condition();
+        let returned_if_refused = condition.as_ref().map(|_| ReturnValuesOnConditionCheckFailure::AllOld);
         $builder
             .table_name(&$write.table.name)
-            .set_condition_expression($write.condition())
-            .set_expression_attribute_names(Some(names).filter(|names| !names.is_empty()))
-            .set_expression_attribute_values(Some(values).filter(|values| !values.is_empty()))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .set_return_values_on_condition_check_failure(returned_if_refused)
     }};
 }
 

@@ -50,7 +50,7 @@ impl Table {
         let mut found = Vec::new();
         for chunk in keys.chunks(MAX_BATCH_KEYS) {
             let (mut wanted, mut round) = (chunk.to_vec(), 0);
-            // What DynamoDB had no room for, or no capacity, is asked for again.
+            // Keys that DynamoDB had no room for, or no capacity, are read again.
             while !wanted.is_empty() {
                 if round == MAX_ROUNDS {
                     let source = format!("{} items are left unread", wanted.len()).into();

@@ -61,7 +61,7 @@ impl Write {
         Self { part, item: item.build() }
     }
 
-    /// The same write under another name, where a transaction has two of one kind to tell apart.
+    /// The same write under another name, where a transaction has two of one kind.
     pub(crate) fn labelled(self, part: Part) -> Self {
         Self { part, ..self }
     }

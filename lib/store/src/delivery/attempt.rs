@@ -51,7 +51,7 @@ impl StoredAttempt {
         MEMBERS + self.excerpt.as_ref().map_or(0, |excerpt| excerpt.0.len())
     }
 
-    /// Whether it says nothing of what the receiver answered.
+    /// Returns true if the line holds nothing of the receiver's answer.
     pub(super) fn is_silent(&self) -> bool {
         self.excerpt.is_none()
     }

@@ -18,7 +18,7 @@ const MAX_PAGES: usize = 20;
 /// Updates at once.
 const CONCURRENT_UPDATES: usize = 16;
 
-/// What a delivery waits for.
+/// A delivery that waits for its next attempt.
 #[derive(Deserialize)]
 struct Waiting {
     id: DeliveryId,
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether it has waited for that since then, or longer: its latest attempt, or else its chain, began before.
+    /// Returns true if the delivery has waited since `then` or longer: its latest attempt, or else its chain, began before.
     fn has_waited_since(&self, then: Timestamp) -> bool {
         // The first attempt of a chain is due when the chain begins.
         let is_first = self.next_attempt == 1;

@@ -108,7 +108,7 @@ impl Record {
     }
 }
 
-/// Whom an attempt belongs to once its client has been erased.
+/// The owner of an attempt once its client has been erased.
 pub(super) fn erased_owner(owner: &str) -> String {
     format!("{}{ERASED}", owner.strip_suffix(ERASED).unwrap_or(owner))
 }

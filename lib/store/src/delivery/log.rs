@@ -23,7 +23,7 @@ pub struct Page {
     pub next_cursor: Option<DeliveryId>,
 }
 
-/// What the log shows of a record.
+/// The part of a record that the log shows.
 #[derive(Deserialize)]
 struct Line {
     id: DeliveryId,

@@ -51,7 +51,7 @@ impl Kept {
     }
 }
 
-/// What came of sending an event again.
+/// The result of sending an event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restarted {
     Done,
@@ -229,7 +229,7 @@ impl Deliveries {
         }
     }
 
-    /// What begins another chain of a delivery that is still as it was read: the change of its state, and the first order.
+    /// The writes that begin another chain of a delivery that is still as it was read: its next state, and the first order.
     fn restarting(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,

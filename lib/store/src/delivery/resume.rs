@@ -14,7 +14,7 @@ use crate::db::{StoreError, from_item, n, query_page, s};
 /// Items of the log that one page looks at.
 const PAGE_ITEMS: i32 = 500;
 
-/// What the next attempt's order says of a delivery.
+/// The state of a delivery that its next attempt's order states.
 #[derive(Deserialize)]
 struct Waiting {
     id: DeliveryId,

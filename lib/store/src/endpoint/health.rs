@@ -14,10 +14,10 @@ use crate::audit;
 use crate::db::{StoreError, retry, s, to_attribute};
 use crate::outbox::{Content, Outbox};
 
-/// What becomes of an endpoint.
+/// A change of an endpoint's health.
 enum HealthUpdate {
     Health(EndpointHealth),
-    /// It has failed since then, which its coach is told.
+    /// It has failed since then, and its coach gets a notice.
     Warned(EndpointHealth, Timestamp),
     Off(Endpoint),
 }

@@ -9,7 +9,7 @@ use super::{Endpoints, Record, SealedSecret, secret_context};
 use crate::audit;
 use crate::db::{StoreError, retry};
 
-/// What came of changing an endpoint's secret.
+/// The result of changing an endpoint's secret.
 #[derive(Debug)]
 pub enum Rotated {
     Done(Box<Endpoint>),

@@ -14,7 +14,7 @@ use crate::workspace::{StoredWorkspace, Workspaces};
 /// Copies that are written at once.
 const CONCURRENT_COPIES: usize = 16;
 
-/// What came of making a key.
+/// The result of making a key.
 #[derive(Debug)]
 pub enum Made {
     Done(Box<KeyRecord>),

@@ -9,7 +9,7 @@ use super::{KeyRecord, Keys, Stored, item_key};
 use crate::db::{Item, StoreError, Written, b, from_item, n};
 use crate::window::{self, Counting};
 
-/// What came of presenting a key.
+/// The result of presenting a key.
 #[derive(Debug)]
 pub enum Presented {
     /// It counts. `stale_windows` are to be dropped beside the work.

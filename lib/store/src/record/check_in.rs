@@ -21,7 +21,7 @@ use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
-/// What a check-in is judged for when it comes.
+/// The events that a check-in may emit.
 const JUDGED: [EventType; 3] = [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ struct Record {
     check_in_id: CheckInId,
     listed_at: Option<String>,
     submitted_at: Option<Timestamp>,
-    /// What was said first, where that was corrected.
+    /// The first time that was said, where the time was corrected.
     first_submitted_at: Option<Timestamp>,
     #[serde(flatten)]
     submission_said_at: Option<SubmissionSaidAt>,
@@ -72,7 +72,7 @@ impl Record {
     }
 }
 
-/// What a change of a check-in starts from.
+/// The state that a change of a check-in starts from.
 struct Found {
     record: Record,
     grades: Grades,

@@ -34,7 +34,7 @@ struct Log {
 }
 
 impl RecordReader {
-    /// What a client is to take, and what was logged in a window of so many dates that ends today, wherever the client is. One query, at
+    /// The schedule of a client, and the logs of a window of dates that ends today, wherever the client is. One query, at
     /// most a page beyond the window's months where nothing was logged of late.
     pub async fn doses(&self, client: &ClientId, now: Timestamp, window_days: u32) -> Result<Doses, StoreError> {
         let earliest = Window::earliest_since(now, window_days);

@@ -16,7 +16,7 @@ use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_at
 
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
 
-/// What is watched of a client.
+/// The state of a client that the sweep watches.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Watch {
     pk: String,

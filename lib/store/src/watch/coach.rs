@@ -15,7 +15,7 @@ const SORT_KEY: &str = "WATCH";
 /// that was created right before it, so the coach stays due for a second pass.
 const INDEX_LAG: TimeDelta = TimeDelta::seconds(10);
 
-/// What is watched of a coach.
+/// The state of a coach that the sweep watches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoachWatch {
     pk: String,
