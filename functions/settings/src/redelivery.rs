@@ -1,5 +1,5 @@
-//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
-//! the delivery log tells what comes of it.
+//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way
+//! when it is answered; the delivery log tells what comes of it.
 //!
 //! The receiver may be a stranger's, so orders are limited: test events by the minute and endpoint, recoveries to one
 //! at a time, and all requests by the minute.

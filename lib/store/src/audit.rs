@@ -1,5 +1,5 @@
-//! Table `workspaces`, the audit trail: who changed keys and endpoints, and when. Written with the change, never changed, never deleted.
-//! The coach is who: nobody else has access to the settings.
+//! Table `workspaces`, the audit trail: who changed keys and endpoints, and when. Written with the change, never
+//! changed, never deleted. Nobody but the coach has access to the settings.
 //!
 //! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<random>`: `action`, `subject` (the id of what was changed), `at`.
 

@@ -1,15 +1,17 @@
 //! Table `crm`, what stands on calendars. pk `COACH#<coach_id>`.
-//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` while it is confirmed and on a calendar.
+//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` while it is confirmed
+//! and on a calendar.
 //! GSI `by_contact`: `contact_ref` while it is with somebody. Whoever changes the record raises its `version`.
 //! sk `BUSY#..`: what takes time (module `bucket`).
 //!
 //! 1. `page`          Query of `listed`, consistent.
 //! 2. `read_booking`  BatchGetItem of the contact and the buckets around a date; beside it GetItem of the calendar.
 //!    `read_change`   The same with the event, for a move; beside it Query of all calendars.
-//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were, what the
-//!    write leaves (modules `change`, `crm_write`).
+//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were,
+//!    what the write leaves (modules `change`, `crm_write`).
 //! 4. `save`          Transaction on the event's version alone: facts of the application (module `feed`).
-//! 5. `emit_conflicts` Reads the buckets again, then a transaction: the overlaps are emitted, and the mark goes (module `conflict`).
+//! 5. `emit_conflicts` Reads the buckets again, then a transaction: the overlaps are emitted, and the mark goes (module
+//!    `conflict`).
 //! 6. `give_buffers`  Query of events that wait for a calendar, 40 at most, then a transaction for each (module
 //!    `waiting`).
 //! 7. `busy_between`  Query of buckets beside a read of the one of long events.

@@ -1,4 +1,5 @@
-//! Table `workspaces`, calendars. pk `COACH#<coach_id>`, sk `CALENDAR#<uuid>`: the record, and a version that goes up with each save.
+//! Table `workspaces`, calendars. pk `COACH#<coach_id>`, sk `CALENDAR#<uuid>`: the record, and a version that goes up
+//! with each save.
 //!
 //! 1. `get`   GetItem, consistent.
 //! 2. `all`   Query, consistent.

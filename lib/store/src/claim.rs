@@ -1,15 +1,17 @@
-//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`: `contact_ref`.
+//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`:
+//! `contact_ref`.
 //!
-//! A claim is a lease with an owner token. Whoever writes under it states the token, so that a process which lost its lease changes
-//! nothing. Work that commits in a transaction moves its claim along in the same transaction: to the answer, or to a stage that says
-//! what a takeover has to go on with.
+//! A claim is a lease with an owner token. Every write under the claim states the token, so that a process which lost
+//! its lease changes nothing. Work that commits in a transaction moves its claim along in the same transaction: to the
+//! answer, or to a stage from which a takeover goes on.
 //!
-//! 1. `begin`    PutItem, unless there is a record that counts. The refused put returns it: an answer, a lease, or one to take over.
+//! 1. `begin`    PutItem, unless there is a record that counts. The refused put returns it: an answer, a lease, or one
+//!    to take over.
 //! 2. `take_over` UpdateItem, if the lease is still the lapsed one.
 //! 3. `stage`, `answer`  Parts of the work's transaction.
 //! 4. `finish`   UpdateItem to the answer.
-//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once. `withdraw` ends the
-//!    record too.
+//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
+//!    `withdraw` ends the record too.
 //! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
 //! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody else's by now.
 
@@ -50,7 +52,7 @@ pub struct Claim {
 #[serde(transparent)]
 pub struct ClaimKey(String);
 
-/// The person that an answer, or the stage before it, is about. Their erasure finds the record by it, and removes no other.
+/// The person that an answer, or the stage before it, is about. Their erasure finds the record by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
     Client(ClientId),
@@ -160,8 +162,8 @@ impl Claims {
             expires_at: ends_s(now + RETENTION),
         };
         let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
-        // A put whose answer was lost is repeated by the SDK and finds its own token. One that was given up and takes effect after
-        // all finds what has been done meanwhile, which stays.
+        // A put whose answer was lost is repeated by the SDK and finds its own token. One that was given up and takes
+        // effect after all finds what has been done meanwhile, which stays.
         let put = self.table.write(to_item(&record)).when(
             "attribute_not_exists(pk) OR expires_at <= :now \
              OR (#owner = :owner AND attribute_not_exists(stage) AND attribute_not_exists(#status))",
@@ -262,8 +264,8 @@ impl Claims {
         self.answering(claim, answer, Some(about), keep, now).update(Part::Claim)
     }
 
-    /// Records an answer, and the person that it is about, if any. Returns false if the claim was taken over in the meantime: it keeps
-    /// what its new owner makes of it.
+    /// Records an answer, and the person that it is about, if any. Returns false if the claim was taken over in the
+    /// meantime: it keeps what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
@@ -298,7 +300,7 @@ impl Claims {
         self.table.write(db::pk(&claim.pk)).when("#owner = :owner", [(":owner", s(&claim.owner))])
     }
 
-    /// Ends the lease without an answer. It is not waited for long: somebody waits for what went wrong, and the lease lapses by itself.
+    /// Ends the lease without an answer. It is not waited for long: the lease expires by itself.
     pub async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
         self.end(claim, None).await
     }

@@ -1,10 +1,12 @@
 //! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<compared form>`: who has the address (module
 //! `held_by`); its first holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
-//! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`, `listed_at`; active ones only.
+//! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`,
+//! `listed_at`; active ones only.
 //!
 //! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
 //! 2. `page`       Query `by_owner` or `active`, newest first.
-//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment ago.
+//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment
+//!    ago.
 //! 4. `create`     Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
 //! 5. `set_active` Transaction on the versions read: record, watch, counts, outbox.
 //! 6. `save`       Reads, then transaction on the versions read: record, watch, address, seats and counts, outbox.
@@ -106,8 +108,7 @@ impl Clients {
         Ok(Page { items, next })
     }
 
-    /// All clients with that address, newest first, whoever owns them. One that is erased, or has another address, since its holders were
-    /// read is none.
+    /// All clients with that address, of all coaches, newest first.
     pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for (_, holders) in self.locks(email).await? {
@@ -125,8 +126,9 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
-    /// when it was said: what the application said before is older, and where it is the application's value, the change is emitted.
+    /// Sets the active flag of a client that was read. `None`: the coach has no such client. Setting the same value
+    /// again moves the time from which older facts count no more, and emits the change if the application had set the
+    /// value.
     pub async fn set_active(
         &self,
         coach: &CoachId,

@@ -1,5 +1,6 @@
-//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or the rest of one that was merged
-//! away or erased. sk `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`held_by`).
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or the rest of one that was
+//! merged away or erased. sk `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address
+//! (`held_by`).
 //! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`, for each address the live ones, then
 //! those that had it when they were merged away. GSI `by_contact`: items about a contact, and contacts merged into it.
 //!
@@ -7,7 +8,8 @@
 //! 2. `with_email` Query `by_email`, consistent; if no live contact has the address, reads along chains of merges.
 //! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
 //! 4. `create`, `change`     Transaction: record, address, what the write leaves (module `crm_write`).
-//! 5. `save`       Read, then a transaction on the version read: record and addresses. The first time Query `by_contact`.
+//! 5. `save`       Read, then a transaction on the version read: record and addresses. The first time Query
+//!    `by_contact`.
 //! 6. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
 //! 7. `find_lead`  BatchGetItem of the addresses, then of the contacts. `link`: part of a client's creation.
 //! 8. `erasure`    Reads, then parts of a client's erasure. `erase`, `erase_all`: a transaction for each contact, then
@@ -89,9 +91,9 @@ impl Contacts {
         Ok(live.into_iter().min_by_key(known_first))
     }
 
-    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
-    /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a
-    /// placeholder in an import, is looked at for so many alone.
+    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of
+    /// several the one that was known first. A contact that has become another client is nobody's lead. At most
+    /// `MAX_NAMESAKES` holders of an address are read.
     ///
     /// Phones are compared as E.164 in `country`, the workspace's present one. Numbers with other beginnings share an
     /// ending.

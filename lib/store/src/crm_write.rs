@@ -1,5 +1,5 @@
-//! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the request's key, and
-//! the change for the application.
+//! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the
+//! request's key, and the change for the application.
 
 use domain::change::Change;
 use domain::id::{CoachId, ContactId};
@@ -17,7 +17,7 @@ pub struct CrmWrite<'a> {
     pub outbox: &'a Outbox,
     pub claim: &'a Claim,
     pub coach: &'a CoachId,
-    /// The contact that the write is about. The contact's erasure finds the answer by it, even one that shows the id alone.
+    /// The contact that the write is about, by which its erasure finds the answer.
     pub contact: ContactId,
     pub answer: Answer,
     /// `None`: nothing that shows has changed.

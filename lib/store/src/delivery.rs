@@ -8,8 +8,8 @@
 //! 2. `claim`      UpdateItem: takes the lease if this attempt is next. `record`: UpdateItem on the lease.
 //! 3. `page`       Query, newest first: module `log`. `waiting`: Query, for new orders: module `resume`.
 //! 4. `end_waiting` Query, then an UpdateItem each: module `end`.
-//! 5. `find`       GetItem. `restart`: transaction with the order. `recover`: Query of GSI `failed` (`pk`, `failed_at`),
-//!    BatchGetItem, and transactions for groups: module `restart`.
+//! 5. `find`       GetItem. `restart`: transaction with the order. `recover`: Query of GSI `failed` (`pk`,
+//!    `failed_at`), BatchGetItem, and transactions for groups: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
 //!
 //! A refused update returns the item. An owner that is drawn for each call shows an own update whose answer was lost.

@@ -1,5 +1,6 @@
 //! Table `workspaces`, the webhook endpoints of a workspace.
-//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one first).
+//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one
+//! first).
 //! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
 //!
 //! 1. `list`   Query of the partition, consistent.

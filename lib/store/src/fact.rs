@@ -1,5 +1,5 @@
-//! Table `facts`: which of the application's facts have been stored. pk `FACT#<fact_id>`. A fact that is seen twice has one effect, also
-//! where another of the same moment came between.
+//! Table `facts`: which of the application's facts have been stored. pk `FACT#<fact_id>`. A fact that is seen twice has
+//! one effect, also where another of the same moment came between.
 //!
 //! 1. `seen` BatchGetItem, consistent: those of a batch.
 //! 2. `mark` PutItem. Two that store the same fact at once mark it twice.

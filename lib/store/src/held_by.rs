@@ -1,10 +1,11 @@
-//! Who has an address: one item per e-mail address or phone number, with its first holder and whoever came later.
+//! The holders of addresses: one item per e-mail address or phone number, with its first holder and whoever came later.
 //!
-//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address; when it leaves, one of
-//! the others takes its place, in the transaction of whatever made it leave. Every write states what it found.
+//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address;
+//! when it leaves, one of the others takes its place, in the transaction of whatever made it leave. Every write states
+//! what it found.
 //!
-//! So many are noted. Whoever comes later has the address all the same, and is not found by it: a placeholder that an import gives to
-//! everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
+//! At most `MAX_HOLDERS` are noted. Later ones have the address and are not found by it: a placeholder that an import
+//! gives to everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

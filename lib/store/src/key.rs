@@ -1,11 +1,11 @@
 //! Table `keys`: API keys.
-//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of use: `w<minute>` of
-//! requests, `l<minute>` of those for a login link.
+//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of
+//! use: `w<minute>` of requests, `l<minute>` of those for a login link.
 //! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: the key ring,
 //! which names the live keys (module `ring`).
 //!
-//! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
-//!    returns what distinguishes unknown, revoked, expired and limited.
+//! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none.
+//!    The refused update returns what distinguishes unknown, revoked, expired and limited.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `page`         Query of the coach's partition, then BatchGetItem: module `list`.
 //! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never

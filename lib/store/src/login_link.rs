@@ -2,8 +2,8 @@
 //!
 //! 1. `put`    PutItem of a new link.
 //! 2. `get`    GetItem, consistent. A used link is none.
-//! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is as it was when the
-//!    link was made. Of any number of attempts one succeeds.
+//! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is
+//!    as it was when the link was made. Of any number of attempts one succeeds.
 
 use domain::id::{ClientId, CoachId};
 use domain::login_link::{LoginGrant, LoginToken};

@@ -1,5 +1,5 @@
-//! The capacity that calls to DynamoDB consume, added to the line of the event that they are made for. Every request asks for it. A
-//! refused request is not answered with it, and counts as a call alone.
+//! The capacity that calls to DynamoDB consume, added to the line of the event that they are made for. Every request
+//! asks for it. A refused request is not answered with it, and counts as a call alone.
 
 use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};

@@ -1,11 +1,12 @@
-//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that goes up with each write. GSI
-//! `by_contact`: `contact_ref`, for the contact's erasure.
+//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that goes up
+//! with each write. GSI `by_contact`: `contact_ref`, for the contact's erasure.
 //!
 //! 1. `page`   Query after a cursor, consistent.
 //! 2. `get`    BatchGetItem, consistent.
 //! 3. `create` Transaction: record, contact still live, what the write leaves (module `crm_write`).
 //! 4. `change` Transaction on the version read: record, what the write leaves.
-//! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is erased.
+//! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is
+//!    erased.
 
 use domain::fact::OpportunitySaved;
 use domain::fact_time::FactTime;
@@ -90,8 +91,8 @@ impl Opportunities {
         Ok(write.commit([record]).await?.into())
     }
 
-    /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline need not have been
-    /// seen; of an erased contact nothing is kept.
+    /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline
+    /// need not have been seen; of an erased contact nothing is kept.
     pub async fn save(&self, saved: &OpportunitySaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
         retry("the opportunity", || async {

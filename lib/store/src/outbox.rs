@@ -37,8 +37,7 @@ pub const SHARDS: u8 = 4;
 
 /// Events of one cause that have an entry each: nearly always all.
 const SINGLE_EVENTS: usize = 40;
-/// Events beyond those that one entry holds, and bytes of them: an item has 400 KB. Most events have less than one, but names may be long and
-/// steps many.
+/// Further events that one entry holds, and their bytes: an item has 400 KB. Names may be long and steps many.
 const TOGETHER: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
 /// The content of an entry.
@@ -137,8 +136,8 @@ impl Outbox {
         self.table.write(to_item(&record)).put(Part::Outbox)
     }
 
-    /// Writes these events, of one cause and in an order that is always the same, to be sent at once: an entry for each, and for what goes
-    /// beyond [`SINGLE_EVENTS`] one for some of them together.
+    /// Writes the events of one cause, in an order that is always the same: an entry for each of the first
+    /// [`SINGLE_EVENTS`], then entries of several events.
     pub(crate) fn put_events(
         &self,
         events: impl IntoIterator<Item = Event>,
@@ -147,8 +146,7 @@ impl Outbox {
         contents(events).map(move |content| self.put(&content, now))
     }
 
-    /// Lets an entry go that was held back. One that has been held for its time may be on its way as it was, or sent: it stays so, and the
-    /// caller learns it from the transaction's failed condition.
+    /// Releases an entry that was held back. Refused where its time is over: it may be on its way as it was, or sent.
     pub(crate) fn release(&self, content: &Content, now: Timestamp) -> Write {
         let sealed = b(self.vault.seal_json(&context(&content.id()), content));
         let update = self.table.write(db::pk(content.id())).set("sealed", sealed).set("send_after", n(now.ms()));
@@ -166,8 +164,7 @@ impl Outbox {
         self.entry(record)
     }
 
-    /// Ids of one shard's entries that were to be sent before `before`, each with when it was to be, oldest first, at most `limit`, from
-    /// where an earlier page ended.
+    /// Ids of one shard's entries that were to be sent before `before`, with their times, oldest first.
     pub async fn unsent(
         &self,
         shard: u8,

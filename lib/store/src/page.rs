@@ -1,4 +1,4 @@
-//! Pages of the CRM's lists: records of a coach in the order of their UUIDs, after a cursor that need not exist any more.
+//! Pages of the CRM's lists: records of a coach by UUID, after a cursor that need not exist any more.
 
 use domain::id::CoachId;
 use uuid::Uuid;
@@ -38,7 +38,7 @@ pub struct Listed<T> {
 impl Listing<'_> {
     /// A page of items, read consistently.
     pub(crate) async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Item>, StoreError> {
-        // Keys after a record are above everything that begins with its key, and below the next character of the prefix.
+        // Later keys are above everything that begins with the record's key, and below the end of the prefix.
         let from = request.after.map_or_else(|| self.prefix.to_owned(), |after| format!("{}{after}!", self.prefix));
         let values = [(":pk", s(partition(coach))), (":from", s(from)), (":to", s(format!("{}~", self.prefix)))];
         let range = self.index.unwrap_or("sk");

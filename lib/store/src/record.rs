@@ -1,5 +1,6 @@
 //! Table `records`: what happens in a client's life. pk `CLIENT#<client_id>`:
-//! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once deleted.
+//! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once
+//! deleted.
 //! sk `GRADES`: the latest grade of each wellness system, sealed.
 //! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, and `d<mmdd>` for each
 //! date of a fact: the time of the fact in ms, negative for a deletion.

@@ -1,7 +1,8 @@
 //! Table `records`, what the sweep watches.
 //! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, the
 //! client's states, and when it is due. The key sorts right behind the doses: one query reads both.
-//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its clients.
+//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its
+//! clients.
 //! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An inactive client, or one whose coach has no automation on computed
 //! events, has no `sweep_shard` and is in no shard: a fact marks its client as due whatever the coach's rules are.
 //!
@@ -122,7 +123,8 @@ impl Watches {
         found.map_or_else(|| Ok(CoachWatch::new(coach)), CoachWatch::from_item)
     }
 
-    /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no date is given.
+    /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no
+    /// date is given.
     pub async fn client(&self, client: &ClientId, from: Option<NaiveDate>) -> Result<Option<Observed>, StoreError> {
         let Some(from) = from else {
             let watch = self.table.item(client::key(client)).await?.map(Watch::from_item).transpose()?;

@@ -6,8 +6,8 @@
 //! 1. `get`        GetItem, consistent.
 //! 2. `save`       Read, then Update on the version read; a change of team moves the seats in one transaction.
 //! 3. `save_team`  Update, unless what is stored is newer.
-//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that create, hand over or
-//!    (de)activate clients.
+//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that
+//!    create, hand over or (de)activate clients.
 
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};

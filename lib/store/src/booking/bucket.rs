@@ -1,5 +1,6 @@
-//! Buckets: which events take a coach's time, by UTC day (`domain::busy` says why). sk `BUSY#<yyyy-mm-dd>` or `BUSY#LONG`: a `version`, and
-//! for each event an attribute `e#<uuid>`: start and end in milliseconds, minutes before and after.
+//! Buckets: which events take a coach's time, by UTC day (`domain::busy` says why). sk `BUSY#<yyyy-mm-dd>` or
+//! `BUSY#LONG`: a `version`, and for each event an attribute `e#<uuid>`: start and end in milliseconds, minutes before
+//! and after.
 
 use std::collections::BTreeMap;
 

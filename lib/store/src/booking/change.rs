@@ -1,5 +1,5 @@
-//! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds. A write that
-//! meets another one is decided anew.
+//! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds.
+//! A write that meets another one is decided anew.
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};

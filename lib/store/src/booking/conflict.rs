@@ -1,6 +1,7 @@
-//! Overlaps that the application has caused. The transaction that puts an event somewhere leaves a mark on it. Then the buckets are read:
-//! whatever was booked before that transaction is in them, and whatever is booked after it finds the event. Overlaps are emitted in the
-//! transaction that removes the mark, so that each is emitted once, however often the fact comes.
+//! Overlaps that the application has caused. The transaction that puts an event somewhere leaves a mark on it. Then the
+//! buckets are read: whatever was booked before that transaction is in them, and whatever is booked after it finds the
+//! event. Overlaps are emitted in the transaction that removes the mark, so that each is emitted once, however often
+//! the fact comes.
 
 use domain::booking::CalendarEvent;
 use domain::change::Change;
@@ -17,8 +18,8 @@ use crate::outbox::Content;
 const EMITTED_TOGETHER: usize = 80;
 
 impl Bookings {
-    /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps. Of two bookings, the one that was there
-    /// is reported.
+    /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps. Of two bookings, the
+    /// one that was there is reported.
     pub(super) async fn emit_conflicts(
         &self,
         coach: &CoachId,
@@ -36,7 +37,7 @@ impl Bookings {
         let mut groups = facts.chunks(EMITTED_TOGETHER).peekable();
         loop {
             let group = groups.next().unwrap_or_default();
-            // The mark goes with the last of them: after a crash before that, all are emitted again, under the same ids.
+            // The last group removes the mark: after a crash before that, all are emitted again, under the same ids.
             let is_last = groups.peek().is_none();
             let marked =
                 self.table.write(event_key(coach, event.id)).when("conflict_check = :mark", [(":mark", s(mark))]);
@@ -56,7 +57,7 @@ impl Bookings {
         }
     }
 
-    /// Events that overlap an event and are not over, where one of the two at least is a booking, in the order of their starts.
+    /// Events that overlap an event and are not over, by their starts. One of the two at least is a booking.
     async fn overlapping(
         &self,
         coach: &CoachId,
@@ -92,8 +93,8 @@ impl Bookings {
     }
 }
 
-/// The change for two events that overlap. Of two bookings, it says that the later one came over the one that was there: two that come
-/// at once find each other, and emit the same.
+/// The change for two events that overlap. Of two bookings, it says that the later one came over the one that was
+/// there: two that come at once find each other, and emit the same.
 fn conflict(
     coach: &CoachId,
     event: &CalendarEvent,

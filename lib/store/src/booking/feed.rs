@@ -1,4 +1,5 @@
-//! Facts of the application about events. An event has happened: it is stored whatever it overlaps, and waits for no version but its own.
+//! Facts of the application about events. An event has happened: it is stored whatever it overlaps, and waits for no
+//! version but its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -27,8 +28,8 @@ pub struct EventFact<'a> {
 }
 
 impl Bookings {
-    /// Stores an event as the application has it, unless a newer state is stored, and emits the bookings that it overlaps where it has
-    /// not been before. Returns their number. `zone` is the workspace's.
+    /// Stores an event as the application has it, unless a newer state is stored, and emits the bookings that it
+    /// overlaps where it has not been before. Returns their number. `zone` is the workspace's.
     pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<usize, StoreError> {
         // A round that emits overlaps may lose the race for the event afterwards.
         let conflicts = AtomicUsize::new(0);
@@ -110,7 +111,7 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     }
 }
 
-/// Returns true if an event takes time that it did not take before, or takes it as a booking from now on, and that time is not over.
+/// Returns true if an event newly takes time that is not over, or takes it as a booking from now on.
 fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
     let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
     let new = taken(event).filter(|span| span.ends_at > now);

@@ -1,6 +1,6 @@
-//! Events whose calendar has not been seen yet. They are stored all the same, without buffers, and an item beside them (sk
-//! `WAITING#<calendar>#<event>`) says what they wait for. Storing one checks that the calendar is still unseen; whoever stores a calendar
-//! looks for those that wait: so that, in whatever order the two come, the event has its calendar's buffers at once.
+//! Events whose calendar has not been seen yet. They are stored all the same, without buffers, and an item beside them
+//! (sk `WAITING#<calendar>#<event>`) says what they wait for. Storing an event checks that the calendar is still
+//! unseen, and storing a calendar looks for events that wait: in either order, the event has the buffers at once.
 
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;

@@ -1,5 +1,5 @@
-//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake, events and
-//! claim, or there is nothing.
+//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake,
+//! events and claim, or there is nothing.
 
 use chrono::TimeDelta;
 use domain::change::Change;
@@ -153,8 +153,8 @@ impl Clients {
 
     /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
     ///
-    /// A fact that the schedule has sent meanwhile, or may send (its creation died), is told once more, if it is no longer true. False: the
-    /// claim was taken over, and its answer is another's.
+    /// A change that the relay has sent meanwhile, or may send, is emitted again if it is no longer true. Returns false
+    /// if the claim was taken over.
     pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let WelcomeWrite { client, state, change, claims, claim, answer, keep } = *end;
         let intake = self.table.write(db::pk(intake_pk(client))).set("state", to_attribute(&state)).when_present();

@@ -1,5 +1,5 @@
-//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and its entries of the outbox go at once. A
-//! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
+//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and its entries of the
+//! outbox go at once. A tombstone of ids and dates stays, so that no late fact brings anything back.
 
 use domain::change::Change;
 use domain::client::{Client, Origin};
@@ -25,7 +25,7 @@ struct Tombstone {
 }
 
 impl Clients {
-    /// Erases a client, whether or not it has been seen. Returns what is left to erase elsewhere. To do it again finds it done.
+    /// Erases a client, whether or not it has been seen. Returns what is left to erase elsewhere. Idempotent.
     pub async fn erase(&self, id: &ClientId, said_at: FactTime, now: Timestamp) -> Result<Traces, StoreError> {
         retry("the client", || async {
             let (writes, traces) = match self.lookup.find(id).await? {

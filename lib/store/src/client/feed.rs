@@ -179,8 +179,7 @@ impl Clients {
     }
 }
 
-/// The record as the fact has it, but for what the application does not know, for a flag that the API has set since, and for a phase
-/// that came since.
+/// The client as the fact has it, but for what the application does not know, and a flag or phase that was set since.
 fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
     let phase_is_newer = found.and_then(Record::phase_set_at) > Some(at);
     let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);

@@ -68,7 +68,7 @@ pub struct Traces {
     /// The claim that holds the creation's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimKey>,
-    /// The contact that the client was when it was made. Each pass of the erasure goes over what there is about the contact.
+    /// The contact that the client was when it was made. Each pass of the erasure erases what is about the contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<ContactRef>,
 }

@@ -1,5 +1,5 @@
-//! Where a client stands: not seen yet, known, or erased for good. What happens to a client is written on condition that it still stands
-//! as it was read.
+//! Where a client stands: not seen yet, known, or erased for good. What happens to a client is written on condition
+//! that it still stands as it was read.
 
 use std::fmt;
 
@@ -42,8 +42,7 @@ impl StoredClient {
         }
     }
 
-    /// When the API sets the flag: after all that was said of it, even by a clock that is behind others, or by a request that came before
-    /// one that has set it meanwhile.
+    /// The time at which the API sets the flag: after all that was said of it, even where a clock is behind others.
     pub(super) fn flag_set_at(&self, now: Timestamp) -> Timestamp {
         now.after(self.flag_said_at.timestamp())
     }
@@ -70,15 +69,15 @@ impl Clients {
         client.when_version(Some(found.version)).check(Part::Client)
     }
 
-    /// Part of a transaction: the client as it was read has its latest check-in at that time. It moves the version also where that is the
-    /// time as it was: whoever looks for the latest at the same moment has not seen the check-in that comes or goes here.
+    /// Part of a transaction: the client as it was read has its latest check-in at that time. The version moves in any
+    /// case: a search for the latest at the same moment has not seen the check-in that comes or goes here.
     pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> Write {
         let latest = latest.map(|latest| s(latest.to_string()));
         self.update_of(found).set_or_remove("latest_check_in_at", latest).update(Part::Client)
     }
 
-    /// Part of a transaction: the client as it was read has come to a phase, as was said at `said_at`. What is stored may be newer. The
-    /// client as it is then.
+    /// Part of a transaction: the client as it was read enters a phase, unless a newer one is stored. Returns the
+    /// client as it is then, too.
     pub(crate) fn set_phase(
         &self,
         found: &StoredClient,

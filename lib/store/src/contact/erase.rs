@@ -1,7 +1,7 @@
-//! Erasure: a contact leaves its id and dates, so that nothing that comes late brings it back, and what is about it goes: opportunities,
-//! whom events are with, and (by the caller, whose table they are in) recorded answers.
+//! Erasure: a contact leaves its id and dates, so that no late fact brings it back. Its opportunities go, its events
+//! lose their contact, and the caller removes recorded answers.
 //!
-//! An index may lag, and what is on its way may still be written: whoever erases a contact does it again when that has ended.
+//! An index may lag, and a write may be under way: the caller erases again when that has ended.
 
 use std::collections::BTreeSet;
 
@@ -59,8 +59,7 @@ impl Going {
 }
 
 impl Contacts {
-    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and its entries of the outbox. One that is
-    /// another's stays.
+    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and entries of the outbox.
     pub(crate) async fn erasure(
         &self,
         lead: &ContactRef,
@@ -81,8 +80,8 @@ impl Contacts {
         }
     }
 
-    /// Erases the contacts that a client was, and what is about them; which they are. Whom they were merged into after that was said stays,
-    /// and is the client no more.
+    /// Erases the contacts that a client was, and what is about them. Contacts that they were merged into later stay,
+    /// and are the client no more.
     pub async fn erase(
         &self,
         lead: &ContactRef,
@@ -117,17 +116,22 @@ impl Contacts {
     ) -> Result<(), StoreError> {
         retry("the contact", || async {
             let found = self.find(coach, contact).await?.filter(|found| found.client_id() == Some(client));
-            let write = match found {
-                Some(Stored::Live(live)) => self.link_to(&live, None, now),
-                Some(Stored::Merged(merged)) => {
-                    let version = merged.version;
-                    self.put(&merged.unlinked(), Some(version))
-                }
-                Some(Stored::Erased(_)) | None => return Ok(Some(())),
-            };
+            let Some(write) = found.and_then(|found| self.unlinking(found, now)) else { return Ok(Some(())) };
             Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()))
         })
         .await
+    }
+
+    /// The write that takes the link to its client from a contact, unless the contact is erased.
+    pub(super) fn unlinking(&self, found: Stored, now: Timestamp) -> Option<Write> {
+        match found {
+            Stored::Live(live) => Some(self.link_to(&live, None, now)),
+            Stored::Merged(merged) => {
+                let version = merged.version;
+                Some(self.put(&merged.unlinked(), Some(version)))
+            }
+            Stored::Erased(_) => None,
+        }
     }
 
     /// Erases contacts, those that were merged into them, and up to `MAX_ERASED` opportunities and events about them.
@@ -201,13 +205,9 @@ impl Contacts {
         found: Option<&Stored>,
         Erasure { client, said_at }: Erasure<'_>,
     ) -> Result<Vec<Write>, StoreError> {
-        let (version, addresses) = match found {
-            Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
-            Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
-            Some(Stored::Erased(_)) | None => (None, Default::default()),
-        };
+        let addresses = found.map(Stored::addresses).unwrap_or_default();
         let tombstone = ErasedContact::new(contact, found, said_at).of(client);
-        let mut writes = vec![self.put(&tombstone, version)];
+        let mut writes = vec![self.put(&tombstone, found.and_then(Stored::version))];
         writes.extend(self.move_addresses(&contact.coach_id, contact.contact_id, addresses, Default::default()).await?);
         Ok(writes)
     }
@@ -271,8 +271,8 @@ pub(super) fn said_by(chain: &Chain, said_at: FactTime) -> (&Chain, &Chain) {
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }
 
-/// Returns true if the contact at the end of the chain is the client, will be once the link that was merged into it has come to it, or is
-/// erased already.
+/// Returns true if the contact at the end of the chain is the client, will be once the link that was merged into it has
+/// come to it, or is erased already.
 fn is_of(chain: &Chain, client: &ClientId) -> bool {
     match chain.last() {
         Some((_, Some(Stored::Live(live)))) if live.contact().client_id.is_some() => {

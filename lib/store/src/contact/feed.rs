@@ -29,8 +29,8 @@ pub enum Merged {
     Done,
     /// It is stored, but the contact that it was merged into has not been seen, and a client's link waits to go there.
     AwaitsTarget,
-    /// One of the two is erased, and so the other is to be, unless a later merge leads elsewhere: the merge is to be gone over again. These
-    /// are to go now, with what there is about them.
+    /// One of the two is erased, and so is the other, unless a later merge leads elsewhere: the caller applies the
+    /// merge again. These contacts are to be erased now.
     Erased(Going),
     /// It says that a contact lives on as itself.
     IntoItself,
@@ -85,7 +85,8 @@ impl Contacts {
         .await
     }
 
-    /// The client that was merged into a contact before that one was seen. The index may lag: a merge that is this young is gone over again.
+    /// The client that was merged into a contact before that contact was seen. The index may lag: a young merge is
+    /// applied again.
     async fn waiting_link(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ClientId>, StoreError> {
         let mut targets = vec![contact];
         while let Some(into) = targets.pop() {
@@ -103,13 +104,14 @@ impl Contacts {
         Ok(None)
     }
 
-    /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the other, unless that
-    /// one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
+    /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the
+    /// other, unless that one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
     ///
-    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another client. What cannot
-    /// be undone waits until the merge is gone over again (`is_settled`): others that are on their way may lead elsewhere.
+    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another
+    /// client. What cannot be undone waits until the merge is gone over again (`is_settled`): others that are on their
+    /// way may lead elsewhere.
     ///
-    /// The transaction states what was found along the chain of merges and at its end, so that no two of them close a circle.
+    /// The transaction states the chain of merges as it was read, so that no two merges close a circle.
     pub async fn merge(&self, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Merged, StoreError> {
         if merge.contact_id == merge.merged_into {
             return Ok(Merged::IntoItself);
@@ -159,11 +161,8 @@ impl Contacts {
         MergeContext { said_at, is_settled, now }: MergeContext,
     ) -> Result<(Vec<Write>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
-        let (version, addresses) = match &found {
-            Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
-            Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
-            Some(Stored::Erased(_)) | None => (None, Default::default()),
-        };
+        let version = found.as_ref().and_then(Stored::version);
+        let addresses = found.as_ref().map(Stored::addresses).unwrap_or_default();
         let client = found.as_ref().and_then(Stored::client_id).cloned();
         let mut writes = self.move_addresses(coach, merge.contact_id, addresses, Default::default()).await?;
         let merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
@@ -199,7 +198,8 @@ impl Contacts {
         Ok((writes, outcome))
     }
 
-    /// The contacts that a merge of an erased contact takes along: that contact alone, unless it was a client's when the merge was said.
+    /// The contacts that a merge of an erased contact takes along: that contact alone, unless it was a client's when
+    /// the merge was said.
     async fn merge_of_erased(
         &self,
         coach: &CoachId,
@@ -226,8 +226,8 @@ impl Contacts {
         Ok(Going { contacts, client: Some(client.clone()), erased_at: erased.erased_at })
     }
 
-    /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The contacts that it is
-    /// said to live on as now have it already, or are given it.
+    /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The
+    /// contacts that it is said to live on as now have it already, or are given it.
     async fn take_back(
         &self,
         coach: &CoachId,
@@ -243,15 +243,8 @@ impl Contacts {
         while let Some(id) = next.filter(|id| !lives_on_as.contains(id)) {
             let stored = self.find(coach, id).await?;
             next = stored.as_ref().and_then(Stored::merged_into);
-            match stored {
-                Some(stored) if stored.client_id() != Some(client) => {}
-                Some(Stored::Live(live)) => writes.push(self.link_to(&live, None, now)),
-                Some(Stored::Merged(merged)) => {
-                    let version = merged.version;
-                    writes.push(self.put(&merged.unlinked(), Some(version)));
-                }
-                Some(Stored::Erased(_)) | None => {}
-            }
+            let linked = stored.filter(|stored| stored.client_id() == Some(client));
+            writes.extend(linked.and_then(|stored| self.unlinking(stored, now)));
         }
         Ok(writes)
     }

@@ -183,8 +183,8 @@ impl ErasedContact {
         self
     }
 
-    /// Returns true if a late merge that was said at `said_at` decides whom the contact lived on as: it is no older than the
-    /// noted merge, and no younger than the erasure.
+    /// Returns true if a late merge that was said at `said_at` decides whom the contact lived on as: it is no older
+    /// than the noted merge, and no younger than the erasure.
     pub(super) fn is_led_by(&self, said_at: FactTime) -> bool {
         said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
     }
@@ -207,6 +207,23 @@ impl Stored {
             return from_item("contact", item).map(Self::Merged);
         }
         from_item("contact", item).map(Box::new).map(Self::Live)
+    }
+
+    /// The version that a write in its place states; a tombstone has none.
+    pub(super) fn version(&self) -> Option<u64> {
+        match self {
+            Self::Live(live) => Some(live.version),
+            Self::Merged(merged) => Some(merged.version),
+            Self::Erased(_) => None,
+        }
+    }
+
+    /// Sort keys of the items of its e-mail and its phone.
+    pub(super) fn addresses(&self) -> [Option<String>; 2] {
+        match self {
+            Self::Live(live) => live.addresses(),
+            Self::Merged(_) | Self::Erased(_) => [None, None],
+        }
     }
 
     /// The client that it is, or was.

@@ -28,8 +28,8 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Where a contact stands by the item under its key, for which `None` stands where there is none. `into` is then the contact that it
-    /// was merged into, which may have been merged in turn: [`Contacts::lives_as`] goes to the end.
+    /// The state of a contact by its item. `into` is then the next contact, which may have been merged in turn:
+    /// [`Contacts::lives_as`] goes to the end.
     pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
         Ok(match item.map(Stored::from_item).transpose()? {
             None => Self::Unknown,
@@ -68,8 +68,8 @@ impl Contacts {
         Ok(contacts.iter().filter(is_erased).cloned().collect())
     }
 
-    /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not been seen yet.
-    /// A contact that was merged into an erased one is as good as erased.
+    /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not
+    /// been seen yet. A contact that was merged into an erased one is as good as erased.
     pub async fn standing(&self, coach: &CoachId, contact: ContactId) -> Result<Standing, StoreError> {
         let mut chain = self.chain(coach, contact).await?;
         if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) {
@@ -82,8 +82,8 @@ impl Contacts {
         })
     }
 
-    /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is erased, or has not been
-    /// seen.
+    /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is
+    /// erased, or has not been seen.
     pub async fn lives_as(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
         Ok(match self.standing(coach, contact).await? {
             Standing::Live(_) => Some(contact),
@@ -107,8 +107,8 @@ impl Contacts {
         })
     }
 
-    /// A contact and those that it lives on as, one after the other, with what stands under their keys. Nobody is in it twice: no merge
-    /// closes a circle but of contacts that are erased, whose merges are noted as they come.
+    /// A contact and those that it lives on as, one after the other, with their items. None is in the chain twice: only
+    /// merges of erased contacts, which are noted as they come, close a circle.
     pub(super) async fn chain(
         &self,
         coach: &CoachId,

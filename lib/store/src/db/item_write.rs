@@ -1,7 +1,7 @@
 //! A write of one item: what changes and on what condition, carried out alone or as part of a transaction.
 //!
-//! Every write is put together here, so that each has one form. In expressions, `#name` stands for the attribute of that
-//! name, `:one` for 1 and `:zero` for 0. A refused write returns the item as it is.
+//! Every write is put together here, so that each has one form. In expressions, `#name` stands for the attribute of
+//! that name, `:one` for 1 and `:zero` for 0. A refused write returns the item as it is.
 
 use std::collections::HashMap;
 

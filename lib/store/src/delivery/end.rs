@@ -1,7 +1,7 @@
-//! An endpoint takes no more deliveries: those that wait for it end. What is left over, because there is too much of it or because whoever
-//! was at it died, ends when its next attempt is due.
+//! An endpoint takes no more deliveries: those that wait for it end. Deliveries that are left over, because there are
+//! too many or a function died, end when their next attempt is due.
 //!
-//! It takes its time, and the endpoint may be switched on again meanwhile. What was sent since then is none of those that waited.
+//! The endpoint may be switched on again meanwhile. Deliveries that were sent since then have not waited.
 
 use domain::delivery::{DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
@@ -29,7 +29,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Returns true if the delivery has waited since `then` or longer: its latest attempt, or else its chain, began before.
+    /// Returns true if the delivery has waited since `then`: its latest attempt, or else its chain, began before.
     fn has_waited_since(&self, then: Timestamp) -> bool {
         // The first attempt of a chain is due when the chain begins.
         let is_first = self.next_attempt == 1;
@@ -39,8 +39,8 @@ impl Waiting {
 }
 
 impl Deliveries {
-    /// Ends the deliveries that wait for an endpoint, for this reason: those that did when it was switched off, at `now`. One that is being
-    /// attempted ends with its attempt: whoever makes it looks whether the endpoint is still on.
+    /// Ends the deliveries that waited for an endpoint when it was switched off, at `now`. A delivery that is being
+    /// attempted ends with its attempt, after which the endpoint is read again.
     pub async fn end_waiting(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         let query = self
             .query(endpoint)

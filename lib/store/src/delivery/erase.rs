@@ -1,6 +1,5 @@
-//! A client is erased: the rendered bodies go, and what receivers answered, which may repeat them. Ids, times and statuses stay in the
-//! log. A delivery that was still to be made ends; one whose attempt is under way is left to it: the log says that it was sent, and what
-//! came of it.
+//! A client is erased: the rendered bodies go, and the receivers' answers, which may repeat them. Ids, times and
+//! statuses stay in the log. A delivery that was still to be made ends. An attempt that is under way is recorded.
 
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;

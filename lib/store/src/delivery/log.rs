@@ -40,7 +40,8 @@ fn size_of(view: &DeliveryView) -> usize {
 }
 
 impl Deliveries {
-    /// A part of an endpoint's delivery log, newest first, from after `cursor`. It may be shorter than `limit` before the end.
+    /// A part of an endpoint's delivery log after `cursor`, newest first. It may be shorter than `limit` before the
+    /// end.
     pub async fn page(
         &self,
         endpoint: &EndpointId,

@@ -1,12 +1,13 @@
-//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
-//! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
+//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of
+//! its own, with the order for the first in the same transaction; orders of older chains count no more, so that there
+//! are never two chains at once.
 //!
 //! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint
 //! off and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test
 //! event out of the index of what failed.
 //!
-//! A chain can begin for as long as deliveries are kept. It prolongs what it needs by its own time alone: however often something is sent
-//! again, its body goes.
+//! A chain can begin for as long as deliveries are kept, and prolongs that by its own time alone: however often a
+//! delivery is sent again, its body goes.
 
 use std::time::Instant;
 
@@ -25,10 +26,10 @@ use crate::outbox::{Content, Outbox};
 
 /// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
-/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes. What it writes is paid for twice, a unit for each
-/// KB, and a partition has 1,000 units a second.
+/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two units for each KB; a
+/// partition has 1,000 units a second.
 const TOGETHER: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
-/// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
+/// Attempts of earlier chains that a delivery's log keeps: each attempt pays for the size of the item.
 const KEPT_ATTEMPTS: usize = 50;
 
 /// Updates at once of test events that leave the index.
@@ -75,14 +76,14 @@ enum Asked {
 }
 
 impl Record {
-    /// Until when a chain can begin, in seconds: what chains have prolonged is for them alone.
+    /// Until when a chain can begin, in seconds. Time that chains have added is for them alone.
     fn restarts_until(&self) -> i64 {
         let kept_until = self.made_at.map(|at| (at + DELIVERY_RETENTION).unix_s());
         kept_until.map_or(self.expires_at, |until| until.min(self.expires_at))
     }
 
-    /// Until when it is kept, in seconds, if a chain begins now. Of one that does not say when it was made nobody could tell what has been
-    /// prolonged, and nothing is.
+    /// When the record expires if a chain begins now, in seconds. A record that does not say when it was made is not
+    /// prolonged.
     fn kept_until(&self, now: Timestamp) -> i64 {
         let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
@@ -229,7 +230,7 @@ impl Deliveries {
         }
     }
 
-    /// The writes that begin another chain of a delivery that is still as it was read: its next state, and the first order.
+    /// The writes that begin another chain of a delivery that is still as it was read, with its first order.
     fn restarting(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,

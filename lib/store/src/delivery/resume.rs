@@ -1,7 +1,8 @@
-//! Orders for what waits, where their messages may be gone: after a restore, or after dead letters that nobody moved back in time.
+//! Orders for what waits, where their messages may be gone: after a restore, or after dead letters that nobody moved
+//! back in time.
 //!
-//! It is safe wherever a message is not gone after all. An attempt is claimed once, whichever order leads to it; of two orders that wait for
-//! the same attempt the one that is a hop ahead goes on.
+//! A message that is not gone after all does no harm: an attempt is claimed once, and of two orders for the same
+//! attempt the one that is a hop ahead goes on.
 
 use domain::delivery::{DeliveryOrder, DeliveryStatus, Resumption};
 use domain::id::DeliveryId;

@@ -1,5 +1,5 @@
-//! What attempts make of their endpoint. A healthy endpoint that answers quickly costs nothing here, and one that is known to fail neither:
-//! only what is new is written.
+//! The health of endpoints, by their attempts. Only news is written: an endpoint that stays healthy, or keeps failing,
+//! costs nothing.
 
 use domain::change::Change;
 use domain::delivery::EndpointAfter;
@@ -23,14 +23,14 @@ enum HealthUpdate {
 }
 
 impl Endpoints {
-    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of failures
-    /// that began after it goes on.
+    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of
+    /// failures that began after it goes on.
     pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
         if read.health.is_good() && read.is_fresh(at) {
             return Ok(());
         }
         let Endpoint { id, url, .. } = &read.endpoint;
-        // Another version: who puts the record as it was read must not undo this. Times are in the order of their texts.
+        // A put of the record as it was read must not undo this: the version moves. Texts of times sort as they do.
         let good = self.table.write(key(coach, id)).set("health", to_attribute(&EndpointHealth::default()));
         let values = [(":url", s(url.expose())), (":at", s(at.to_string()))];
         let good = good.count("version").when("#url = :url AND health.failing_since <= :at", values);

@@ -1,4 +1,4 @@
-//! Secrets that are replaced. The one before signs on for a while, so that a receiver can be told the new one in its own time.
+//! Rotation of secrets. The replaced secret signs on for a while, so that the receiver can change in its own time.
 
 use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
 use domain::id::{CoachId, EndpointId};

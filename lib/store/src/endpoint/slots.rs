@@ -97,7 +97,7 @@ impl Endpoints {
 
     /// Notes the pace of an endpoint that is late.
     pub async fn note_pace(&self, coach: &CoachId, id: &EndpointId, pace: Pace) -> Result<(), StoreError> {
-        // Another version: whoever puts the record as it was read must not undo this.
+        // A put of the record as it was read must not undo this: the version moves.
         let update = self.table.write(key(coach, id)).set("late_until", n(pace.until.ms())).count("version");
         let update = update.set("late_gap_ms", n(pace.gap.num_milliseconds())).when_present();
         // Refused: the endpoint has been deleted.

@@ -27,7 +27,8 @@ pub enum Made {
 }
 
 impl Keys {
-    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new key or is seen.
+    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new
+    /// key or is seen.
     pub async fn create(
         &self,
         workspaces: &Workspaces,

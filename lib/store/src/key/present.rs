@@ -21,8 +21,8 @@ pub enum Presented {
 }
 
 impl Keys {
-    /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in the limits' order.
-    /// The item keeps which call counted last: one whose answer was lost is repeated, and counts once unless another came between.
+    /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in
+    /// the limits' order.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
         let counting = Counting::new(limits, now);
         let minute_ms = Minute::of(now).0 * i64::from(WINDOW_S) * 1000;

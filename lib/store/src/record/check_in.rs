@@ -1,5 +1,5 @@
-//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and waits in its item;
-//! a deletion is for good. The client's own item keeps the time of the latest one.
+//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and
+//! waits in its item; a deletion is for good. The client's own item keeps the time of the latest one.
 
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades, Times};
@@ -220,8 +220,8 @@ impl Records {
         Ok(Found { record, grades, grades_version })
     }
 
-    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one itself goes
-    /// back are the others looked at.
+    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one
+    /// itself goes back are the others looked at.
     async fn latest_with(
         &self,
         client: &Client,

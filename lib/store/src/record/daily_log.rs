@@ -1,5 +1,5 @@
-//! The daily log's dates. Saving and deleting a date are one conditional update each: what was said last, by the time at which it was
-//! said, counts, in whatever order it comes.
+//! The daily log's dates. Saving and deleting a date are one conditional update each: what was said last, by the time
+//! at which it was said, counts, in whatever order it comes.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
@@ -14,11 +14,13 @@ use crate::fact::FactContext;
 use crate::watch::{Changed, WatchUpdate};
 
 const SORT_PREFIX: &str = "LOGS#";
-/// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query reads.
+/// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query
+/// reads.
 const FEW_DATES_A_YEAR: u32 = 183;
 
 impl RecordReader {
-    /// Dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log has long gaps.
+    /// Dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log has
+    /// long gaps.
     pub async fn logged_dates(
         &self,
         client: &ClientId,

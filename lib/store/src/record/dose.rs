@@ -1,5 +1,5 @@
-//! Doses. A log's id is its identity for good: logged once more it is the same log, and deleted it stays deleted, even where the deletion
-//! is told first. Counts by month are moved in the transaction that writes the log.
+//! Doses. A log's id is its identity for good: logged once more it is the same log, and deleted it stays deleted, even
+//! where the deletion is told first. Counts by month are moved in the transaction that writes the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,8 +34,8 @@ struct Log {
 }
 
 impl RecordReader {
-    /// The schedule of a client, and the logs of a window of dates that ends today, wherever the client is. One query, at
-    /// most a page beyond the window's months where nothing was logged of late.
+    /// The schedule of a client, and the logs of a window of dates that ends today, wherever the client is. One query,
+    /// at most a page beyond the window's months where nothing was logged of late.
     pub async fn doses(&self, client: &ClientId, now: Timestamp, window_days: u32) -> Result<Doses, StoreError> {
         let earliest = Window::earliest_since(now, window_days);
         let first_month = Month::of(earliest);
