@@ -1,5 +1,5 @@
-//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
-//! the delivery log tells what comes of it.
+//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way
+//! when it is answered; the delivery log tells what comes of it.
 //!
 //! The receiver may be a stranger's, so orders are limited: test events by the minute and endpoint, recoveries to one
 //! at a time, and all requests by the minute.
@@ -18,7 +18,7 @@ use edge::inbound::{PathParameter, PathParameters};
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::delivery::{Found, NewDelivery, Recovery, Restarted};
-use store::endpoint::Begun;
+use store::endpoint::{Begun, EndpointRef};
 
 use crate::App;
 use crate::session::Session;
@@ -66,8 +66,8 @@ pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound:
         if kept.is_test() {
             count_test(&app, &session, &endpoint).await?;
         }
-        let whose = (&session.coach, &endpoint.id);
-        match app.deliveries.restart(whose, &kept, &app.outbox, session.now).await? {
+        let whose = EndpointRef { coach: session.coach.clone(), id: endpoint.id };
+        match app.deliveries.restart(&whose, &kept, &app.outbox, session.now).await? {
             Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
         }
@@ -80,7 +80,6 @@ pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParam
     let work = async |session: Session| {
         let since = parse_recovery(Fields::body(inbound.json()?)?)?;
         let endpoint = enabled(find(&app, &session, &id).await?)?;
-        let whose = (&session.coach, &endpoint.id);
         let lease =
             match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
                 Begun::Ours(lease) => lease,
@@ -88,8 +87,9 @@ pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParam
                     return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
                 }
             };
-        let times = (session.now, Instant::now() + RECOVERY);
-        let recovered = app.deliveries.recover(whose, since, &app.outbox, times).await;
+        let whose = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
+        let until = Instant::now() + RECOVERY;
+        let recovered = app.deliveries.recover(&whose, since, &app.outbox, session.now, until).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
         if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
             tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery ends with its lease");

@@ -67,7 +67,7 @@ pub struct Client {
 }
 
 /// Who a client is.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     pub email: Option<Email>,
     pub full_name: String,

@@ -57,7 +57,7 @@ impl CanonicalHost {
 }
 
 /// A workspace's record.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workspace {
     pub coach_id: CoachId,
     pub email: String,
