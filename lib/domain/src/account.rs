@@ -1,7 +1,6 @@
 //! The password that a new client signs in with for the first time. The application keeps the account; it is handed the hash.
 
 use std::cell::RefCell;
-use std::fmt;
 
 use argon2::password_hash::phc::{Output, ParamsString, PasswordHash, Salt};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
@@ -20,6 +19,7 @@ const ALPHABET: &[u8; 54] = b"abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23
 /// A password that has to be changed at the first sign-in: 16 characters in groups of four, 92 bits of randomness.
 #[derive(Clone)]
 pub struct TempPassword(Zeroizing<String>);
+crate::discreet! { TempPassword }
 
 impl TempPassword {
     /// A new password.
@@ -75,12 +75,6 @@ impl TempPassword {
 thread_local! {
     /// What passwords are hashed in. Given back, it is soon full of small things, and the next password takes as much again.
     static MEMORY: RefCell<Vec<Block>> = const { RefCell::new(Vec::new()) };
-}
-
-impl fmt::Debug for TempPassword {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TempPassword(..)")
-    }
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub struct Assertion<'a> {
 
 /// A signed assertion: a bearer credential.
 pub struct SignedAssertion(Zeroizing<String>);
+crate::discreet! { SignedAssertion }
 
 /// A public key as it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -156,12 +157,6 @@ impl SignedAssertion {
     /// Where a browser hands the assertion to the application. In the fragment: it reaches no server, and no log.
     pub fn session_url(&self, host: &CanonicalHost) -> String {
         format!("{}/session#token={}", host.as_str(), *self.0)
-    }
-}
-
-impl fmt::Debug for SignedAssertion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SignedAssertion(..)")
     }
 }
 

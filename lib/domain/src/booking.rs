@@ -21,13 +21,12 @@ use crate::wall_clock::{date_at, show_time, time_at};
 pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 
-/// Whether an event takes place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum BookingStatus {
-    Confirmed,
-    Cancelled,
+crate::named! {
+    /// Whether an event takes place.
+    BookingStatus {
+        Confirmed = "confirmed",
+        Cancelled = "cancelled",
+    }
 }
 
 /// An event on a coach's calendars.
@@ -138,14 +137,13 @@ impl CalendarEvent {
             return None;
         }
         let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-        let status = if saved.confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
         let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
         let heard = Self {
             id: saved.event_id,
             calendar_id: saved.calendar_id,
             lead_id: lead,
             span: known.filter(|known| since(known.moved_at)).map_or(saved.span, |known| known.span),
-            status: known.filter(|known| since(known.cancelled_at)).map_or(status, |known| known.status),
+            status: known.filter(|known| since(known.cancelled_at)).map_or(saved.status, |known| known.status),
             buffers: match saved.calendar_id {
                 None => Some(Buffers::default()),
                 Some(_) => kept.or(calendar.map(|calendar| calendar.buffers)),

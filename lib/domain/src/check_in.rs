@@ -1,7 +1,6 @@
 //! Check-ins, as much of them as the service keeps: when they came and whether they were reviewed. Never answers, never a score.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -93,6 +92,7 @@ impl Times {
 /// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written anywhere.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Fallen(BTreeSet<String>);
+crate::discreet! { Fallen }
 
 impl Fallen {
     /// Whether there is any.
@@ -103,12 +103,6 @@ impl Fallen {
     /// Whether this is one of them.
     pub fn includes(&self, system: &str) -> bool {
         self.0.contains(system)
-    }
-}
-
-impl fmt::Debug for Fallen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fallen(..)")
     }
 }
 

@@ -29,34 +29,12 @@ pub const EXCERPT_BYTES: usize = 1024;
 
 const GONE: u16 = 410;
 
-/// Where a delivery stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DeliveryStatus {
-    Pending,
-    Delivered,
-    Failed,
-}
-
-impl DeliveryStatus {
-    /// The status of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "pending" => Ok(Self::Pending),
-            "delivered" => Ok(Self::Delivered),
-            "failed" => Ok(Self::Failed),
-            _ => Err("must be pending, delivered or failed"),
-        }
-    }
-
-    /// The status's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
+crate::named! {
+    /// The state of a delivery.
+    DeliveryStatus {
+        Pending = "pending",
+        Delivered = "delivered",
+        Failed = "failed",
     }
 }
 

@@ -1,7 +1,6 @@
 //! E-mail addresses. Kept as given. Compared with a lower-cased local part and the domain in its ASCII form (UTS 46),
 //! and otherwise untouched: no trimming, no dots or tags removed.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -16,10 +15,12 @@ const MAX_DOMAIN_BYTES: usize = 4 * MAX_EMAIL_CHARS;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Email(String);
+crate::discreet! { Email }
 
 /// The form in which addresses are compared.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EmailKey(String);
+crate::discreet! { EmailKey }
 
 /// A text that is no e-mail address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -112,18 +113,6 @@ impl EmailKey {
     /// The address as it is compared.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for Email {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Email(..)")
-    }
-}
-
-impl fmt::Debug for EmailKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EmailKey(..)")
     }
 }
 

@@ -227,13 +227,12 @@ impl EndpointDraft {
     /// What [`EndpointDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let modes = [PayloadMode::Identifiers.as_str(), PayloadMode::ContactDetails.as_str()];
         Body::new([
             ("url", url_schema().required()),
             ("events", events_schema().required()),
             (
                 "payload_mode",
-                Field::one_of(&modes).required().about(
+                Field::one_of(&PayloadMode::ALL.map(PayloadMode::as_str)).required().about(
                     "Ids, figures and dates alone, or also the client's name, e-mail address and phone number. For good.",
                 ),
             ),
@@ -328,7 +327,7 @@ fn events_schema() -> Field {
 }
 
 fn events(fields: Fields<'_>) -> Result<Option<Vec<EventType>>, Invalid> {
-    let Some(mut events) = fields.list("events", EventType::parse)? else { return Ok(None) };
+    let Some(mut events) = fields.list("events", &EventType::ALL, EventType::as_str)? else { return Ok(None) };
     events.sort_unstable();
     events.dedup();
     Ok(Some(events))

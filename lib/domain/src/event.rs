@@ -27,33 +27,13 @@ pub use data::{
 };
 pub use name::{ComputedType, EventName, EventType};
 
-/// How much of a person a receiver is told. Fixed when an endpoint is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum PayloadMode {
-    /// Ids, figures, dates, automation context.
-    Identifiers,
-    /// Also name, e-mail address and phone number.
-    ContactDetails,
-}
-
-impl PayloadMode {
-    /// The mode of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "identifiers" => Ok(Self::Identifiers),
-            "contact_details" => Ok(Self::ContactDetails),
-            _ => Err("must be identifiers or contact_details"),
-        }
-    }
-
-    /// The mode's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Identifiers => "identifiers",
-            Self::ContactDetails => "contact_details",
-        }
+crate::named! {
+    /// How much of a person a receiver is told. Fixed when an endpoint is created.
+    PayloadMode {
+        /// Ids, figures, dates, automation context.
+        Identifiers = "identifiers",
+        /// Also name, e-mail address and phone number.
+        ContactDetails = "contact_details",
     }
 }
 

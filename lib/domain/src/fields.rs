@@ -64,13 +64,9 @@ impl<'a> Fields<'a> {
         format!("{}{name}", self.path)
     }
 
-    fn invalid(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
-        Invalid::field(&self.named(name), rule)
-    }
-
-    /// What is wrong with a field by a rule of the caller's, which completes a sentence that begins with the field's name.
+    /// The error of a field that breaks `rule`, which completes a sentence that begins with the field's name.
     pub fn refuse(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
-        self.invalid(name, rule)
+        Invalid::field(&self.named(name), rule)
     }
 
     /// True when the field is there and not null.
@@ -96,7 +92,7 @@ impl<'a> Fields<'a> {
     /// Refuses fields that nobody may set.
     pub fn forbid(&self, names: &[&str]) -> Result<(), Invalid> {
         match names.iter().find(|name| self.object.contains_key(**name)) {
-            Some(name) => Err(self.invalid(name, "cannot be set: the coach is taken from the key")),
+            Some(name) => Err(self.refuse(name, "cannot be set: the coach is taken from the key")),
             None => Ok(()),
         }
     }
@@ -124,7 +120,7 @@ impl<'a> Fields<'a> {
         fields.only(known)?;
         match fields.object.iter().find(|(_, value)| value.is_null()) {
             Some((name, _)) => {
-                Err(fields.invalid(name, "must not be null; give it a value, or leave it out where it is optional"))
+                Err(fields.refuse(name, "must not be null; give it a value, or leave it out where it is optional"))
             }
             None => Ok(fields),
         }
@@ -136,7 +132,7 @@ impl<'a> Fields<'a> {
         name: &str,
         parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
     ) -> Result<T, Invalid> {
-        self.required_text(name, usize::MAX).and_then(|text| parse(text).map_err(|rule| self.invalid(name, rule)))
+        self.required_text(name, usize::MAX).and_then(|text| parse(text).map_err(|rule| self.refuse(name, rule)))
     }
 
     /// A UUID; omitted or null is `None`.
@@ -155,23 +151,23 @@ impl<'a> Fields<'a> {
 
     fn text_of(&self, name: &str, max: usize, if_empty: &str) -> Result<Option<&'a str>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let text = value.as_str().ok_or_else(|| self.invalid(name, "must be a string"))?;
+        let text = value.as_str().ok_or_else(|| self.refuse(name, "must be a string"))?;
         if text.is_empty() {
-            return Err(self.invalid(name, if_empty));
+            return Err(self.refuse(name, if_empty));
         }
         if text.contains('\0') {
-            return Err(self.invalid(name, "must not contain the NUL character"));
+            return Err(self.refuse(name, "must not contain the NUL character"));
         }
         let length = text.chars().count();
         if length > max {
-            return Err(self.invalid(name, format_args!("must be at most {max} characters; it has {length}")));
+            return Err(self.refuse(name, format_args!("must be at most {max} characters; it has {length}")));
         }
         Ok(Some(text))
     }
 
     /// As [`Fields::text`], but has to be there.
     pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
-        self.text_of(name, max, "must not be empty")?.ok_or_else(|| self.invalid(name, "is required"))
+        self.text_of(name, max, "must not be empty")?.ok_or_else(|| self.refuse(name, "is required"))
     }
 
     /// A text that parses to a type with rules of its own.
@@ -182,7 +178,7 @@ impl<'a> Fields<'a> {
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Option<T>, Invalid> {
         let Some(text) = self.text(name, max)? else { return Ok(None) };
-        parse(text).map(Some).map_err(|rule| self.invalid(name, rule))
+        parse(text).map(Some).map_err(|rule| self.refuse(name, rule))
     }
 
     /// As [`Fields::parsed`], but has to be there.
@@ -192,27 +188,27 @@ impl<'a> Fields<'a> {
         max: usize,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<T, Invalid> {
-        parse(self.required_text(name, max)?).map_err(|rule| self.invalid(name, rule))
+        parse(self.required_text(name, max)?).map_err(|rule| self.refuse(name, rule))
     }
 
     /// A boolean; omitted or null is `None`.
     pub fn boolean(&self, name: &str) -> Result<Option<bool>, Invalid> {
-        self.value(name).map(|value| value.as_bool().ok_or_else(|| self.invalid(name, "must be a boolean"))).transpose()
+        self.value(name).map(|value| value.as_bool().ok_or_else(|| self.refuse(name, "must be a boolean"))).transpose()
     }
 
     /// A boolean that has to be there.
     pub fn required_boolean(&self, name: &str) -> Result<bool, Invalid> {
-        self.boolean(name)?.ok_or_else(|| self.invalid(name, "is required and must be a boolean"))
+        self.boolean(name)?.ok_or_else(|| self.refuse(name, "is required and must be a boolean"))
     }
 
     /// A number above 0 and at most `max`. What is closer to 0 than can be kept is kept as close as it can be.
     pub fn positive_number(&self, name: &str, max: f64) -> Result<Option<f64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let number = value.as_f64().ok_or_else(|| self.invalid(name, "must be a number"))?;
+        let number = value.as_f64().ok_or_else(|| self.refuse(name, "must be a number"))?;
         if number > 0.0 && number <= max {
             Ok(Some(number.max(LEAST_NUMBER)))
         } else {
-            Err(self.invalid(name, format_args!("must be a number above 0 and at most {max}")))
+            Err(self.refuse(name, format_args!("must be a number above 0 and at most {max}")))
         }
     }
 
@@ -220,28 +216,26 @@ impl<'a> Fields<'a> {
     pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let count = whole(value, u32::MAX.into()).and_then(|count| u32::try_from(count).ok());
-        count.map(Some).ok_or_else(|| self.invalid(name, COUNT_RULE))
+        count.map(Some).ok_or_else(|| self.refuse(name, COUNT_RULE))
     }
 
     /// A whole number of 0 or more that has to be there.
     pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
-        self.count(name)?.ok_or_else(|| self.invalid(name, format_args!("is required and {COUNT_RULE}")))
+        self.count(name)?.ok_or_else(|| self.refuse(name, format_args!("is required and {COUNT_RULE}")))
     }
 
     /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is one that every reader
     /// of JSON holds exactly.
     pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        whole(value, max)
-            .map(Some)
-            .ok_or_else(|| self.invalid(name, format_args!("must be an integer from 0 to {max}")))
+        whole(value, max).map(Some).ok_or_else(|| self.refuse(name, format_args!("must be an integer from 0 to {max}")))
     }
 
     /// An object of at most `max` numbers by names of at most `max_chars`, which has to be there.
     pub fn required_numbers(&self, name: &str, max: usize, max_chars: usize) -> Result<BTreeMap<String, f64>, Invalid> {
         let rule = || {
             let what = format_args!("an object of at most {max} numbers, with names of at most {max_chars} characters");
-            self.invalid(name, format_args!("is required and must be {what}"))
+            self.refuse(name, format_args!("is required and must be {what}"))
         };
         let fits = |object: &&Map<String, Value>| {
             object.len() <= max && object.keys().all(|name| name.chars().count() <= max_chars)
@@ -259,12 +253,12 @@ impl<'a> Fields<'a> {
     /// The time of a fact, to the nanosecond, that has to be there.
     pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
         let at = self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?;
-        at.ok_or_else(|| self.invalid(name, "is required"))
+        at.ok_or_else(|| self.refuse(name, "is required"))
     }
 
     /// A point in time that has to be there.
     pub fn required_timestamp(&self, name: &str) -> Result<Timestamp, Invalid> {
-        self.timestamp(name)?.ok_or_else(|| self.invalid(name, "is required"))
+        self.timestamp(name)?.ok_or_else(|| self.refuse(name, "is required"))
     }
 
     /// A calendar date.
@@ -275,12 +269,12 @@ impl<'a> Fields<'a> {
 
     /// A calendar date that has to be there.
     pub fn required_date(&self, name: &str) -> Result<NaiveDate, Invalid> {
-        self.date(name)?.ok_or_else(|| self.invalid(name, "is required"))
+        self.date(name)?.ok_or_else(|| self.refuse(name, "is required"))
     }
 
     /// A list of at most `max` objects, which has to be there. `path` is its own name with a dot.
     pub fn required_objects(&self, name: &str, path: &'a str, max: usize) -> Result<Vec<Fields<'a>>, Invalid> {
-        let rule = || self.invalid(name, format_args!("is required and must be an array of at most {max} objects"));
+        let rule = || self.refuse(name, format_args!("is required and must be an array of at most {max} objects"));
         let items = self.value(name).and_then(Value::as_array).filter(|items| items.len() <= max).ok_or_else(rule)?;
         let objects = items.iter().map(|item| item.as_object().map(|object| Fields { object, path }));
         objects.collect::<Option<_>>().ok_or_else(rule)
@@ -289,29 +283,33 @@ impl<'a> Fields<'a> {
     /// A nested object; omitted or null is `None`. `path` is its own name with a dot.
     pub fn object(&self, name: &str, path: &'a str) -> Result<Option<Fields<'a>>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let object = value.as_object().ok_or_else(|| self.invalid(name, "must be an object"))?;
+        let object = value.as_object().ok_or_else(|| self.refuse(name, "must be an object"))?;
         Ok(Some(Fields { object, path }))
     }
 
     /// A nested object that has to be there.
     pub fn required_object(&self, name: &str, path: &'a str) -> Result<Fields<'a>, Invalid> {
-        self.object(name, path)?.ok_or_else(|| self.invalid(name, "is required and must be an object"))
+        self.object(name, path)?.ok_or_else(|| self.refuse(name, "is required and must be an object"))
     }
 
-    /// A list of names that each parse; omitted or null is `None`. The rule says which there are.
-    pub fn list<T, E: std::fmt::Display>(
+    /// A list of these names; omitted or null is `None`.
+    pub fn list<T: Copy>(
         &self,
         name: &str,
-        parse: impl Fn(&str) -> Result<T, E>,
+        all: &[T],
+        as_str: fn(T) -> &'static str,
     ) -> Result<Option<Vec<T>>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let items = value.as_array().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
-        let parsed = items.iter().map(|item| {
-            let text = item.as_str().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
-            parse(text)
-                .map_err(|rule| self.invalid(name, format_args!("{rule}; \"{}\" is none of them", shortened(text))))
+        let mistyped = || self.refuse(name, "must be an array of strings");
+        let unknown = |text: &str| {
+            let names: Vec<&str> = all.iter().map(|item| as_str(*item)).collect();
+            self.refuse(name, format_args!("takes {}; \"{}\" is none of them", names.join(", "), shortened(text)))
+        };
+        let items = value.as_array().ok_or_else(mistyped)?.iter().map(|item| {
+            let text = item.as_str().ok_or_else(mistyped)?;
+            all.iter().copied().find(|known| as_str(*known) == text).ok_or_else(|| unknown(text))
         });
-        parsed.collect::<Result<Vec<T>, Invalid>>().map(Some)
+        items.collect::<Result<Vec<T>, Invalid>>().map(Some)
     }
 }
 

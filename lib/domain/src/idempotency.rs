@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -27,12 +26,12 @@ const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
 /// Under a derived key, an answer with a password counts this long: whoever knows the e-mail could ask for it again.
 const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
 
-/// How a key came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeySource {
-    Explicit,
-    Derived,
+crate::named! {
+    /// How a key came about.
+    KeySource {
+        Explicit = "explicit",
+        Derived = "derived",
+    }
 }
 
 /// The kinds of answers that count for different times under a derived key.
@@ -83,11 +82,7 @@ impl IdempotencyKey {
     }
 
     fn new(coach: &CoachId, scope: Scope, source: KeySource, key: &[u8]) -> Self {
-        let label = match source {
-            KeySource::Explicit => "explicit",
-            KeySource::Derived => "derived",
-        };
-        let text = format!("{coach}#{}#{label}#{}", scope.as_str(), hex::encode(Sha256::digest(key)));
+        let text = format!("{coach}#{}#{}#{}", scope.as_str(), source.as_str(), hex::encode(Sha256::digest(key)));
         Self { text, source }
     }
 

@@ -1,7 +1,5 @@
 //! The form that a new client fills in. The application serves it; the link that opens it is made here.
 
-use std::fmt;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
@@ -26,6 +24,7 @@ pub enum IntakeState {
 /// What opens an intake: 256 random bits. Only its SHA-256 is kept.
 #[derive(Clone)]
 pub struct IntakeToken(Zeroizing<String>);
+crate::discreet! { IntakeToken }
 
 impl IntakeToken {
     /// The token of these random bytes.
@@ -51,11 +50,5 @@ impl IntakeToken {
     /// Lower-case hex of the SHA-256 of the token's text.
     pub fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
-    }
-}
-
-impl fmt::Debug for IntakeToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("IntakeToken(..)")
     }
 }

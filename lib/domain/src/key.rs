@@ -34,7 +34,7 @@ impl KeyDraft {
         fields.only(&FIELDS)?;
         let name = fields.required_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
         let scope = fields.required("scope", MAX_SCOPE_CHARS, Scope::parse)?;
-        let mut permissions = fields.list("permissions", Permission::parse)?.unwrap_or_default();
+        let mut permissions = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
         if scope == Scope::Partner && !permissions.is_empty() {
             return Err(Invalid::field(
                 "permissions",
@@ -59,7 +59,7 @@ impl KeyDraft {
             ("name", Field::text(MAX_KEY_NAME_CHARS).required().about("What the coach calls the key.")),
             (
                 "scope",
-                Field::one_of(&[Scope::Partner.as_str(), Scope::Crm.as_str()]).required().about("What the key opens."),
+                Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("What the key opens."),
             ),
             (
                 "permissions",

@@ -36,6 +36,7 @@ pub mod key;
 pub mod key_ring;
 pub mod list;
 pub mod login_link;
+pub mod names;
 pub mod notice;
 #[cfg(feature = "openapi")]
 pub mod openapi;

@@ -3,8 +3,6 @@
 //! A link is made for a client as it is at that moment, which its `login_epoch` stands for. Deactivation, hand-over and a changed e-mail
 //! begin another epoch, and the links of earlier ones are dead for good.
 
-use std::fmt;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
@@ -27,6 +25,7 @@ pub const EXPIRES_NOTE: &str = "Single use: the link works once, within 15 minut
 /// What opens a login page: 256 random bits. Only its SHA-256 is kept.
 #[derive(Clone)]
 pub struct LoginToken(Zeroizing<String>);
+crate::discreet! { LoginToken }
 
 impl LoginToken {
     /// The token of these random bytes.
@@ -48,12 +47,6 @@ impl LoginToken {
     /// Lower-case hex of the SHA-256 of the token's text.
     pub fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
-    }
-}
-
-impl fmt::Debug for LoginToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LoginToken(..)")
     }
 }
 

@@ -30,26 +30,13 @@ pub struct Stage {
     pub kind: StageKind,
 }
 
-/// What it means to be in a stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum StageKind {
-    Open,
-    /// Paid for. Payments alone bring an opportunity here.
-    Won,
-    Lost,
-}
-
-impl StageKind {
-    /// The kind of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "open" => Ok(Self::Open),
-            "won" => Ok(Self::Won),
-            "lost" => Ok(Self::Lost),
-            _ => Err("must be open, won or lost"),
-        }
+crate::named! {
+    /// What it means to be in a stage.
+    StageKind {
+        Open = "open",
+        /// Paid for. Payments alone bring an opportunity here.
+        Won = "won",
+        Lost = "lost",
     }
 }
 

@@ -1,8 +1,6 @@
 //! Signatures of outgoing webhooks, by Standard Webhooks 1.0.0 (<https://github.com/standard-webhooks/standard-webhooks>):
 //! `v1,` and the base64 of HMAC-SHA-256 over `{webhook-id}.{webhook-timestamp}.{body}`.
 
-use std::fmt;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
@@ -18,6 +16,7 @@ const PREFIX: &str = "whsec_";
 /// The secret that an endpoint's receiver verifies with.
 #[derive(Clone)]
 pub struct SigningSecret(Zeroizing<[u8; SECRET_BYTES]>);
+crate::discreet! { SigningSecret }
 
 impl SigningSecret {
     /// The secret of these random bytes.
@@ -48,12 +47,6 @@ impl SigningSecret {
         mac.update(b".");
         mac.update(body);
         format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
-    }
-}
-
-impl fmt::Debug for SigningSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningSecret(..)")
     }
 }
 

@@ -292,7 +292,8 @@ fn bodies_have_these_fields_in_this_form_and_no_others() {
 
 fn saved(span: Span, confirmed: bool, calendar: Option<CalendarId>) -> CalendarEventSaved {
     let coach_id = CoachId::parse("ada").unwrap();
-    CalendarEventSaved { event_id: EVENT, coach_id, calendar_id: calendar, lead_id: Some(LEAD), span, confirmed }
+    let status = if confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
+    CalendarEventSaved { event_id: EVENT, coach_id, calendar_id: calendar, lead_id: Some(LEAD), span, status }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{name, present};
+use crate::booking::BookingStatus;
 use crate::busy::Span;
 use crate::calendar::{
     Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_HOURS_A_DAY, MAX_NOTICE_MINUTES, MAX_OVERRIDES,
@@ -36,8 +37,7 @@ pub struct CalendarEventSaved {
     /// Who it is with.
     pub lead_id: Option<ContactId>,
     pub span: Span,
-    /// False once it is cancelled.
-    pub confirmed: bool,
+    pub status: BookingStatus,
 }
 
 /// `calendar.saved`.
@@ -81,11 +81,7 @@ pub(super) fn event(fields: Fields<'_>) -> Result<CalendarEventSaved, Invalid> {
         calendar_id: fields.uuid("calendar_id", CalendarId::parse)?,
         lead_id: fields.uuid("lead_id", ContactId::parse)?,
         span: Span { starts_at, ends_at },
-        confirmed: fields.required("status", MAX_ID_CHARS, |status| match status {
-            "confirmed" => Ok(true),
-            "cancelled" => Ok(false),
-            _ => Err("must be confirmed or cancelled"),
-        })?,
+        status: fields.required("status", MAX_ID_CHARS, BookingStatus::parse)?,
     })
 }
 
@@ -223,7 +219,7 @@ mod tests {
     #[test]
     fn an_event_is_read_with_and_without_a_calendar() {
         let private = event_of(&event_saved());
-        assert_eq!((private.calendar_id, private.lead_id, private.confirmed), (None, None, true));
+        assert_eq!((private.calendar_id, private.lead_id, private.status), (None, None, BookingStatus::Confirmed));
         assert_eq!(private.span.ends_at.ms() - private.span.starts_at.ms(), 3_600_500);
         let mut booking = event_saved();
         booking["calendar_id"] = json!("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69");
@@ -232,7 +228,8 @@ mod tests {
         booking["ends_at"] = booking["starts_at"].clone();
         let booking = event_of(&booking);
         assert_eq!(booking.lead_id.unwrap().to_string(), "0197a6a0-5c3b-7000-8000-2f1d3c4b5a71");
-        assert!(booking.calendar_id.is_some() && !booking.confirmed && booking.span.is_empty());
+        assert!(booking.calendar_id.is_some() && booking.span.is_empty());
+        assert_eq!(booking.status, BookingStatus::Cancelled);
     }
 
     #[test]

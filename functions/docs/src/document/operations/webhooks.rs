@@ -232,6 +232,5 @@ fn deliveries(schemas: &mut Schemas) -> Operation {
 }
 
 fn statuses() -> Value {
-    let all = [DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Failed];
-    json!({ "type": "string", "enum": all.map(DeliveryStatus::as_str) })
+    json!({ "type": "string", "enum": DeliveryStatus::ALL.map(DeliveryStatus::as_str) })
 }
