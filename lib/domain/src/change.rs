@@ -153,19 +153,19 @@ impl Change {
     /// The person that the change is about.
     pub fn subject(&self) -> Subject {
         match &self.data {
-            ChangeData::ClientCreated(created) => Subject::Client(created.client.detail.id().clone()),
-            ChangeData::ClientActivationChanged { client } => Subject::Client(client.id().clone()),
+            ChangeData::ClientCreated(created) => Subject::client(created.client.detail.id().clone()),
+            ChangeData::ClientActivationChanged { client } => Subject::client(client.id().clone()),
             ChangeData::ContactCreated { contact } | ChangeData::ContactUpdated { contact } => {
-                Subject::of_contact(contact.id, contact.client_id.as_ref())
+                Subject { client_id: contact.client_id.clone(), contact_id: Some(contact.id) }
             }
             ChangeData::OpportunityCreated { opportunity } | ChangeData::OpportunityUpdated { opportunity } => {
-                Subject::Contact(opportunity.contact_id)
+                Subject::contact(opportunity.contact_id)
             }
             ChangeData::BookingCreated { booking }
             | ChangeData::BookingRescheduled { booking, .. }
             | ChangeData::BookingCancelled { booking }
-            | ChangeData::BookingConflict { booking, .. } => booking.lead_id.map_or(Subject::None, Subject::Contact),
-            ChangeData::EndpointDisabled { .. } => Subject::None,
+            | ChangeData::BookingConflict { booking, .. } => Subject { client_id: None, contact_id: booking.lead_id },
+            ChangeData::EndpointDisabled { .. } => Subject::default(),
         }
     }
 
@@ -357,7 +357,7 @@ mod tests {
         let (client, coach) = (client(), CoachId::parse("ada").unwrap());
         let active = Change::activation_changed(&client, client.created_at);
         for change in [created(), active] {
-            assert_eq!(change.subject(), Subject::Client(client.id.clone()));
+            assert_eq!(change.subject(), Subject::client(client.id.clone()));
         }
         let at = client.created_at;
         let id = ContactId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
@@ -372,8 +372,8 @@ mod tests {
             created_at: at,
             updated_at: at,
         };
-        assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::Contact(id));
-        let both = Subject::Both { client_id: client.id.clone(), contact_id: id };
+        assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::contact(id));
+        let both = Subject { client_id: Some(client.id.clone()), contact_id: Some(id) };
         assert_eq!(Change::contact_updated(&coach, &contact(Some(client.id))).subject(), both);
     }
 

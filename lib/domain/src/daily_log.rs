@@ -7,14 +7,13 @@ use serde::Serialize;
 
 use crate::fields::Invalid;
 use crate::id::ClientId;
-use crate::time::{DATE_RULE, parse_date, serialize_dates};
+use crate::time::{DATE_RULE, parse_date};
 
 /// A client's daily-log dates, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DailyLogDates {
     pub client_id: ClientId,
-    #[serde(serialize_with = "serialize_dates")]
     pub dates: Vec<NaiveDate>,
     /// How many are in this answer.
     pub count: usize,

@@ -38,18 +38,33 @@ pub enum EndpointStatus {
     Gone,
 }
 
-/// A registered endpoint, without its secret.
-#[derive(Debug, Clone, PartialEq)]
+/// A registered webhook endpoint, without its secret, as it is stored and as the settings API shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A registered webhook endpoint, without its secret.")
+)]
 pub struct Endpoint {
     pub id: EndpointId,
+    #[serde(serialize_with = "exposed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub url: ReceiverUrl,
     pub events: Vec<EventType>,
     pub payload_mode: PayloadMode,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub description: Option<String>,
     pub status: EndpointStatus,
+    /// Why the endpoint gets nothing at present.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_reason: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_at: Option<Timestamp>,
     pub created_at: Timestamp,
+}
+
+fn exposed<S: serde::Serializer>(url: &ReceiverUrl, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(url.expose())
 }
 
 /// An endpoint that is gone for good was to be enabled.
@@ -84,32 +99,12 @@ impl SignedEndpoint {
     }
 }
 
-/// A registered webhook endpoint, without its secret.
-#[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Endpoint))]
-pub struct EndpointView {
-    pub id: EndpointId,
-    pub url: String,
-    pub events: Vec<EventType>,
-    pub payload_mode: PayloadMode,
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub description: Option<String>,
-    pub status: EndpointStatus,
-    /// Why the endpoint gets nothing at present.
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub disabled_reason: Option<String>,
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub disabled_at: Option<Timestamp>,
-    pub created_at: Timestamp,
-}
-crate::discreet! { EndpointView }
-
 /// An endpoint that was registered a moment ago.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEndpoint {
     #[serde(flatten)]
-    pub endpoint: EndpointView,
+    pub endpoint: Endpoint,
     /// What the receiver verifies signatures with. Shown this once.
     pub secret: String,
 }
@@ -118,7 +113,7 @@ pub struct NewEndpoint {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EndpointList {
-    pub endpoints: Vec<EndpointView>,
+    pub endpoints: Vec<Endpoint>,
 }
 
 impl Endpoint {
@@ -185,21 +180,6 @@ impl Endpoint {
 
     fn because(self, reason: String, now: Timestamp) -> Self {
         Self { disabled_reason: Some(reason), disabled_at: Some(now), ..self }
-    }
-
-    /// As the settings API shows it.
-    pub fn view(&self) -> EndpointView {
-        EndpointView {
-            id: self.id.clone(),
-            url: self.url.expose().to_owned(),
-            events: self.events.clone(),
-            payload_mode: self.payload_mode,
-            description: self.description.clone(),
-            status: self.status,
-            disabled_reason: self.disabled_reason.clone(),
-            disabled_at: self.disabled_at,
-            created_at: self.created_at,
-        }
     }
 }
 

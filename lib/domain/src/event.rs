@@ -179,7 +179,7 @@ impl Event {
         Self {
             id: EventId::derive(occurred_at.ms(), &causes),
             coach_id: client.coach_id.clone(),
-            subject: Subject::Client(client.id.clone()),
+            subject: Subject::client(client.id.clone()),
             contact: ContactDetails::of(client),
             occurred_at,
             event_type,
@@ -200,7 +200,7 @@ impl Event {
     /// The body that receivers of this mode get: the same bytes on each attempt.
     pub fn render(&self, mode: PayloadMode) -> Vec<u8> {
         let mut data = Map::new();
-        if let Some(client_id) = self.subject.client() {
+        if let Some(client_id) = &self.subject.client_id {
             let mut client = json!({ "id": client_id });
             if mode == PayloadMode::ContactDetails {
                 client["name"] = json!(self.contact.name);

@@ -3,8 +3,6 @@
 //! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds a
 //! SHA-256, never the key: callers put names and order numbers into them.
 
-use std::collections::BTreeMap;
-
 use chrono::TimeDelta;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
@@ -150,7 +148,7 @@ fn with_parsed_ids(body: &Value) -> Value {
 /// SHA-256 over the canonical JSON.
 fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for part in [method, path, &canonical(body)] {
+    for part in [method, path, &canonical(body).to_string()] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
@@ -160,25 +158,19 @@ fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
 /// Integers below this are exact as floating-point numbers (RFC 8785 takes all numbers for such).
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// JSON text with the members of every object sorted by name, whatever order the parser keeps.
-fn canonical(value: &Value) -> String {
+/// A value whose JSON text is canonical. `serde_json` sorts the members of objects; a number is the same however it is
+/// written: 3, 3.0 and 3e0, or 0 and -0.0.
+fn canonical(value: &Value) -> Value {
     match value {
-        Value::Object(members) => {
-            let sorted: BTreeMap<&str, &Value> = members.iter().map(|(name, value)| (name.as_str(), value)).collect();
-            let text: Vec<String> =
-                sorted.into_iter().map(|(name, value)| format!("{}:{}", Value::from(name), canonical(value))).collect();
-            format!("{{{}}}", text.join(","))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
-        // A number is the same however it is written: 3, 3.0 and 3e0.
+        Value::Object(members) => members.iter().map(|(name, value)| (name.as_str(), canonical(value))).collect(),
+        Value::Array(items) => items.iter().map(canonical).collect(),
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_SAFE_INTEGER => {
-                // There is one zero, whatever its sign.
-                format!("{:.0}", float + 0.0)
+                Value::from(float as i64)
             }
-            _ => number.to_string(),
+            _ => value.clone(),
         },
-        scalar => scalar.to_string(),
+        scalar => scalar.clone(),
     }
 }
 
