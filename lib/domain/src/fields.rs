@@ -3,12 +3,12 @@
 //! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours might stop there.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
 use crate::fact_time::FactTime;
-use crate::id::InvalidUuid;
 use crate::time::{DATE_RULE, Timestamp, parse_date};
 
 /// What is wrong with a field, or with the whole (no field).
@@ -32,9 +32,6 @@ impl Invalid {
         Self { field: None, message: message.into() }
     }
 }
-
-/// What counts hold.
-const COUNT_RULE: &str = "must be an integer from 0 to 4294967295";
 
 /// Numbers above 0 that are kept go no closer to it: a nearer one becomes this.
 pub(crate) const LEAST_NUMBER: f64 = 1e-130;
@@ -126,27 +123,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A UUID that has to be there.
-    pub fn required_uuid<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
-    ) -> Result<T, Invalid> {
-        self.required_text(name, usize::MAX).and_then(|text| parse(text).map_err(|rule| self.refuse(name, rule)))
-    }
-
-    /// A UUID; omitted or null is `None`.
-    pub fn uuid<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
-    ) -> Result<Option<T>, Invalid> {
-        self.parsed(name, usize::MAX, parse)
-    }
-
     /// A text of 1 to `max` characters; omitted or null is `None`, empty is an error.
     pub fn text(&self, name: &str, max: usize) -> Result<Option<&'a str>, Invalid> {
         self.text_of(name, max, "must not be empty; leave it out instead")
+    }
+
+    fn needed<T>(&self, name: &str, found: Option<T>) -> Result<T, Invalid> {
+        found.ok_or_else(|| self.refuse(name, "is required"))
     }
 
     fn text_of(&self, name: &str, max: usize, if_empty: &str) -> Result<Option<&'a str>, Invalid> {
@@ -167,7 +150,7 @@ impl<'a> Fields<'a> {
 
     /// As [`Fields::text`], but has to be there.
     pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
-        self.text_of(name, max, "must not be empty")?.ok_or_else(|| self.refuse(name, "is required"))
+        self.needed(name, self.text_of(name, max, "must not be empty")?)
     }
 
     /// A text that parses to a type with rules of its own.
@@ -212,16 +195,26 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A whole number of 0 or more.
+    /// A whole number that fits in 32 bits.
     pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let count = whole(value, u32::MAX.into()).and_then(|count| u32::try_from(count).ok());
-        count.map(Some).ok_or_else(|| self.refuse(name, COUNT_RULE))
+        Ok(self.whole_number(name, u32::MAX.into())?.map(|count| count as u32))
     }
 
-    /// A whole number of 0 or more that has to be there.
+    /// As [`Fields::count`], but has to be there.
     pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
-        self.count(name)?.ok_or_else(|| self.refuse(name, format_args!("is required and {COUNT_RULE}")))
+        let rule = format_args!("is required and must be an integer from 0 to {}", u32::MAX);
+        self.count(name)?.ok_or_else(|| self.refuse(name, rule))
+    }
+
+    /// A whole number in a range, which has to be there.
+    pub fn required_within(&self, name: &str, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
+        self.within(name, self.required_count(name)?, range)
+    }
+
+    /// The count of a field, unless it is out of range.
+    pub fn within(&self, name: &str, count: u32, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
+        let rule = format_args!("must be an integer from {} to {}", range.start(), range.end());
+        if range.contains(&count) { Ok(count) } else { Err(self.refuse(name, rule)) }
     }
 
     /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is one that every reader
@@ -245,6 +238,11 @@ impl<'a> Fields<'a> {
         numbers.collect::<Option<_>>().ok_or_else(rule)
     }
 
+    /// A whole number as [`Fields::whole_number`] reads it, which has to be there.
+    pub fn required_whole_number(&self, name: &str, max: u64) -> Result<u64, Invalid> {
+        self.needed(name, self.whole_number(name, max)?)
+    }
+
     /// A point in time.
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, Invalid> {
         self.parsed(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
@@ -252,13 +250,12 @@ impl<'a> Fields<'a> {
 
     /// The time of a fact, to the nanosecond, that has to be there.
     pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
-        let at = self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?;
-        at.ok_or_else(|| self.refuse(name, "is required"))
+        self.needed(name, self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?)
     }
 
     /// A point in time that has to be there.
     pub fn required_timestamp(&self, name: &str) -> Result<Timestamp, Invalid> {
-        self.timestamp(name)?.ok_or_else(|| self.refuse(name, "is required"))
+        self.needed(name, self.timestamp(name)?)
     }
 
     /// A calendar date.
@@ -269,7 +266,7 @@ impl<'a> Fields<'a> {
 
     /// A calendar date that has to be there.
     pub fn required_date(&self, name: &str) -> Result<NaiveDate, Invalid> {
-        self.date(name)?.ok_or_else(|| self.refuse(name, "is required"))
+        self.needed(name, self.date(name)?)
     }
 
     /// A list of at most `max` objects, which has to be there. `path` is its own name with a dot.

@@ -45,7 +45,7 @@ impl BookingDraft {
         let fields = Fields::strict(body, &["leadId", "calendarId", "date", "time"])?;
         Ok(Self {
             lead_id: lead(fields)?,
-            calendar_id: fields.required_uuid("calendarId", CalendarId::parse)?,
+            calendar_id: fields.required("calendarId", usize::MAX, CalendarId::parse)?,
             date: fields.required_date("date")?,
             time: time(fields)?,
         })
@@ -90,7 +90,7 @@ impl AvailabilityRequest {
     /// Reads the body of `POST /v1/crm/bookings/availability`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["leadId", "calendarId"])?;
-        Ok(Self { lead_id: lead(fields)?, calendar_id: fields.uuid("calendarId", CalendarId::parse)? })
+        Ok(Self { lead_id: lead(fields)?, calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)? })
     }
 
     /// What [`AvailabilityRequest::parse`] takes.
@@ -102,7 +102,7 @@ impl AvailabilityRequest {
 }
 
 fn lead(fields: Fields<'_>) -> Result<ContactId, Invalid> {
-    fields.required_uuid("leadId", ContactId::parse)
+    fields.required("leadId", usize::MAX, ContactId::parse)
 }
 
 fn time(fields: Fields<'_>) -> Result<NaiveTime, Invalid> {

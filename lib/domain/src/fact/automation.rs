@@ -58,8 +58,12 @@ fn trigger(fields: Fields<'_>) -> Result<Trigger, Invalid> {
             Trigger::ComplianceMilestone { threshold: number(fields, 0.0, 100.0)?, window_days: window(fields)? }
         }
         "phase_eligible" => Trigger::PhaseEligible,
-        "check_in_inactivity" => Trigger::CheckInInactivity { days: days(fields)? },
-        "daily_log_inactivity" => Trigger::DailyLogInactivity { days: days(fields)? },
+        "check_in_inactivity" => {
+            Trigger::CheckInInactivity { days: fields.required_within("days", 1..=MAX_INACTIVE_DAYS)? }
+        }
+        "daily_log_inactivity" => {
+            Trigger::DailyLogInactivity { days: fields.required_within("days", 1..=MAX_INACTIVE_DAYS)? }
+        }
         _ => return Err(fields.refuse("event", "is not the name of an event")),
     })
 }
@@ -74,19 +78,10 @@ fn number(fields: Fields<'_>, least: f64, most: f64) -> Result<f64, Invalid> {
 
 fn window(fields: Fields<'_>) -> Result<u32, Invalid> {
     let days = fields.count("window_days")?.unwrap_or(DEFAULT_WINDOW_DAYS);
-    within(fields, "window_days", days, MAX_WINDOW_DAYS)
+    fields.within("window_days", days, 1..=MAX_WINDOW_DAYS)
 }
 
-fn days(fields: Fields<'_>) -> Result<u32, Invalid> {
-    within(fields, "days", fields.required_count("days")?, MAX_INACTIVE_DAYS)
-}
-
-fn within(fields: Fields<'_>, name: &str, count: u32, most: u32) -> Result<u32, Invalid> {
-    let rule = || fields.refuse(name, format_args!("must be an integer from 1 to {most}"));
-    if (1..=most).contains(&count) { Ok(count) } else { Err(rule()) }
-}
-
-/// Of a step that is not ours to take, its kind alone is kept.
+/// Reads a step. Of a step that the application takes, its kind alone is kept.
 fn step(fields: Fields<'_>) -> Result<Step, Invalid> {
     match fields.required_text("kind", MAX_KIND_CHARS)? {
         "webhook" => {

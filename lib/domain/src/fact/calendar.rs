@@ -43,23 +43,23 @@ pub struct CalendarEventSaved {
 /// `calendar.saved`.
 pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {
     let calendar = Calendar {
-        id: fields.required_uuid("calendar_id", CalendarId::parse)?,
+        id: fields.required("calendar_id", usize::MAX, CalendarId::parse)?,
         name: name(fields, "name")?,
         time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
             text.parse::<Tz>().map_err(|_| "must be an IANA time zone such as Europe/Berlin")
         })?,
-        price_cents: price(fields)?,
+        price_cents: fields.required_whole_number("price_cents", MAX_PRICE_CENTS)?,
         currency: fields.required("currency", 3, currency)?,
         booking_url: fields.required("booking_url", MAX_URL_CHARS, web_address)?,
         active: fields.required_boolean("active")?,
-        slot_minutes: within(fields, "slot_minutes", *SLOT_MINUTES.start(), *SLOT_MINUTES.end())?,
-        slot_interval_minutes: within(fields, "slot_interval_minutes", *SLOT_MINUTES.start(), *SLOT_MINUTES.end())?,
+        slot_minutes: fields.required_within("slot_minutes", SLOT_MINUTES)?,
+        slot_interval_minutes: fields.required_within("slot_interval_minutes", SLOT_MINUTES)?,
         buffers: Buffers {
-            before_min: within(fields, "buffer_before_minutes", 0, MAX_BUFFER_MINUTES)?,
-            after_min: within(fields, "buffer_after_minutes", 0, MAX_BUFFER_MINUTES)?,
+            before_min: fields.required_within("buffer_before_minutes", 0..=MAX_BUFFER_MINUTES)?,
+            after_min: fields.required_within("buffer_after_minutes", 0..=MAX_BUFFER_MINUTES)?,
         },
-        min_notice_minutes: within(fields, "min_notice_minutes", 0, MAX_NOTICE_MINUTES)?,
-        horizon_days: within(fields, "horizon_days", *HORIZON_DAYS.start(), *HORIZON_DAYS.end())?,
+        min_notice_minutes: fields.required_within("min_notice_minutes", 0..=MAX_NOTICE_MINUTES)?,
+        horizon_days: fields.required_within("horizon_days", HORIZON_DAYS)?,
         weekly: weekly(fields.required_object("weekly", "weekly.")?)?,
         overrides: overrides(fields.required_object("overrides", "overrides.")?)?,
     };
@@ -76,24 +76,13 @@ pub(super) fn event(fields: Fields<'_>) -> Result<CalendarEventSaved, Invalid> {
         return Err(fields.refuse("ends_at", "must not be before starts_at"));
     }
     Ok(CalendarEventSaved {
-        event_id: fields.required_uuid("event_id", CalendarEventId::parse)?,
+        event_id: fields.required("event_id", usize::MAX, CalendarEventId::parse)?,
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
-        calendar_id: fields.uuid("calendar_id", CalendarId::parse)?,
-        lead_id: fields.uuid("lead_id", ContactId::parse)?,
+        calendar_id: fields.parsed("calendar_id", usize::MAX, CalendarId::parse)?,
+        lead_id: fields.parsed("lead_id", usize::MAX, ContactId::parse)?,
         span: Span { starts_at, ends_at },
         status: fields.required("status", MAX_ID_CHARS, BookingStatus::parse)?,
     })
-}
-
-fn within(fields: Fields<'_>, name: &str, least: u32, most: u32) -> Result<u32, Invalid> {
-    let count = fields.required_count(name)?;
-    let rule = || fields.refuse(name, format_args!("must be an integer from {least} to {most}"));
-    if (least..=most).contains(&count) { Ok(count) } else { Err(rule()) }
-}
-
-fn price(fields: Fields<'_>) -> Result<u64, Invalid> {
-    let cents = fields.whole_number("price_cents", MAX_PRICE_CENTS)?;
-    cents.ok_or_else(|| fields.refuse("price_cents", "is required"))
 }
 
 fn currency(text: &str) -> Result<String, &'static str> {

@@ -38,7 +38,7 @@ impl OpportunityDraft {
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["contactId", "name", "valueCents"])?;
         Ok(Self {
-            contact_id: fields.required_uuid("contactId", ContactId::parse)?,
+            contact_id: fields.required("contactId", usize::MAX, ContactId::parse)?,
             name: name(fields)?,
             value_cents: value(fields)?,
         })
