@@ -6,7 +6,6 @@ use zeroize::Zeroizing;
 
 /// Bytes of randomness that [`TempPassword::generate`] takes.
 pub const PASSWORD_RANDOM_BYTES: usize = 64;
-/// Bytes of randomness in a hash's salt.
 pub const SALT_BYTES: usize = 16;
 
 const GROUPS: usize = 4;
@@ -20,7 +19,6 @@ pub struct TempPassword(Zeroizing<String>);
 crate::discreet! { TempPassword }
 
 impl TempPassword {
-    /// A new password.
     pub fn generate(random: &[u8; PASSWORD_RANDOM_BYTES]) -> Self {
         let mut text = Zeroizing::new(String::with_capacity(GROUPS * (GROUP_CHARS + 1)));
         for (i, chunk) in random.chunks_exact(4).take(GROUPS * GROUP_CHARS).enumerate() {
@@ -33,7 +31,6 @@ impl TempPassword {
         Self(text)
     }
 
-    /// A password that was generated earlier.
     pub fn restore(text: String) -> Self {
         Self(Zeroizing::new(text))
     }

@@ -54,7 +54,6 @@ static REFUSED_V4_NETS: LazyLock<Vec<Ipv4Net>> = LazyLock::new(|| REFUSED_V4.int
 static REFUSED_V6_NETS: LazyLock<Vec<Ipv6Net>> = LazyLock::new(|| REFUSED_V6.into_iter().map(v6).collect());
 static GLOBAL_UNICAST_V6_NET: LazyLock<Ipv6Net> = LazyLock::new(|| v6(GLOBAL_UNICAST_V6));
 
-/// Whether a webhook may be sent there.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

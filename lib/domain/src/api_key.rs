@@ -57,7 +57,6 @@ pub struct ApiKey(Zeroizing<String>);
 crate::discreet! { ApiKey }
 
 impl ApiKey {
-    /// A new key.
     pub fn generate(scope: Scope, random: &[u8; KEY_RANDOM_BYTES]) -> Self {
         let mut key = Zeroizing::new(String::with_capacity(scope.prefix().len() + RANDOM_CHARS + CHECKSUM_CHARS));
         key.push_str(scope.prefix());
@@ -92,7 +91,6 @@ impl ApiKey {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The id of the key's record.
     pub fn id(&self) -> KeyId {
         KeyId::from_hash(&self.hash())
     }

@@ -87,7 +87,6 @@ struct Claims<'a> {
 }
 
 impl AssertionSigner {
-    /// Keys from the secret's text.
     pub fn from_secret(json: &str) -> Result<Self, InvalidSecret> {
         let ring = KeyRing::parse(json)?;
         let mut keys = Vec::new();
@@ -104,12 +103,10 @@ impl AssertionSigner {
         Ok(Self { pair, kid, published: JwkSet { keys } })
     }
 
-    /// The keys to verify with.
     pub fn jwk_set(&self) -> &JwkSet {
         &self.published
     }
 
-    /// Signs an assertion with the current key.
     pub fn sign(&self, assertion: &Assertion<'_>) -> SignedAssertion {
         let header = Header { alg: ALGORITHM, kid: &self.kid, typ: "JWT" };
         let claims = Claims {

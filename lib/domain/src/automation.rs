@@ -68,7 +68,6 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The event that it waits for.
     pub fn event(&self) -> EventName {
         match self {
             Self::NewClient => EventType::NewClient.into(),

@@ -60,7 +60,6 @@ pub struct CalendarAvailability {
 }
 
 impl CalendarAvailability {
-    /// A calendar's part of the answer.
     pub fn new(calendar: &Calendar, days: Vec<DaySlots>) -> Self {
         Self {
             id: calendar.id,
@@ -84,7 +83,6 @@ pub struct Availability {
 }
 
 impl Availability {
-    /// The answer for these calendars.
     pub fn new(calendars: Vec<CalendarAvailability>) -> Self {
         Self { ok: true, calendars }
     }
@@ -141,7 +139,6 @@ pub fn window(calendar: &Calendar, now: Timestamp) -> (NaiveDate, NaiveDate) {
 const WEEKDAYS: [Weekday; 7] =
     [Weekday::Mon, Weekday::Tue, Weekday::Wed, Weekday::Thu, Weekday::Fri, Weekday::Sat, Weekday::Sun];
 
-/// How far apart slots start, in minutes.
 fn interval_of(calendar: &Calendar) -> usize {
     calendar.slot_interval_minutes.max(1) as usize
 }
@@ -173,13 +170,11 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The days of the horizon.
     pub fn dates(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let last = self.last;
         self.first.iter_days().take_while(move |date| *date <= last)
     }
 
-    /// The slots of a day as an answer shows them.
     pub fn day(&self, date: NaiveDate) -> DaySlots {
         DaySlots { date, slots: self.slots_on(date).into_iter().map(|slot| show_time(slot.time)).collect() }
     }

@@ -31,7 +31,6 @@ pub struct Span {
 }
 
 impl Span {
-    /// Whether nothing lies in it.
     pub fn is_empty(self) -> bool {
         self.ends_at <= self.starts_at
     }
@@ -99,14 +98,12 @@ pub fn reach_of(date: NaiveDate) -> Vec<Bucket> {
     days.into_iter().flatten().map(Bucket::Day).chain([Bucket::Long]).collect()
 }
 
-/// The UTC days that a stretch of time touches.
 fn days_of(span: Span) -> impl Iterator<Item = Bucket> {
     let first = utc_day(span.starts_at);
     let last = utc_day(span.ends_at + TimeDelta::milliseconds(-1));
     first.iter_days().take_while(move |day| *day <= last).map(Bucket::Day)
 }
 
-/// The UTC day of an instant.
 pub(crate) fn utc_day(at: Timestamp) -> NaiveDate {
     at.utc().date_naive()
 }
@@ -159,7 +156,6 @@ fn writes_under(guard: &[Bucket], old: Option<Span>, new: &Busy, versions: &BTre
     changes.into_iter().map(write).collect()
 }
 
-/// What becomes of the entry, each bucket once.
 fn changes(old: Option<Span>, new: Option<&Busy>) -> BTreeMap<Bucket, Change> {
     let left = old.map(held_in).unwrap_or_default().into_iter().map(|bucket| (bucket, Change::Remove));
     let taken = new.into_iter().flat_map(|new| held_in(new.span).into_iter().map(|bucket| (bucket, Change::Put(*new))));

@@ -75,7 +75,6 @@ pub struct Weekly {
 }
 
 impl Weekly {
-    /// The hours of a weekday.
     pub fn on(&self, day: Weekday) -> &[OpeningHours] {
         match day {
             Weekday::Mon => &self.mon,
@@ -89,7 +88,6 @@ impl Weekly {
     }
 }
 
-/// Minutes of a wall-clock day.
 const MINUTES_A_DAY: u16 = 1_440;
 
 /// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the latest.
@@ -173,7 +171,6 @@ impl Calendar {
         self.price_cents > 0
     }
 
-    /// The calendar as the API shows it.
     pub fn view(&self) -> CalendarView {
         CalendarView {
             id: self.id,

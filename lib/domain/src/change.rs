@@ -133,7 +133,6 @@ pub struct DisabledEndpoint {
 }
 
 impl Change {
-    /// The `DetailType`.
     pub fn name(&self) -> &'static str {
         match self.data {
             ChangeData::ClientCreated(_) => "client.created",
@@ -150,7 +149,6 @@ impl Change {
         }
     }
 
-    /// The person that the change is about.
     pub fn subject(&self) -> Subject {
         match &self.data {
             ChangeData::ClientCreated(created) => Subject::client(created.client.detail.id().clone()),
@@ -169,7 +167,6 @@ impl Change {
         }
     }
 
-    /// `client.created`.
     pub fn client_created(client: &Client, credential: Credential, intake: NewIntake) -> Self {
         let data = ClientCreated { client: NewClient::of(client), credential, intake };
         Self {
@@ -180,7 +177,6 @@ impl Change {
         }
     }
 
-    /// The id of [`Change::client_created`].
     pub fn client_created_id(client: &Client) -> FactId {
         FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
     }
@@ -214,14 +210,12 @@ impl Change {
         FactId::derive(0, &["client.created", created.as_str(), "sent"])
     }
 
-    /// `client.activation_changed`.
     pub fn activation_changed(client: &Client, at: Timestamp) -> Self {
         let flag = if client.is_active { "active" } else { "inactive" };
         let data = ChangeData::ClientActivationChanged { client: Box::new(client.to_detail()) };
         Self::new(&client.coach_id, at, &[client.id.as_str(), flag], data)
     }
 
-    /// `contact.created`.
     pub fn contact_created(coach: &CoachId, contact: &Contact) -> Self {
         let data = ChangeData::ContactCreated { contact: Box::new(contact.clone()) };
         Self::new(coach, contact.created_at, &[&contact.id.to_string()], data)
@@ -239,13 +233,11 @@ impl Change {
         [id_of("contact.created", contact.created_at), id_of("contact.updated", contact.updated_at)]
     }
 
-    /// `booking.created`.
     pub fn booking_created(coach: &CoachId, booking: &Booking) -> Self {
         let data = ChangeData::BookingCreated { booking: Box::new(booking.clone()) };
         Self::new(coach, booking.created_at, &[&booking.id.to_string()], data)
     }
 
-    /// `booking.rescheduled`, at that time.
     pub fn booking_rescheduled(
         coach: &CoachId,
         booking: &Booking,
@@ -256,7 +248,6 @@ impl Change {
         Self::new(coach, at, &[&booking.id.to_string()], data)
     }
 
-    /// `booking.cancelled`, at that time.
     pub fn booking_cancelled(coach: &CoachId, booking: &Booking, at: Timestamp) -> Self {
         let data = ChangeData::BookingCancelled { booking: Box::new(booking.clone()) };
         Self::new(coach, at, &[&booking.id.to_string()], data)
@@ -275,7 +266,6 @@ impl Change {
         Self::new(coach, at, &[&pair[0], &pair[1]], data)
     }
 
-    /// `opportunity.created`.
     pub fn opportunity_created(coach: &CoachId, opportunity: &OpportunityView) -> Self {
         let data = ChangeData::OpportunityCreated { opportunity: Box::new(opportunity.clone()) };
         Self::new(coach, opportunity.created_at, &[&opportunity.id.to_string()], data)
@@ -311,7 +301,6 @@ impl Change {
         change
     }
 
-    /// The whole `Detail`.
     pub fn render(&self) -> Value {
         let mut detail = json!(self.data)["detail"].take();
         detail["id"] = json!(self.id);

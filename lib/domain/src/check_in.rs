@@ -95,12 +95,10 @@ pub struct Fallen(BTreeSet<String>);
 crate::discreet! { Fallen }
 
 impl Fallen {
-    /// Whether there is any.
     pub fn any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether this is one of them.
     pub fn includes(&self, system: &str) -> bool {
         self.0.contains(system)
     }

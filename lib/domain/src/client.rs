@@ -8,21 +8,14 @@ use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
 use crate::time::Timestamp;
 
-/// Most characters of a full name.
 pub const MAX_NAME_CHARS: usize = 200;
-/// Most characters of an e-mail address in a request.
 pub const MAX_CLIENT_EMAIL_CHARS: usize = 160;
-/// Most characters of a phone number.
 pub const MAX_PHONE_CHARS: usize = 32;
-/// Most characters of the goals.
 pub const MAX_GOALS_CHARS: usize = 2000;
-/// Most characters of the health notes.
 pub const MAX_HEALTH_NOTES_CHARS: usize = 2000;
 /// Most characters of the caller's own id for a client.
 pub const MAX_EXTERNAL_ID_CHARS: usize = 128;
-/// Greatest height, in inches.
 pub const MAX_HEIGHT_IN: f64 = 120.0;
-/// Greatest weight, in pounds.
 pub const MAX_WEIGHT_LBS: f64 = 1500.0;
 
 /// Where a client's record was made.
@@ -170,14 +163,12 @@ pub struct CreateClientResult {
 }
 
 impl ClientDetail {
-    /// Whose it is.
     pub fn id(&self) -> &ClientId {
         &self.profile.item.client_id
     }
 }
 
 impl Client {
-    /// As in a list.
     pub fn list_item(&self) -> ClientListItem {
         ClientListItem {
             client_id: self.id.clone(),
@@ -189,7 +180,6 @@ impl Client {
         }
     }
 
-    /// As after a change.
     pub fn to_profile(&self) -> ClientProfile {
         ClientProfile {
             item: self.list_item(),
@@ -200,7 +190,6 @@ impl Client {
         }
     }
 
-    /// As read on its own.
     pub fn to_detail(&self) -> ClientDetail {
         ClientDetail { profile: self.to_profile(), latest_check_in_at: self.latest_check_in_at }
     }

@@ -46,12 +46,10 @@ impl DateRange {
         Ok(Self { from: end("from", from)?, to: end("to", to)? })
     }
 
-    /// Whether a date is in the range.
     pub fn contains(&self, date: NaiveDate) -> bool {
         self.from.is_none_or(|from| from <= date) && self.to.is_none_or(|to| date <= to)
     }
 
-    /// The calendar years that the range touches.
     pub fn years(&self) -> RangeInclusive<i32> {
         self.from.map_or(MIN_YEAR, |from| from.year())..=self.to.map_or(MAX_YEAR, |to| to.year())
     }

@@ -49,7 +49,6 @@ pub enum AttemptResult {
 }
 
 impl AttemptResult {
-    /// Whether the receiver has taken the event.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::StatusCode(code) if (200..300).contains(code))
     }

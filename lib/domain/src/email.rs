@@ -47,17 +47,14 @@ impl Email {
         Self(text.to_owned())
     }
 
-    /// The address as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What goes before the `@`.
     pub fn local_part(&self) -> &str {
         self.0.rsplit_once('@').map_or(self.0.as_str(), |(local, _)| local)
     }
 
-    /// The form in which addresses are compared.
     pub fn key(&self) -> EmailKey {
         EmailKey(compared(&self.0))
     }
@@ -110,7 +107,6 @@ fn does_not_show(c: char) -> bool {
 }
 
 impl EmailKey {
-    /// The address as it is compared.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -14,9 +14,7 @@ use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
 use crate::signature::SigningSecret;
 use crate::time::Timestamp;
 
-/// Most endpoints of a workspace.
 pub const MAX_ENDPOINTS: usize = 20;
-/// Most characters of an endpoint's description.
 pub const MAX_DESCRIPTION_CHARS: usize = 200;
 /// How long a secret signs on after it was replaced.
 pub const SECRET_OVERLAP: TimeDelta = TimeDelta::hours(24);
@@ -204,7 +202,6 @@ impl EndpointDraft {
         })
     }
 
-    /// What [`EndpointDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::new([
@@ -238,7 +235,6 @@ pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
     fields.required_timestamp("since")
 }
 
-/// What [`parse_recovery`] takes.
 #[cfg(feature = "openapi")]
 pub fn recovery_schema() -> Body {
     Body::new([(
@@ -279,7 +275,6 @@ impl EndpointChange {
         })
     }
 
-    /// What [`EndpointChange::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::change([

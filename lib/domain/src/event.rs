@@ -50,7 +50,6 @@ pub struct ContactDetails {
 crate::discreet! { ContactDetails }
 
 impl ContactDetails {
-    /// What a client's record has of them.
     pub fn of(client: &Client) -> Self {
         let profile = &client.profile;
         Self { name: profile.full_name.clone(), email: profile.email.clone(), phone: profile.phone.clone() }

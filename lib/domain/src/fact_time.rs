@@ -37,7 +37,6 @@ impl FactTime {
         Timestamp::new(self.0)
     }
 
-    /// Whole milliseconds since the Unix epoch.
     pub fn ms(self) -> i64 {
         self.timestamp().ms()
     }

@@ -27,7 +27,6 @@ impl Invalid {
         Self { field: Some(name.to_owned()), message: format!("{name} {rule}") }
     }
 
-    /// Something about the whole object.
     pub fn whole(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
@@ -51,7 +50,6 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The body of a request.
     pub fn body(value: &'a Value) -> Result<Self, Invalid> {
         let object = value.as_object().ok_or_else(|| Invalid::whole("The body must be a JSON object."))?;
         Ok(Self { object, path: "" })
@@ -76,7 +74,6 @@ impl<'a> Fields<'a> {
         self.object.contains_key(name)
     }
 
-    /// The names of all fields.
     pub fn names(&self) -> impl Iterator<Item = &'a str> {
         self.object.keys().map(String::as_str)
     }
@@ -174,7 +171,6 @@ impl<'a> Fields<'a> {
         parse(self.required_text(name, max)?).map_err(|rule| self.refuse(name, rule))
     }
 
-    /// A boolean; omitted or null is `None`.
     pub fn boolean(&self, name: &str) -> Result<Option<bool>, Invalid> {
         self.value(name).map(|value| value.as_bool().ok_or_else(|| self.refuse(name, "must be a boolean"))).transpose()
     }
@@ -243,7 +239,6 @@ impl<'a> Fields<'a> {
         self.needed(name, self.whole_number(name, max)?)
     }
 
-    /// A point in time.
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, Invalid> {
         self.parsed(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
     }
@@ -258,7 +253,6 @@ impl<'a> Fields<'a> {
         self.needed(name, self.timestamp(name)?)
     }
 
-    /// A calendar date.
     pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {
         const LENGTH: usize = 10;
         self.parsed(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// Longest identifier, in characters.
 pub const MAX_ID_CHARS: usize = 128;
 
 /// A text that is no identifier.
@@ -30,7 +29,6 @@ macro_rules! opaque_id {
         pub struct $name(String);
 
         impl $name {
-            /// The identifier that `text` is.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 check(text).map(|()| Self(text.to_owned()))
             }
@@ -187,7 +185,6 @@ pub fn new_uuid(now_ms: i64, random: [u8; 10]) -> Uuid {
 #[error("must be a UUID such as 0197a6a0-5c3b-7000-8000-2f1d3c4b5a69")]
 pub struct InvalidUuid;
 
-/// Characters of a UUID.
 const UUID_CHARS: usize = 36;
 
 /// The UUID that `text` is: 32 digits and four hyphens (RFC 9562), in either case.

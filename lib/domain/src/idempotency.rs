@@ -17,7 +17,6 @@ pub const MAX_KEY_CHARS: usize = 255;
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
 /// What a caller that meets a claim in progress is told to wait, in seconds.
 pub const IN_PROGRESS_RETRY_S: u32 = 5;
-/// How long records are kept.
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
 /// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a day.
 const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
@@ -65,7 +64,6 @@ pub struct IdempotencyKey {
 pub struct InvalidKey;
 
 impl IdempotencyKey {
-    /// The key that a header names.
     pub fn explicit(coach: &CoachId, scope: Scope, header: &[u8]) -> Result<Self, InvalidKey> {
         let chars = std::str::from_utf8(header).map_or(header.len(), |text| text.chars().count());
         if header.is_empty() || chars > MAX_KEY_CHARS {
@@ -84,7 +82,6 @@ impl IdempotencyKey {
         Self { text, source }
     }
 
-    /// The key as it is stored.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -124,7 +121,6 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint as it is recorded.
     pub fn as_bytes(&self) -> &[u8] {
         &self.read
     }
@@ -145,7 +141,6 @@ fn with_parsed_ids(body: &Value) -> Value {
     Value::Object(parsed.collect())
 }
 
-/// SHA-256 over the canonical JSON.
 fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
     for part in [method, path, &canonical(body).to_string()] {

@@ -27,22 +27,18 @@ pub struct IntakeToken(Zeroizing<String>);
 crate::discreet! { IntakeToken }
 
 impl IntakeToken {
-    /// The token of these random bytes.
     pub fn new(bytes: &[u8; INTAKE_TOKEN_BYTES]) -> Self {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// A token that was made earlier.
     pub fn restore(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// The token's text.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The link to the form.
     pub fn url(&self, host: &CanonicalHost) -> String {
         format!("{}/intake/{}", host.as_str(), *self.0)
     }

@@ -12,7 +12,6 @@ use crate::time::Timestamp;
 pub const MAX_LIVE_KEYS: usize = 50;
 /// How long a rotated key lives on.
 pub const ROTATION_OVERLAP: TimeDelta = TimeDelta::hours(24);
-/// Most characters of a key's name.
 pub const MAX_KEY_NAME_CHARS: usize = 100;
 
 const FIELDS: [&str; 4] = ["name", "scope", "permissions", "expires_at"];
@@ -50,7 +49,6 @@ impl KeyDraft {
         Ok(Self { name, scope, permissions, expires_at })
     }
 
-    /// What [`KeyDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
@@ -127,7 +125,6 @@ pub enum KeyFilter {
 }
 
 impl KeyFilter {
-    /// The filter that `status` names.
     pub fn parse(status: Option<&str>) -> Result<Self, Invalid> {
         match status {
             None => Ok(Self::All),

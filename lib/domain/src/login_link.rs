@@ -28,7 +28,6 @@ pub struct LoginToken(Zeroizing<String>);
 crate::discreet! { LoginToken }
 
 impl LoginToken {
-    /// The token of these random bytes.
     pub fn new(bytes: &[u8; LOGIN_TOKEN_BYTES]) -> Self {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
@@ -39,7 +38,6 @@ impl LoginToken {
         (bytes.len() == LOGIN_TOKEN_BYTES).then(|| Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// The link.
     pub fn url(&self, host: &CanonicalHost) -> String {
         format!("{}/login/{}", host.as_str(), *self.0)
     }

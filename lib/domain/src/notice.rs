@@ -53,7 +53,6 @@ impl EndpointNotice {
         format!("notice_{}_{}_{what}", self.endpoint_id, self.at.ms())
     }
 
-    /// The mail.
     pub fn render(&self) -> Mail {
         let host = &self.host;
         let (subject, what, next) = match &self.what {

@@ -33,7 +33,6 @@ impl Field {
         Self::of(json!({ "type": "string", "format": "idn-email", "maxLength": max }))
     }
 
-    /// A URL that webhooks are sent to.
     pub fn receiver_url(max: usize) -> Self {
         Self::of(json!({ "type": "string", "format": "uri", "pattern": "^https://", "maxLength": max }))
     }
@@ -53,12 +52,10 @@ impl Field {
         Self::of(json!({ "type": "string", "format": "uuid" }))
     }
 
-    /// A whole number from 0 to `max`.
     pub fn whole_number(max: u64) -> Self {
         Self::of(json!({ "type": "integer", "minimum": 0, "maximum": max }))
     }
 
-    /// True or false.
     pub fn boolean() -> Self {
         Self::of(json!({ "type": "boolean" }))
     }
@@ -78,12 +75,10 @@ impl Field {
         Self::of(json!({ "type": "string", "pattern": TIME_OF_DAY }))
     }
 
-    /// A point in time.
     pub fn timestamp() -> Self {
         Self::of(json!({ "type": "string", "format": "date-time" }))
     }
 
-    /// One of these names.
     pub fn one_of(names: &[&str]) -> Self {
         Self::of(json!({ "type": "string", "enum": names }))
     }
@@ -192,7 +187,6 @@ impl Body {
         self
     }
 
-    /// The schema.
     pub fn into_json(self) -> Value {
         self.0
     }

@@ -44,7 +44,6 @@ impl Phone {
         Self(text.to_owned())
     }
 
-    /// The number as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -97,7 +96,6 @@ impl PhoneEnding {
         Self(digits[digits.len().saturating_sub(ENDING_DIGITS)..].to_owned())
     }
 
-    /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

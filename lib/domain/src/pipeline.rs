@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PipelineId, StageId};
 
-/// Most stages of a pipeline.
 pub const MAX_STAGES: usize = 200;
 
 /// A pipeline's record.
@@ -51,7 +50,6 @@ impl Pipeline {
         self.kind_of(stage).or_else(|| self.won_once.contains(stage).then_some(StageKind::Won))
     }
 
-    /// The stages that are won ones.
     pub fn won(&self) -> impl Iterator<Item = &StageId> {
         self.stages.iter().filter(|stage| stage.kind == StageKind::Won).map(|stage| &stage.id)
     }

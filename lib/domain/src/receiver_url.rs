@@ -10,7 +10,6 @@ use url::{Host, Url};
 
 use crate::address::is_public;
 
-/// Most characters of a receiver URL.
 pub const MAX_URL_CHARS: usize = 2048;
 
 const TOO_LONG: &str = "must be at most 2048 characters as it is sent, with %C3%BC for ü";
@@ -35,7 +34,6 @@ const REFUSED_NAMES: [&str; 11] = [
     "metadata.platformequinix.com",
 ];
 
-/// What may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// https to public addresses.
@@ -53,7 +51,6 @@ impl Reach {
         if value == Some("true") { Self::PublicAndLoopback } else { Self::Public }
     }
 
-    /// Whether a webhook may be sent to the address.
     pub fn allows(self, address: IpAddr) -> bool {
         is_public(address) || (self == Self::PublicAndLoopback && address.to_canonical().is_loopback())
     }
@@ -115,7 +112,6 @@ impl ReceiverUrl {
         matches!(self.0.host(), Some(Host::Domain(_)))
     }
 
-    /// The host, which may be shown.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }

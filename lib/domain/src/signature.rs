@@ -9,7 +9,6 @@ use zeroize::Zeroizing;
 
 use crate::id::EventId;
 
-/// Bytes of randomness in a secret.
 pub const SECRET_BYTES: usize = 32;
 const PREFIX: &str = "whsec_";
 
@@ -19,7 +18,6 @@ pub struct SigningSecret(Zeroizing<[u8; SECRET_BYTES]>);
 crate::discreet! { SigningSecret }
 
 impl SigningSecret {
-    /// The secret of these random bytes.
     pub fn new(bytes: [u8; SECRET_BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }

@@ -37,7 +37,6 @@ pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName
     Ok(asked.unwrap_or_else(|| subscribed.first().copied().unwrap_or(EventType::NewClient).into()))
 }
 
-/// What [`parse`] takes.
 #[cfg(feature = "openapi")]
 pub fn schema() -> Body {
     let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();

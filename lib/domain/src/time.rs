@@ -32,7 +32,6 @@ impl Timestamp {
         WRITABLE_MS.contains(&at.timestamp_millis()).then(|| Self::new(at))
     }
 
-    /// The instant.
     pub fn utc(self) -> DateTime<Utc> {
         self.0
     }

@@ -19,7 +19,6 @@ const UNSET: &str = "Factory";
 pub struct ZoneName(String);
 
 impl ZoneName {
-    /// The IANA name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -56,7 +55,6 @@ pub struct UnknownZone;
 static ZONES: Mutex<BTreeMap<&str, &Zone>> = Mutex::new(BTreeMap::new());
 
 impl Tz {
-    /// The IANA name.
     pub fn name(self) -> &'static str {
         self.0.name
     }

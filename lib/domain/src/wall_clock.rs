@@ -23,18 +23,15 @@ pub fn parse_time(text: &str) -> Option<NaiveTime> {
     NaiveTime::from_hms_opt(two(h1, h2)?, two(m1, m2)?, 0)
 }
 
-/// A time of day as `HH:MM`.
 pub fn show_time(time: NaiveTime) -> String {
     // Not by `NaiveTime::format`, which reads its pattern anew each time: an answer may hold thousands of these.
     format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
-/// The date that the zone's calendars show at an instant.
 pub fn date_at(zone: Tz, at: Timestamp) -> NaiveDate {
     local_at(zone, at).date()
 }
 
-/// The time of day that the zone's clocks show at an instant.
 pub fn time_at(zone: Tz, at: Timestamp) -> NaiveTime {
     local_at(zone, at).time()
 }
@@ -78,7 +75,6 @@ fn offset_of(zone: Tz, local: NaiveDateTime) -> AmbiguousOffset {
     zone.rules().to_ambiguous_timestamp(Offset::UTC.to_datetime(instant(local))).offset()
 }
 
-/// How far clocks are ahead of UTC.
 fn ahead(offset: Offset) -> TimeDelta {
     TimeDelta::seconds(i64::from(offset.seconds()))
 }

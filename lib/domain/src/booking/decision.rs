@@ -37,7 +37,6 @@ pub enum Refusal {
 }
 
 impl Lead {
-    /// Whether the contact can be named at all.
     pub fn check(self) -> Result<(), Refusal> {
         match self {
             Self::Live => Ok(()),

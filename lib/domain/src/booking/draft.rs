@@ -51,7 +51,6 @@ impl BookingDraft {
         })
     }
 
-    /// What [`BookingDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let calendar = Field::uuid().required().about("One of the calendars that are listed.");
@@ -66,7 +65,6 @@ impl RescheduleDraft {
         Ok(Self { lead_id: lead(fields)?, date: fields.required_date("date")?, time: time(fields)? })
     }
 
-    /// What [`RescheduleDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::strict([lead_field(), date_field(), time_field()])
@@ -79,7 +77,6 @@ impl CancelDraft {
         Ok(Self { lead_id: lead(Fields::strict(body, &["leadId"])?)? })
     }
 
-    /// What [`CancelDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::strict([lead_field()])
@@ -93,7 +90,6 @@ impl AvailabilityRequest {
         Ok(Self { lead_id: lead(fields)?, calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)? })
     }
 
-    /// What [`AvailabilityRequest::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let calendar = Field::uuid().about("Left out: all calendars that are listed.");

@@ -26,7 +26,6 @@ pub enum EventData {
 }
 
 impl EventData {
-    /// The members, as a body has them.
     pub(crate) fn members(&self) -> Value {
         match self {
             Self::NewClient(data) => json!(data),

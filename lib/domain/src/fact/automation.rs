@@ -16,7 +16,6 @@ const DEFAULT_WINDOW_DAYS: u32 = 7;
 /// Ten years.
 const MAX_INACTIVE_DAYS: u32 = 3_650;
 
-/// `automation.saved`.
 pub(super) fn automation(fields: Fields<'_>) -> Result<Automation, Invalid> {
     let (id, coach_id) = deleted(fields)?;
     let steps = fields.required_objects("steps", "steps.", MAX_STEPS)?;
@@ -30,7 +29,6 @@ pub(super) fn automation(fields: Fields<'_>) -> Result<Automation, Invalid> {
     })
 }
 
-/// `automation.deleted`.
 pub(super) fn deleted(fields: Fields<'_>) -> Result<(AutomationId, CoachId), Invalid> {
     Ok((
         fields.required("automation_id", MAX_ID_CHARS, AutomationId::parse)?,

@@ -40,7 +40,6 @@ pub struct CalendarEventSaved {
     pub status: BookingStatus,
 }
 
-/// `calendar.saved`.
 pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {
     let calendar = Calendar {
         id: fields.required("calendar_id", usize::MAX, CalendarId::parse)?,
@@ -66,7 +65,6 @@ pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {
     Ok(CalendarSaved { coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?, calendar })
 }
 
-/// `calendar_event.saved`.
 pub(super) fn event(fields: Fields<'_>) -> Result<CalendarEventSaved, Invalid> {
     present(fields, "calendar_id")?;
     present(fields, "lead_id")?;

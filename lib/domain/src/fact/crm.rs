@@ -40,7 +40,6 @@ pub struct WorkflowSaved {
     pub workflow: Workflow,
 }
 
-/// `pipeline.saved`.
 pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
     let stages = fields.required_objects("stages", "stages.", MAX_STAGES)?.into_iter().map(|stage| {
         Ok(Stage {
@@ -63,7 +62,6 @@ pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
     Ok(PipelineSaved { coach_id: coach(fields)?, pipeline })
 }
 
-/// `opportunity.saved`.
 pub(super) fn opportunity(fields: Fields<'_>) -> Result<OpportunitySaved, Invalid> {
     Ok(OpportunitySaved {
         opportunity_id: fields.required("opportunity_id", usize::MAX, OpportunityId::parse)?,
@@ -77,7 +75,6 @@ pub(super) fn opportunity(fields: Fields<'_>) -> Result<OpportunitySaved, Invali
     })
 }
 
-/// `workflow.saved`.
 pub(super) fn workflow(fields: Fields<'_>) -> Result<WorkflowSaved, Invalid> {
     present(fields, "activated_at")?;
     let workflow = Workflow {

@@ -86,7 +86,6 @@ fn fields_of(detail_type: &str) -> Fields {
     }
 }
 
-/// The shape of a fact's field. `None`: the fact has no such field.
 fn shape_of(detail_type: &str, field: &str) -> Option<Shape> {
     let (scalars, others) = fields_of(detail_type);
     let other = others.iter().find(|(name, _)| *name == field).map(|(_, shape)| *shape);

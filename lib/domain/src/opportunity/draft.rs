@@ -44,7 +44,6 @@ impl OpportunityDraft {
         })
     }
 
-    /// What [`OpportunityDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = told_fields();
@@ -74,7 +73,6 @@ impl OpportunityPatch {
         })
     }
 
-    /// What [`OpportunityPatch::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = told_fields();

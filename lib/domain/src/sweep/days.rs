@@ -54,12 +54,10 @@ impl Days {
         days
     }
 
-    /// The date that it is.
     pub(super) fn today(&self, at: Timestamp) -> NaiveDate {
         date_at(self.zone, at)
     }
 
-    /// The first instant of a date.
     pub(super) fn begins(&self, date: NaiveDate) -> Option<Timestamp> {
         reached_at(self.zone, date.and_time(NaiveTime::MIN))
     }
