@@ -118,18 +118,19 @@ impl Event {
         if to.is_empty() {
             return None;
         }
-        let id = automation.id.clone();
         let context = match self.event_type {
             // It is what an automation sends, and names it.
             EventName::Computed(_) => return None,
             EventName::Emitted(EventType::LowCheckInScore) => None,
-            EventName::Emitted(EventType::SystemGradeDrop) => Some(AutomationContext::ById(AutomationRef { id })),
+            EventName::Emitted(EventType::SystemGradeDrop) => {
+                Some(AutomationContext::ById(AutomationRef { id: automation.id.clone() }))
+            }
             EventName::Emitted(
                 EventType::NewClient
                 | EventType::CheckInSubmitted
                 | EventType::PhaseAdvanced
                 | EventType::MessageReceived,
-            ) => Some(AutomationContext::Named(NamedAutomation { id, name: automation.name.clone() })),
+            ) => Some(AutomationContext::Named(NamedAutomation::of(automation))),
         };
         let cause = ["automation", self.id.as_str(), automation.id.as_str()];
         let id = EventId::derive(self.occurred_at.ms(), &cause);
@@ -156,8 +157,7 @@ impl Event {
             return None;
         }
         let cause = [computed.automation_id.as_str(), &computed.episode];
-        let (name, data) = EventData::computed(computed);
-        let event = Self::of_causes(client, name, &cause, computed.at, data);
+        let event = Self::of_causes(client, computed.event_type, &cause, computed.at, computed.data.clone());
         Some(Self { coach_id: computed.coach_id.clone(), to: computed.to.clone(), ..event })
     }
 
