@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_in::{Fallen, Falls};
+use crate::check_in::{Fallen, Falls, Times};
 use crate::client::Client;
 use crate::event::{ComputedType, Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
@@ -150,18 +150,18 @@ pub fn told_of_check_in(
     automations: &[Automation],
 ) -> Vec<Event> {
     let (id, at) = (&check_in.check_in, check_in.submitted_at);
-    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, at), automations);
+    let times = Times::at(at);
+    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, times), automations);
     for automation in met(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
         let low = Event::low_check_in_score(client, id, at, &automation.id);
         let sent = low.sent_by(automation);
         events.push(low);
         events.extend(sent);
     }
-    let here = Some(&falls.here).filter(|fallen| fallen.any());
-    let here = here.map(|fallen| (Event::of_check_in(client, EventType::SystemGradeDrop, id, at), fallen));
-    let later = falls.later.iter();
-    let later = later.map(|(id, later)| (Event::late_grade_drop(client, id, later.times), &later.fallen));
-    for (drop, fallen) in here.into_iter().chain(later) {
+    let here = Some((id, times, &falls.here)).filter(|_| falls.here.any());
+    let later = falls.later.iter().map(|(id, later)| (id, later.times, &later.fallen));
+    for (id, times, fallen) in here.into_iter().chain(later) {
+        let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, times);
         let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();
         events.push(drop);

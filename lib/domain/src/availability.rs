@@ -103,7 +103,8 @@ pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[
 /// The slot of a booking of that length at that date and time, if the booking can be moved there.
 pub fn find_move(
     calendar: &Calendar,
-    (date, time): (NaiveDate, NaiveTime),
+    date: NaiveDate,
+    time: NaiveTime,
     length: TimeDelta,
     others: &[Busy],
     now: Timestamp,

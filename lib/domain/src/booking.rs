@@ -130,7 +130,8 @@ impl CalendarEvent {
         known: Option<&Self>,
         saved: &CalendarEventSaved,
         at: FactTime,
-        (calendar, lead): (Option<&Calendar>, Option<ContactId>),
+        calendar: Option<&Calendar>,
+        lead: Option<ContactId>,
         now: Timestamp,
     ) -> Option<Self> {
         if known.is_some_and(|known| known.told_at > at) {

@@ -134,12 +134,8 @@ pub fn booking_writes(old: Option<Span>, new: &Busy, versions: &BTreeMap<Bucket,
     writes_under(&guarded_by(new.span), old, new, versions)
 }
 
-/// How an event is cancelled.
-pub fn removal_writes(old: Span) -> Vec<BucketWrite> {
-    feed_writes(Some(old), None)
-}
-
-/// How an event is stored as the application tells of it: whatever else stands. `new` is `None` where it is not confirmed.
+/// The writes for an event that is cancelled, or stored as the application has it: whatever else stands. `new` is `None`
+/// where the event is not confirmed.
 pub fn feed_writes(old: Option<Span>, new: Option<&Busy>) -> Vec<BucketWrite> {
     changes(old, new).into_iter().map(|(bucket, change)| BucketWrite { bucket, change, only_if: None }).collect()
 }

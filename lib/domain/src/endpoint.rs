@@ -127,21 +127,14 @@ impl Endpoint {
 
     /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off changes nothing.
     pub fn changed(&self, change: &EndpointChange, now: Timestamp) -> Result<Self, EndpointGone> {
-        let mut endpoint = self.clone();
-        match (change.enabled, self.status) {
+        let mut endpoint = match (change.enabled, self.status) {
             (Some(true), EndpointStatus::Gone) => return Err(EndpointGone),
             (Some(true), _) => {
-                endpoint.status = EndpointStatus::Enabled;
-                endpoint.disabled_reason = None;
-                endpoint.disabled_at = None;
+                Self { status: EndpointStatus::Enabled, disabled_reason: None, disabled_at: None, ..self.clone() }
             }
-            (Some(false), EndpointStatus::Enabled) => {
-                endpoint.status = EndpointStatus::Disabled;
-                endpoint.disabled_reason = Some(DISABLED_BY_HAND.to_owned());
-                endpoint.disabled_at = Some(now);
-            }
-            (Some(false), EndpointStatus::Disabled | EndpointStatus::Gone) | (None, _) => {}
-        }
+            (Some(false), EndpointStatus::Enabled) => self.off(EndpointStatus::Disabled, DISABLED_BY_HAND, now),
+            (Some(false), EndpointStatus::Disabled | EndpointStatus::Gone) | (None, _) => self.clone(),
+        };
         if let Some(url) = &change.url {
             endpoint.url = url.clone();
         }
@@ -156,15 +149,17 @@ impl Endpoint {
 
     /// The endpoint after its receiver answered 410. `None` when it is gone already.
     pub fn gone(&self, now: Timestamp) -> Option<Self> {
-        let off = Self { status: EndpointStatus::Gone, ..self.clone() };
-        (self.status != EndpointStatus::Gone).then(|| off.because(GONE.to_owned(), now))
+        (self.status != EndpointStatus::Gone).then(|| self.off(EndpointStatus::Gone, GONE, now))
     }
 
     /// The endpoint after it has failed since then for too long. `None` when it is off already.
     pub fn given_up(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
-        let off = Self { status: EndpointStatus::Disabled, ..self.clone() };
-        (self.status == EndpointStatus::Enabled)
-            .then(|| off.because(format!("every delivery failed since {since}"), now))
+        let reason = format!("every delivery failed since {since}");
+        (self.status == EndpointStatus::Enabled).then(|| self.off(EndpointStatus::Disabled, &reason, now))
+    }
+
+    fn off(&self, status: EndpointStatus, reason: &str, now: Timestamp) -> Self {
+        Self { status, disabled_reason: Some(reason.to_owned()), disabled_at: Some(now), ..self.clone() }
     }
 
     /// The log's line for a delivery that it takes no more. Whoever switched it off by hand knows why.
@@ -174,10 +169,6 @@ impl Endpoint {
             (_, Some(reason)) if reason != DISABLED_BY_HAND => format!("not sent: endpoint disabled: {reason}"),
             _ => "not sent: endpoint disabled".to_owned(),
         }
-    }
-
-    fn because(self, reason: String, now: Timestamp) -> Self {
-        Self { disabled_reason: Some(reason), disabled_at: Some(now), ..self }
     }
 }
 

@@ -80,22 +80,15 @@ impl Event {
     /// `new_client`. A client is created once, so the client tells the event.
     pub fn new_client(client: &Client, occurred_at: Timestamp) -> Self {
         let data = EventData::NewClient(NewClient { created_at: client.created_at, source: client.origin });
-        Self::of(client, EventType::NewClient, client.id.as_str(), occurred_at, data)
+        Self::of(client, EventType::NewClient, &[client.id.as_str()], occurred_at, data)
     }
 
-    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in.
-    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, submitted_at: Timestamp) -> Self {
-        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
-        Self::of(client, event_type, check_in.as_str(), submitted_at, EventData::CheckIn(data))
-    }
-
-    /// `system_grade_drop` of a check-in that was there before the one that it is compared with. It happened when the check-in was first
-    /// said to be submitted: one whose time was corrected since is not told of twice.
-    pub fn late_grade_drop(client: &Client, check_in: &CheckInId, times: Times) -> Self {
-        let Times { submitted_at, first_submitted_at } = times;
-        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
-        let (event_type, data) = (EventType::SystemGradeDrop, EventData::CheckIn(data));
-        Self::of(client, event_type, check_in.as_str(), first_submitted_at, data)
+    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in. It happened when the check-in
+    /// was first said to be submitted: a check-in whose time was corrected since emits nothing twice.
+    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: Times) -> Self {
+        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at: times.submitted_at } };
+        let data = EventData::CheckIn(data);
+        Self::of(client, event_type, &[check_in.as_str()], times.first_submitted_at, data)
     }
 
     /// `low_check_in_score`, once per check-in and automation.
@@ -109,7 +102,7 @@ impl Event {
         let cause = [check_in.id.as_str(), automation.as_str()];
         let data = LowCheckInScore { check_in: check_in.clone(), automation: AutomationRef { id: automation.clone() } };
         let data = EventData::LowCheckInScore(data);
-        Self::of_causes(client, EventType::LowCheckInScore, &cause, submitted_at, data)
+        Self::of(client, EventType::LowCheckInScore, &cause, submitted_at, data)
     }
 
     /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None` where no step does.
@@ -142,13 +135,13 @@ impl Event {
         let PhaseAdvance { from_phase, to_phase, advanced_at } = advance.clone();
         let cause = to_phase.clone();
         let data = EventData::PhaseAdvanced(PhaseAdvanced { from_phase, to_phase, advanced_at });
-        Self::of(client, EventType::PhaseAdvanced, &cause, advanced_at, data)
+        Self::of(client, EventType::PhaseAdvanced, &[&cause], advanced_at, data)
     }
 
     /// `message_received`, once per message.
     pub fn message_received(client: &Client, message: &MessageId, received_at: Timestamp) -> Self {
         let data = MessageReceived { message: MessageRef { id: message.clone(), received_at } };
-        Self::of(client, EventType::MessageReceived, message.as_str(), received_at, EventData::MessageReceived(data))
+        Self::of(client, EventType::MessageReceived, &[message.as_str()], received_at, EventData::MessageReceived(data))
     }
 
     /// What a sweep found, once per automation and episode, as the automation's Webhook steps send it. `None` where no step does.
@@ -157,16 +150,12 @@ impl Event {
             return None;
         }
         let cause = [computed.automation_id.as_str(), &computed.episode];
-        let event = Self::of_causes(client, computed.event_type, &cause, computed.at, computed.data.clone());
+        let event = Self::of(client, computed.event_type, &cause, computed.at, computed.data.clone());
         Some(Self { coach_id: computed.coach_id.clone(), to: computed.to.clone(), ..event })
     }
 
-    /// The event that `cause`, something in the client's life, stands for.
-    fn of(client: &Client, event_type: EventType, cause: &str, occurred_at: Timestamp, data: EventData) -> Self {
-        Self::of_causes(client, event_type, &[cause], occurred_at, data)
-    }
-
-    fn of_causes(
+    /// The event of a client that these causes stand for.
+    fn of(
         client: &Client,
         event_type: impl Into<EventName>,
         causes: &[&str],

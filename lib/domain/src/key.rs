@@ -169,10 +169,7 @@ impl KeyCursor {
     }
 
     fn read(text: &str) -> Option<Self> {
-        let (live, after) = match text.split_once('.') {
-            Some((live, after)) => (live, Some(after)),
-            None => (text, None),
-        };
+        let (live, after) = text.split_once('.').map_or((text, None), |(live, after)| (live, Some(after)));
         let (shown, ids) = live.split_at_checked(SHOWN_DIGITS)?;
         let ids = ids.as_bytes().chunks(KEY_ID_DIGITS).map(|digits| key_id(std::str::from_utf8(digits).ok()?));
         let named: Vec<KeyId> = ids.collect::<Option<_>>()?;

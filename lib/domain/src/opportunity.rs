@@ -124,7 +124,8 @@ impl Opportunity {
         id: OpportunityId,
         draft: &OpportunityDraft,
         contact_name: &str,
-        (pipeline, initial_stage): (&Pipeline, &StageId),
+        pipeline: &Pipeline,
+        initial_stage: &StageId,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -189,16 +190,15 @@ impl Opportunity {
         {
             heard.lost_reason = Some(reason.text.clone());
         }
-        if heard.shown() != known.shown() {
+        if heard.differs(known) {
             heard.updated_at = known.later(now);
         }
         Some(heard)
     }
 
-    /// What the API shows of it and the application may change.
-    fn shown(&self) -> (ContactId, &str, u64, &PipelineId, &StageId, Option<&str>) {
-        let Self { contact_id, name, value_cents, pipeline_id, stage, lost_reason, .. } = self;
-        (*contact_id, name, *value_cents, pipeline_id, stage, lost_reason.as_deref())
+    /// True if anything differs but when it was told.
+    fn differs(&self, other: &Self) -> bool {
+        Self { told: other.told.clone(), ..self.clone() } != *other
     }
 
     /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid for. Where pipeline or

@@ -182,11 +182,11 @@ mod tests {
         for zone in all_zones() {
             for at in [i64::MIN, i64::MAX].map(Timestamp::from_ms) {
                 let shown = local_at(zone, at);
-                assert!((shown - at.utc().naive_utc()).abs() < TimeDelta::days(1), "{zone} {at}");
+                assert!((shown - at.utc().naive_utc()).abs() < TimeDelta::days(1), "{zone:?} {at}");
                 // Where UTC has such a day.
                 assert!(
                     reached_at(zone, shown).is_none_or(|back| (back.ms() - at.ms()).abs() < 86_400_000),
-                    "{zone} {at}"
+                    "{zone:?} {at}"
                 );
             }
             for local in [NaiveDateTime::MIN, NaiveDateTime::MAX] {

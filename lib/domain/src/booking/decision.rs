@@ -79,7 +79,8 @@ pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
     event: Option<&CalendarEvent>,
-    (calendar, zone): (Option<&Calendar>, Tz),
+    calendar: Option<&Calendar>,
+    zone: Tz,
     others: &[Busy],
     now: Timestamp,
 ) -> Result<Move, Refusal> {
@@ -95,7 +96,7 @@ pub fn reschedule(
     }
     let calendar = active(calendar)?;
     let length = event.span.ends_at.utc() - event.span.starts_at.utc();
-    let slot = find_move(calendar, (draft.date, draft.time), length, others, now).ok_or(Refusal::SlotUnavailable)?;
+    let slot = find_move(calendar, draft.date, draft.time, length, others, now).ok_or(Refusal::SlotUnavailable)?;
     let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
     if others.iter().any(|other| other.conflicts_with(&moved)) {
         return Err(Refusal::SlotUnavailable);

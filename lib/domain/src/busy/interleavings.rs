@@ -89,7 +89,7 @@ impl Actor {
                 let versions = self.read.iter().map(|(bucket, (version, _))| (*bucket, *version)).collect();
                 (!gone && !taken).then(|| (Some(new), writes(span, &new, &versions)))
             }
-            Task::Cancel(_) => span.map(|span| (None, removal_writes(span))),
+            Task::Cancel(_) => span.map(|span| (None, feed_writes(Some(span), None))),
             Task::Tell(_, new) => Some((new, feed_writes(span, new.as_ref()))),
         }
     }

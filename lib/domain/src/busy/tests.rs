@@ -95,7 +95,7 @@ fn a_reschedule_names_each_bucket_once_and_conditions_what_it_guards() {
         ]
     );
     assert_eq!(
-        removal_writes(old.span),
+        feed_writes(Some(old.span), None),
         [write(day("2026-07-01"), Change::Remove, None), write(day("2026-07-02"), Change::Remove, None)]
     );
 }

@@ -110,8 +110,8 @@ fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
     let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
     let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
     for (event, data) in [
-        (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, at), of_check_in.clone()),
-        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, at), of_check_in),
+        (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, Times::at(at)), of_check_in.clone()),
+        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, Times::at(at)), of_check_in),
         (Event::phase_advanced(&client, &advance), json!({"from_phase": null, "to_phase": "Build", "advanced_at": at})),
         (
             Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),

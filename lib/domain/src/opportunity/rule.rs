@@ -59,7 +59,7 @@ pub fn apply(
         changed.told.reason = Some(ToldReason { pipeline_id, stage, text: text.clone(), at });
         confirms |= is_theirs(told.place_at.max(told.reason.as_ref().map(|reason| reason.at)));
     }
-    if confirms || (Opportunity { told: found.told.clone(), ..changed.clone() }) != *found {
+    if confirms || changed.differs(found) {
         changed.updated_at = at;
     }
     Ok(changed)

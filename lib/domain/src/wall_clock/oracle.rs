@@ -51,17 +51,17 @@ fn utc(unix_s: i64) -> DateTime<Utc> {
 fn agree(known: chrono_tz::Tz, at: DateTime<Utc>) -> Result<(), TestCaseError> {
     let zone = zone(known.name());
     let shown = at.with_timezone(&known).naive_local();
-    prop_assert_eq!(local_at(zone, Timestamp::new(at)), shown, "{} {}", zone, at);
+    prop_assert_eq!(local_at(zone, Timestamp::new(at)), shown, "{:?} {}", zone, at);
     // As far as the longest leap: a day.
     for minutes in [0, -1_440, -60, -30, -1, 1, 30, 60, 1_440] {
         let local = shown + TimeDelta::minutes(minutes);
         let first = known.from_local_datetime(&local).earliest().map(|at| Timestamp::new(at.to_utc()));
-        prop_assert_eq!(local_start(zone, local.date(), local.time()), first, "{} {}", zone, local);
+        prop_assert_eq!(local_start(zone, local.date(), local.time()), first, "{:?} {}", zone, local);
         let leap = || {
             let (last_shown, offset) = GapInfo::new(&local, &known)?.begin?;
             Some(Timestamp::new(last_shown.checked_sub_offset(offset.fix())?.and_utc()))
         };
-        prop_assert_eq!(reached_at(zone, local), first.or_else(leap), "{} {}", zone, local);
+        prop_assert_eq!(reached_at(zone, local), first.or_else(leap), "{:?} {}", zone, local);
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ fn a_time_that_clocks_show_is_first_shown_at_an_instant_at_which_they_show_it() 
         for at in changes(zone, YEAR_2100_S).into_iter().map(Timestamp::new) {
             let shown = local_at(zone, at);
             let first = shown_at(zone, shown);
-            assert!(first.is_some_and(|first| first <= at && local_at(zone, first) == shown), "{zone} {at} {first:?}");
+            assert!(first.is_some_and(|first| first <= at && local_at(zone, first) == shown), "{zone:?} {at} {first:?}");
         }
     }
 }
