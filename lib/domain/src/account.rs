@@ -1,4 +1,5 @@
-//! The password that a new client signs in with for the first time. The application keeps the account; it is handed the hash.
+//! The password that a new client signs in with for the first time. The application keeps the account; it is handed the
+//! hash.
 
 use argon2::password_hash::PasswordHasher;
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -35,7 +36,7 @@ impl TempPassword {
         Self(Zeroizing::new(text))
     }
 
-    /// What the client types.
+    /// The text that the client types.
     pub fn expose(&self) -> &str {
         &self.0
     }

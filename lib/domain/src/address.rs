@@ -1,7 +1,8 @@
-//! Which addresses a webhook may be sent to: public unicast ones. Every block of IANA's special-purpose registries is refused, those that
-//! are reachable everywhere too (anycast of protocols, AS112): no receiver lives there. So is every IPv6 form that carries a refused
-//! IPv4 address. Sources, read in the state of 2025-10:
-//! <https://www.iana.org/assignments/iana-ipv4-special-registry/> and <https://www.iana.org/assignments/iana-ipv6-special-registry/>.
+//! Which addresses a webhook may be sent to: public unicast ones. Every block of IANA's special-purpose registries is
+//! refused, those that are reachable everywhere too (anycast of protocols, AS112): no receiver lives there. So is every
+//! IPv6 form that carries a refused IPv4 address. Sources, read in the state of 2025-10:
+//! <https://www.iana.org/assignments/iana-ipv4-special-registry/> and
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry/>.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -29,7 +30,7 @@ const REFUSED_V4: [&str; 18] = [
     "224.0.0.0/3",      // multicast (RFC 5771), reserved (RFC 1112), limited broadcast (RFC 8190)
 ];
 
-/// Of the IPv6 registry, what lies inside `2000::/3`. Outside of it nothing is unicast and global, but for the translation prefix
+/// The IPv6 registry inside `2000::/3`. Outside of it nothing is unicast and global, but for the translation prefix
 /// that [`carried_v4`] looks into.
 const REFUSED_V6: [&str; 5] = [
     "2001::/23", // protocol assignments (RFC 2928): Teredo, benchmarking, AMT, AS112, ORCHID, drone tags, anycast
@@ -42,8 +43,8 @@ const REFUSED_V6: [&str; 5] = [
 const GLOBAL_UNICAST_V6: [&str; 1] = ["2000::/3"];
 
 /// True for an address that a webhook may be sent to. NAT64 (64:ff9b::/96) is how an IPv6-only network reaches the IPv4
-/// internet: the address that it carries decides. Other forms that carry one (mapped, compatible, 6to4, local-use NAT64)
-/// have no business in a public name and fall to the rules.
+/// internet: the address that it carries decides. Other forms that carry one (mapped, compatible, 6to4, local-use
+/// NAT64) have no business in a public name and fall to the rules.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => !is_in(address, &REFUSED_V4),

@@ -1,7 +1,8 @@
-//! API keys: `svc_live_` or `crm_live_`, 32 base62 characters of randomness, 6 base62 characters of CRC-32 over what goes before.
+//! API keys: `svc_live_` or `crm_live_`, 32 base62 characters of randomness, 6 base62 characters of CRC-32 over what
+//! goes before.
 //!
-//! The checksum tells a typing mistake from a key without a look-up. A key is compared byte by byte: it is never trimmed or
-//! case-folded. Only its SHA-256 is stored.
+//! The checksum tells a typing mistake from a key without a look-up. A key is compared byte by byte: it is never
+//! trimmed or case-folded. Only its SHA-256 is stored.
 
 use crc::{CRC_32_ISO_HDLC, Crc};
 use sha2::{Digest, Sha256};
@@ -81,7 +82,7 @@ impl ApiKey {
         (checksum(signed) == sum.as_bytes()).then(|| Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// What the coach is shown, once.
+    /// The whole key, which the coach is shown once.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -95,13 +96,13 @@ impl ApiKey {
         KeyId::from_hash(&self.hash())
     }
 
-    /// What tells keys apart in a list: the prefix and the last four characters.
+    /// The prefix and the last four characters, which tell keys apart in a list.
     pub fn display(&self) -> String {
         format!("{}…{}", &self.0[..9], &self.0[self.0.len() - 4..])
     }
 }
 
-/// That of zlib and of Ethernet.
+/// The CRC-32 of zlib and of Ethernet.
 static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
 fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {

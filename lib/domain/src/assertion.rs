@@ -1,5 +1,6 @@
-//! What tells the application that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), good for a
-//! minute and for one audience. The keys that verify it are published as a JWK set (RFC 7517); a key is named by its thumbprint (RFC 7638).
+//! The assertion that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), good for a
+//! minute and for one audience. The keys that verify it are published as a JWK set (RFC 7517); a key is named by its
+//! thumbprint (RFC 7638).
 
 use std::fmt;
 
@@ -21,10 +22,11 @@ use crate::workspace::CanonicalHost;
 /// How long the application has to exchange an assertion.
 pub const ASSERTION_LIFE: TimeDelta = TimeDelta::seconds(60);
 
-/// Goes before a key's text when the seed is derived: a text that also served another purpose would give another key there.
+/// Goes before a key's text when the seed is derived: a text that also served another purpose would give another key
+/// there.
 const SEED_DOMAIN: &[u8] = b"partner-api login assertion Ed25519\0";
 
-/// Who has signed in, and to whom this is said.
+/// The claims about a client that has signed in.
 #[derive(Debug, Clone)]
 pub struct Assertion<'a> {
     pub issuer: &'a str,

@@ -1,7 +1,7 @@
 //! Automations: a coach's rules, each with a trigger and with steps, of which the Webhook ones are ours to take.
 //!
-//! Those on emitted events are judged when their cause comes in, against what it says and nothing else. Scores and grades are compared
-//! here and dropped. What comes out is events, which name an automation and not what met it.
+//! Those on emitted events are judged when their cause comes in, against what it says and nothing else. Scores and
+//! grades are compared here and dropped. What comes out is events, which name an automation and not what met it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use crate::event::{ComputedType, Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
-/// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A check-in meets
-/// three kinds, one of which tells subscribers of each automation besides: four times as many events at most, and two. Each later
-/// check-in that turns out to have fallen with it adds as many as automations, and one.
+/// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A
+/// check-in meets three kinds, one of which tells subscribers of each automation besides: four times as many events at
+/// most, and two. Each later check-in that turns out to have fallen with it adds as many as automations, and one.
 pub const MAX_TRIGGERED: usize = 100;
 
 /// A coach's automation.
@@ -29,7 +29,7 @@ pub struct Automation {
     pub steps: Vec<Step>,
 }
 
-/// What sets an automation off: an event that is emitted anyway, or a state that a sweep finds.
+/// The cause of an automation: an event that is emitted anyway, or a state that a sweep finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Trigger {
@@ -92,7 +92,7 @@ impl Trigger {
         }
     }
 
-    /// Whether one of these scores is below the threshold, or the one of the question that it is about.
+    /// True if one of these scores is below the threshold; of a trigger about a question, that question's score.
     fn is_met_by_scores(&self, scores: &BTreeMap<String, f64>) -> bool {
         match self {
             Self::LowCheckInScore { threshold, question_id: Some(question) } => {
@@ -103,7 +103,7 @@ impl Trigger {
         }
     }
 
-    /// Whether one of these grades fell, or the one of the system that it is about.
+    /// True if one of these grades fell; of a trigger about a wellness system, that system's grade.
     fn is_met_by_grades(&self, fallen: &Fallen) -> bool {
         match self {
             Self::SystemGradeDrop { system: Some(system) } => fallen.includes(system),
@@ -141,8 +141,8 @@ pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
     std::iter::once(event).chain(sent).collect()
 }
 
-/// All that is told of a check-in, and of what fell with it or with a later one. A low score is told to subscribers once for each
-/// automation that it meets.
+/// All that is told of a check-in, and of what fell with it or with a later one. A low score is told to subscribers
+/// once for each automation that it meets.
 pub fn told_of_check_in(
     client: &Client,
     check_in: &CheckInSubmitted,

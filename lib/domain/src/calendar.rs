@@ -1,4 +1,5 @@
-//! A calendar: when a coach can be booked, for how long, at what price. Opening hours are wall-clock times in the calendar's zone.
+//! A calendar: when a coach can be booked, for how long, at what price. Opening hours are wall-clock times in the
+//! calendar's zone.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +91,8 @@ impl Weekly {
 
 const MINUTES_A_DAY: u16 = 1_440;
 
-/// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the latest.
+/// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the
+/// latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(String, String)", into = "(String, String)")]
 pub struct OpeningHours {
@@ -166,7 +168,7 @@ impl Calendar {
         self.overrides.get(&date).map_or_else(|| self.weekly.on(date.weekday()), Vec::as_slice)
     }
 
-    /// Whether a booking costs money, which the API never takes.
+    /// True if a booking costs money, which the API never takes.
     pub fn is_paid(&self) -> bool {
         self.price_cents > 0
     }

@@ -182,21 +182,19 @@ impl Change {
     }
 
     /// `client.created` of the client as it is by now.
-    pub fn of_client(self, client: &Client) -> Self {
-        let mut change = self;
-        if let ChangeData::ClientCreated(created) = &mut change.data {
+    pub fn of_client(mut self, client: &Client) -> Self {
+        if let ChangeData::ClientCreated(created) = &mut self.data {
             created.client = NewClient::of(client);
         }
-        change
+        self
     }
 
     /// `client.created` with what became of the welcome mail.
-    pub fn with_intake(self, state: IntakeState) -> Self {
-        let mut change = self;
-        if let ChangeData::ClientCreated(created) = &mut change.data {
+    pub fn with_intake(mut self, state: IntakeState) -> Self {
+        if let ChangeData::ClientCreated(created) = &mut self.data {
             created.intake.state = state;
         }
-        change
+        self
     }
 
     /// `client.created` once more, where it was published before the welcome mail was sent.

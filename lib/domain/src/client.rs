@@ -59,7 +59,7 @@ pub struct Client {
     pub latest_check_in_at: Option<Timestamp>,
 }
 
-/// Who a client is.
+/// A client's personal record.
 #[derive(Clone, PartialEq)]
 pub struct Profile {
     pub email: Option<Email>,
@@ -152,8 +152,8 @@ pub struct CreateClientResult {
     pub full_name: String,
     /// Whether the service has mailed the credentials and the intake link.
     pub welcome_email_sent: bool,
-    /// The intake form, for the caller to send on. Null when the client has it by mail, or is another coach's or erased by the time of
-    /// the answer.
+    /// The intake form, for the caller to send on. Null when the client has it by mail, or is another coach's or erased
+    /// by the time of the answer.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub intake_url: Option<String>,
     /// What the client signs in with the first time. There where `intake_url` is no null.

@@ -1,4 +1,4 @@
-//! What a caller may ask for when it creates or changes a client.
+//! The bodies that create and change a client.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub struct ClientDraft {
     pub email: Email,
     /// The profile, the same e-mail in it.
     pub profile: Profile,
-    /// Whether the service mails the credentials and the intake link.
+    /// True if the service mails the credentials and the intake link.
     pub send_welcome: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One event on its way to one endpoint: what an attempt may find, and what follows from it.
+//! One event on its way to one endpoint: its attempts, and the record of them.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,8 @@ pub use order::{DeliveryOrder, Readiness, Resumption, Turn};
 
 /// How long deliveries and their bodies are kept, and can be sent again by hand.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
-/// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a queue that is behind.
+/// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a
+/// queue that is behind.
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
 /// How long a receiver has to answer.
 pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
@@ -38,7 +39,7 @@ crate::named! {
     }
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptResult {
@@ -59,7 +60,8 @@ impl AttemptResult {
     }
 }
 
-/// What an [`AttemptResult`] puts into its line. In a schema of two kinds, as the enum's own would be, generators of clients lose one.
+/// The schema of an [`AttemptResult`] in its line. In a schema of two kinds, as the enum's own would be, generators of
+/// clients lose one.
 #[cfg(feature = "openapi")]
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "it is there for its schema")]

@@ -36,7 +36,7 @@ impl DoseSchedule {
         self.0.iter().map(|dose| u64::from(dose.on(date))).sum()
     }
 
-    /// Whether this dose is to be taken on a date.
+    /// True if this dose is to be taken on a date.
     pub fn has(&self, dose: &DoseId, date: NaiveDate) -> bool {
         self.0.iter().any(|scheduled| scheduled.dose_id == *dose && scheduled.on(date) > 0)
     }
@@ -68,7 +68,7 @@ impl std::fmt::Display for Month {
 const DAYS: usize = 31;
 const BYTES_PER_DAY: usize = 2;
 
-/// How often each dose was logged on each day of a month.
+/// The number of logs of each dose on each day of a month.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthOfDoses(BTreeMap<DoseId, [u16; DAYS]>);
 
@@ -110,12 +110,12 @@ impl MonthOfDoses {
     }
 }
 
-/// How often doses were logged, over the months that were read.
+/// The logs of doses in the months that were read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DosesLogged(pub BTreeMap<Month, MonthOfDoses>);
 
 impl DosesLogged {
-    /// How many logs of scheduled doses there are on a date.
+    /// The number of logs of scheduled doses on a date.
     pub fn counting_on(&self, date: NaiveDate, schedule: &DoseSchedule) -> u64 {
         let Some(month) = self.0.get(&Month::of(date)) else { return 0 };
         let counting = month.0.iter().filter(|(dose, _)| schedule.has(dose, date));

@@ -28,8 +28,9 @@ crate::discreet! { EmailKey }
 pub struct InvalidEmail;
 
 impl Email {
-    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail. Beyond ASCII it may hold
-    /// whatever shows (RFC 6531): letters, and the marks of scripts that write vowels or accents with them.
+    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail. Beyond
+    /// ASCII it may hold whatever shows (RFC 6531): letters, and the marks of scripts that write vowels or accents with
+    /// them.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
             && !text.contains(|c: char| does_not_show(c) || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')'));
@@ -42,7 +43,7 @@ impl Email {
         }
     }
 
-    /// What the application has for an address, be it one by our rules or not: its record is stored as it stands.
+    /// The text that the application has for an address, valid or not: its record is stored as it stands.
     pub fn said(text: &str) -> Self {
         Self(text.to_owned())
     }
@@ -98,7 +99,8 @@ fn ascii_domain(domain: &str) -> Option<String> {
     idna::domain_to_ascii(domain).ok()
 }
 
-/// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to anybody.
+/// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to
+/// anybody.
 fn does_not_show(c: char) -> bool {
     c.is_control()
         || c.is_whitespace()

@@ -22,7 +22,7 @@ pub const SECRET_OVERLAP: TimeDelta = TimeDelta::hours(24);
 pub const MAX_SECRETS: usize = 10;
 /// The reason that is given for an endpoint which its coach switched off.
 const DISABLED_BY_HAND: &str = "by hand";
-/// The reason that is given for one whose receiver wants nothing any more.
+/// The reason that is given for an endpoint whose receiver wants nothing any more.
 const GONE: &str = "the receiver answered 410 Gone";
 
 /// Whether an endpoint gets events.
@@ -86,7 +86,7 @@ pub struct SignedEndpoint {
 }
 
 impl SignedEndpoint {
-    /// Whether what was read is as good as what is at that time.
+    /// True while this read is younger than [`FRESH`].
     pub fn is_fresh(&self, at: Timestamp) -> bool {
         at.utc() - self.read_at.utc() < FRESH
     }
@@ -115,17 +115,18 @@ pub struct EndpointList {
 }
 
 impl Endpoint {
-    /// Whether the event is to be delivered.
+    /// True if the event is to be delivered.
     pub fn wants(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Enabled && event.is_for(&self.id, &self.events)
     }
 
-    /// Whether the event happens while it is switched off, and is to be recorded as not sent.
+    /// True if the endpoint is switched off and would get the event, which is recorded as not sent.
     pub fn misses(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Disabled && event.is_for(&self.id, &self.events)
     }
 
-    /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off changes nothing.
+    /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off
+    /// changes nothing.
     pub fn changed(&self, change: &EndpointChange, now: Timestamp) -> Result<Self, EndpointGone> {
         let mut endpoint = match (change.enabled, self.status) {
             (Some(true), EndpointStatus::Gone) => return Err(EndpointGone),
@@ -162,7 +163,7 @@ impl Endpoint {
         Self { status, disabled_reason: Some(reason.to_owned()), disabled_at: Some(now), ..self.clone() }
     }
 
-    /// The log's line for a delivery that it takes no more. Whoever switched it off by hand knows why.
+    /// The log's line for a delivery that the endpoint takes no more. A coach who switched it off by hand knows why.
     pub fn not_sent(&self) -> String {
         match (self.status, self.disabled_reason.as_deref()) {
             (EndpointStatus::Gone, _) => "not sent: endpoint gone".to_owned(),

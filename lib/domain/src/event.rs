@@ -1,7 +1,8 @@
 //! Events, and the bodies that receivers get of them.
 //!
-//! A body is rendered from an allow-list type per event, never from a stored record: what is not named there cannot leave. An emitted
-//! event goes to those who subscribe, and to those that the steps of an automation name; a computed one to the latter alone.
+//! A body is rendered from an allow-list type per event, never from a stored record: what is not named there cannot
+//! leave. An emitted event goes to those who subscribe, and to those that the steps of an automation name; a computed
+//! one to the latter alone.
 
 mod data;
 mod name;
@@ -83,8 +84,8 @@ impl Event {
         Self::of(client, EventType::NewClient, &[client.id.as_str()], occurred_at, data)
     }
 
-    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in. It happened when the check-in
-    /// was first said to be submitted: a check-in whose time was corrected since emits nothing twice.
+    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in. It happened when the
+    /// check-in was first said to be submitted: a check-in whose time was corrected since emits nothing twice.
     pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: Times) -> Self {
         let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at: times.submitted_at } };
         let data = EventData::CheckIn(data);
@@ -105,7 +106,8 @@ impl Event {
         Self::of(client, EventType::LowCheckInScore, &cause, submitted_at, data)
     }
 
-    /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None` where no step does.
+    /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None`
+    /// where no step does.
     pub fn sent_by(&self, automation: &Automation) -> Option<Self> {
         let to = automation.endpoints();
         if to.is_empty() {
@@ -144,7 +146,8 @@ impl Event {
         Self::of(client, EventType::MessageReceived, &[message.as_str()], received_at, EventData::MessageReceived(data))
     }
 
-    /// What a sweep found, once per automation and episode, as the automation's Webhook steps send it. `None` where no step does.
+    /// The event of a match that a sweep found, once per automation and episode, for the automation's Webhook steps.
+    /// `None` where there is none.
     pub fn computed(client: &Client, computed: &Computed) -> Option<Self> {
         if computed.to.is_empty() {
             return None;
@@ -177,7 +180,7 @@ impl Event {
         }
     }
 
-    /// Whether an endpoint is meant: one that a step names, or else one that subscribes to such events.
+    /// True for an endpoint that a step names, or else one that subscribes to such events.
     pub fn is_for(&self, endpoint: &EndpointId, subscribed: &[EventType]) -> bool {
         match self.event_type {
             EventName::Emitted(event_type) if self.to.is_empty() => subscribed.contains(&event_type),

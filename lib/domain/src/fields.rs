@@ -1,6 +1,8 @@
-//! Reads a JSON object field by field, so that what is wrong is said by name and rule. Serves request bodies and facts alike.
+//! Reads a JSON object field by field, so that what is wrong is said by name and rule. Serves request bodies and facts
+//! alike.
 //!
-//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours might stop there.
+//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours
+//! might stop there.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -11,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::fact_time::FactTime;
 use crate::time::{DATE_RULE, Timestamp, parse_date};
 
-/// What is wrong with a field, or with the whole (no field).
+/// The error of a field, or of the whole object (no field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Invalid {
@@ -35,7 +37,7 @@ impl Invalid {
 /// Numbers above 0 that are kept go no closer to it: a nearer one becomes this.
 pub(crate) const LEAST_NUMBER: f64 = 1e-130;
 
-/// What a refusal quotes of what a caller wrote: answers are stored, and are no place for a body.
+/// Limits on a refusal's quotes of a caller's text: answers are stored, and are no place for a body.
 const MAX_NAMED: usize = 10;
 const MAX_QUOTED_CHARS: usize = 64;
 /// Longest text that is read as a time.
@@ -213,8 +215,8 @@ impl<'a> Fields<'a> {
         if range.contains(&count) { Ok(count) } else { Err(self.refuse(name, rule)) }
     }
 
-    /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is one that every reader
-    /// of JSON holds exactly.
+    /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is
+    /// one that every reader of JSON holds exactly.
     pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
         whole(value, max).map(Some).ok_or_else(|| self.refuse(name, format_args!("must be an integer from 0 to {max}")))
@@ -304,7 +306,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// As much of a text as is quoted.
+/// The part of a text that a refusal quotes.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -24,7 +24,7 @@ macro_rules! opaque_id {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[serde(try_from = "String")]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct $name(String);
 
@@ -43,12 +43,6 @@ macro_rules! opaque_id {
             type Error = InvalidId;
             fn try_from(text: String) -> Result<Self, InvalidId> {
                 check(&text).map(|()| Self(text))
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0
             }
         }
 
@@ -146,7 +140,8 @@ impl FactId {
 }
 
 impl DeliveryId {
-    /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by it.
+    /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by
+    /// it.
     pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
         Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
     }

@@ -1,7 +1,7 @@
 //! Idempotency keys and how long what is recorded under one counts.
 //!
-//! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds a
-//! SHA-256, never the key: callers put names and order numbers into them.
+//! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds
+//! a SHA-256, never the key: callers put names and order numbers into them.
 
 use chrono::TimeDelta;
 use serde_json::Value;
@@ -15,16 +15,17 @@ use crate::id::{CoachId, parse_uuid};
 pub const MAX_KEY_CHARS: usize = 255;
 /// How long a claim protects its work. Functions behind the API end long before.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
-/// What a caller that meets a claim in progress is told to wait, in seconds.
+/// The `Retry-After` of a request that meets a claim in progress, in seconds.
 pub const IN_PROGRESS_RETRY_S: u32 = 5;
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
-/// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a day.
+/// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a
+/// day.
 const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
 /// Under a derived key, an answer with a password counts this long: whoever knows the e-mail could ask for it again.
 const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 crate::named! {
-    /// How a key came about.
+    /// The source of a key.
     KeySource {
         Explicit = "explicit",
         Derived = "derived",
@@ -41,12 +42,12 @@ pub enum AnswerKind {
     Other,
 }
 
-/// What becomes of a request whose key stands for another payload.
+/// The treatment of a request whose key was used with another payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// It is given the answer that was recorded, marked. Where none was, it takes the other's place.
+    /// The recorded answer is replayed, marked. Where there is none, the request takes the other's place.
     Replayed,
-    /// It is refused.
+    /// The request is refused.
     Refused,
 }
 

@@ -11,7 +11,7 @@ use crate::workspace::CanonicalHost;
 /// Bytes of randomness in an intake's token.
 pub const INTAKE_TOKEN_BYTES: usize = 32;
 
-/// Whether the client has been sent the link.
+/// The way that an intake's link takes to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntakeState {
@@ -21,7 +21,7 @@ pub enum IntakeState {
     Issued,
 }
 
-/// What opens an intake: 256 random bits. Only its SHA-256 is kept.
+/// The token that opens an intake: 256 random bits. Only its SHA-256 is kept.
 #[derive(Clone)]
 pub struct IntakeToken(Zeroizing<String>);
 crate::discreet! { IntakeToken }

@@ -1,4 +1,5 @@
-//! The record of an API key: what a coach asks for, and what the settings show of it. A key itself is shown once, when it is made.
+//! The record of an API key: what a coach asks for, and what the settings show of it. A key itself is shown once, when
+//! it is made.
 
 use chrono::TimeDelta;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Keys as the secrets store keeps them: `{"current": "<id>", "<id>": "<text>", ...}`. The current one makes, all of them are accepted, so
-//! that a key is changed without a gap: the new one is added first, and becomes current later.
+//! Keys as the secrets store keeps them: `{"current": "<id>", "<id>": "<text>", ...}`. The current one makes, all of
+//! them are accepted, so that a key is changed without a gap: the new one is added first, and becomes current later.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,5 +1,5 @@
-//! Mails to a coach about a webhook endpoint: it has failed for a day, or it gets nothing any more. Of the address the host alone is named:
-//! the rest may hold a secret.
+//! Mails to a coach about a webhook endpoint: it has failed for a day, or it gets nothing any more. Of the address the
+//! host alone is named: the rest may hold a secret.
 
 use serde::{Deserialize, Serialize};
 

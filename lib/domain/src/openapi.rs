@@ -1,7 +1,8 @@
-//! What request bodies may hold, as JSON Schema, for the OpenAPI document. (What is answered derives its schema from its type.)
+//! The schemas of request bodies, as JSON Schema, for the OpenAPI document. Answers derive their schemas from their
+//! types.
 //!
-//! A body's schema stands beside its parser and takes its limits from the same constants. The tests here feed every parser what its
-//! schema allows and what it forbids, at each limit and one beyond, so that the two cannot drift.
+//! A body's schema stands beside its parser and takes its limits from the same constants. The tests here feed every
+//! parser what its schema allows and what it forbids, at each limit and one beyond, so that the two cannot drift.
 
 use serde_json::{Map, Value, json};
 
@@ -98,13 +99,13 @@ impl Field {
         self
     }
 
-    /// What applies where the field is left out.
+    /// Sets the value that applies where the field is left out.
     pub fn default_value(mut self, value: impl Into<Value>) -> Self {
         self.schema["default"] = value.into();
         self
     }
 
-    /// What the field is for.
+    /// Describes the field.
     pub fn about(mut self, text: &str) -> Self {
         self.schema["description"] = json!(text);
         self
@@ -123,7 +124,8 @@ impl Field {
 }
 
 impl Body {
-    /// A body of these fields. A field that need not be there may be null, which counts as left out; other fields are ignored.
+    /// A body of these fields. A field that need not be there may be null, which counts as left out; other fields are
+    /// ignored.
     pub fn new(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         Self::with(fields, Field::or_null)
     }
@@ -133,7 +135,8 @@ impl Body {
         Self::with(fields, |field| field).closed()
     }
 
-    /// A change of a record: what is left out stays as it is, so that null does not count as left out, and something has to be there.
+    /// A change of a record: what is left out stays as it is, so that null does not count as left out, and something
+    /// has to be there.
     pub fn change(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         let mut body = Self::strict(fields);
         body.0["minProperties"] = json!(1);

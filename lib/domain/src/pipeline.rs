@@ -1,5 +1,5 @@
-//! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one that the coach
-//! configured.
+//! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one
+//! that the coach configured.
 
 use std::collections::BTreeSet;
 
@@ -40,12 +40,12 @@ crate::named! {
 }
 
 impl Pipeline {
-    /// What kind a stage is of; `None`: the pipeline has no such stage.
+    /// The kind of a stage. `None`: the pipeline has no such stage.
     pub fn kind_of(&self, stage: &StageId) -> Option<StageKind> {
         self.stages.iter().find(|known| known.id == *stage).map(|known| known.kind)
     }
 
-    /// What it means to be in a stage, also in one that the pipeline has no more, as far as that is known.
+    /// The kind of a stage, also of a won stage that the pipeline no longer has.
     pub fn meaning_of(&self, stage: &StageId) -> Option<StageKind> {
         self.kind_of(stage).or_else(|| self.won_once.contains(stage).then_some(StageKind::Won))
     }

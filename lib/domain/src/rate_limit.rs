@@ -19,9 +19,9 @@ pub enum Limit {
     TestEvents,
 }
 
-/// What a request counts against.
+/// The limits of a request.
 pub const REQUEST: &[Limit] = &[Limit::Requests];
-/// What a request for a login link counts against: both or, where one is used up, neither.
+/// The limits of a request for a login link, which counts against both or, where one is used up, neither.
 pub const LOGIN_LINK_REQUEST: &[Limit] = &[Limit::Requests, Limit::LoginLinks];
 /// The limit of a request to the settings.
 pub const SETTINGS_REQUEST: &[Limit] = &[Limit::SettingsRequests];

@@ -1,5 +1,6 @@
-//! Signatures of outgoing webhooks, by Standard Webhooks 1.0.0 (<https://github.com/standard-webhooks/standard-webhooks>):
-//! `v1,` and the base64 of HMAC-SHA-256 over `{webhook-id}.{webhook-timestamp}.{body}`.
+//! Signatures of outgoing webhooks, by Standard Webhooks 1.0.0
+//! (<https://github.com/standard-webhooks/standard-webhooks>): `v1,` and the base64 of HMAC-SHA-256 over
+//! `{webhook-id}.{webhook-timestamp}.{body}`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -32,7 +33,7 @@ impl SigningSecret {
         self.0.as_ref()
     }
 
-    /// What the coach is shown, once: `whsec_` and base64.
+    /// The secret as the coach is shown it, once: `whsec_` and base64.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0.as_ref()))
     }

@@ -34,11 +34,11 @@ pub const MAX_SWEPT: usize = 100;
 /// Most states that are kept of automations that are not evaluated.
 const MAX_KEPT: usize = 100;
 
-/// What is known of a client, as far as the rules ask.
+/// A client's facts that the rules ask for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub created_at: Timestamp,
-    /// Of the workspace.
+    /// The workspace's time zone.
     pub zone: Tz,
     /// When the latest check-in was submitted.
     pub last_check_in_at: Option<Timestamp>,

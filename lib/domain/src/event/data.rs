@@ -1,4 +1,4 @@
-//! What each event says beside the client. What is not named here cannot leave.
+//! The data of each event beside the client. Data that is not named here cannot leave.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::client::{Measure, Origin};
 use crate::id::{AutomationId, CheckInId, MessageId};
 use crate::time::Timestamp;
 
-/// What an event says beside the client. Stored with its kind, since the members alone may fit another.
+/// The data of an event beside the client. Stored with its kind, since the members alone may fit another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventData {
@@ -46,8 +46,8 @@ pub struct CheckInEvent {
     pub check_in: CheckInRef,
 }
 
-/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no question, no
-/// threshold, no name of the automation.
+/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no
+/// question, no threshold, no name of the automation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LowCheckInScore {
@@ -170,7 +170,7 @@ impl AutomationWithThreshold {
     }
 }
 
-/// What an automation that sends an emitted event adds to it.
+/// The automation that sends an emitted event, as the event names it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AutomationContext {

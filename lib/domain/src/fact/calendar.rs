@@ -34,7 +34,7 @@ pub struct CalendarEventSaved {
     pub coach_id: CoachId,
     /// `None`: a private entry, which takes time and is never shown.
     pub calendar_id: Option<CalendarId>,
-    /// Who it is with.
+    /// The contact that the event is with.
     pub lead_id: Option<ContactId>,
     pub span: Span,
     pub status: BookingStatus,

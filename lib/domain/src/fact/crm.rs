@@ -33,7 +33,7 @@ pub struct OpportunitySaved {
 }
 crate::discreet! { OpportunitySaved }
 
-/// What of a workflow's record the service has business with.
+/// The part of a workflow's record that the service has business with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowSaved {
     pub coach_id: CoachId,

@@ -1,4 +1,4 @@
-//! What a caller may ask for when it creates or changes an opportunity.
+//! The bodies that create and change an opportunity.
 
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use crate::openapi::{Body, Field};
 
 /// Most characters of a stage's id that the API takes.
 const MAX_STAGE_CHARS: usize = 100;
-/// And what they may be.
 #[cfg(feature = "openapi")]
 const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
 

@@ -173,7 +173,8 @@ fn mouth() -> impl Strategy<Value = Mouth> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another order.
+    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another
+    /// order.
     #[test]
     fn each_field_is_as_it_was_told_last_in_whatever_order_it_is_heard(
         said in prop::collection::vec(mouth(), 1..12),
