@@ -81,5 +81,5 @@ fn decide(found: &ChangeRead, asked: &Rescheduling, otherwise: Tz, now: Timestam
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);
     let zone = zone_of(&found.calendars, on, otherwise);
     let others = found.busy.without(asked.booking);
-    booking::reschedule(&asked.draft, found.lead, event, (calendar, zone), &others, now)
+    booking::reschedule(&asked.draft, found.lead, event, calendar, zone, &others, now)
 }

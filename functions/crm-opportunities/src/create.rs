@@ -56,7 +56,7 @@ impl Write for Create<'_> {
         let Some(stage) = pipeline.initial_stage(&caller.crm.initial_stage) else { return Ok(NOT_CONFIGURED) };
         let contact = crm::live(found.contact)?;
         let id = OpportunityId(new_uuid(caller.now.ms(), random_bytes()));
-        let made = Opportunity::create(id, draft, &contact.contact().name, (&pipeline, stage), caller.now);
+        let made = Opportunity::create(id, draft, &contact.contact().name, &pipeline, stage, caller.now);
         let view = made.view(Some(&pipeline));
         let change = Change::opportunity_created(&caller.coach, &view);
         let reply = Reply::created(&OpportunityResult { opportunity: view })?;

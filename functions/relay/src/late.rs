@@ -70,6 +70,6 @@ fn late_person(entry: &Entry, now: Timestamp) -> Option<Person> {
         return None;
     }
     let (subject, coach) = (entry.content.subject(), entry.content.coach_id());
-    let contact = subject.contact().map(|contact| ContactRef::new(coach, contact));
-    (subject != Subject::None).then(|| Person { client: subject.client().cloned(), contact })
+    let contact = subject.contact_id.map(|contact| ContactRef::new(coach, contact));
+    (subject != Subject::default()).then_some(Person { client: subject.client_id, contact })
 }

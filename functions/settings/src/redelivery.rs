@@ -41,7 +41,7 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
             id: delivery_id.clone(),
             event_id: &event_id,
             event_type: event_type.as_str(),
-            subject: &Subject::None,
+            subject: &Subject::default(),
             made_at: session.now,
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,

@@ -23,10 +23,8 @@ const ENDPOINT: &str = "webhook endpoint";
 const ENDING: Duration = Duration::from_secs(15);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let endpoints = app.endpoints.list(&session.coach).await?;
-        Reply::ok(&EndpointList { endpoints: endpoints.iter().map(Endpoint::view).collect() })
-    };
+    let work =
+        async |session: Session| Reply::ok(&EndpointList { endpoints: app.endpoints.list(&session.coach).await? });
     app.sessions.answer(&inbound, work).await
 }
 
@@ -37,9 +35,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
-            Created::Done(endpoint) => {
-                Reply::created(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() })
-            }
+            Created::Done(endpoint) => Reply::created(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
             Created::TooMany => Err(Problem::EndpointLimit),
             Created::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
         }
@@ -48,7 +44,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
 }
 
 pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let work = async |session: Session| Reply::ok(&find(&app, &session, &id).await?.view());
+    let work = async |session: Session| Reply::ok(&find(&app, &session, &id).await?);
     app.sessions.answer(&inbound, work).await
 }
 
@@ -64,7 +60,7 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
                 if change.enabled == Some(false) {
                     end_waiting(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
                 }
-                Reply::ok(&endpoint.view())
+                Reply::ok(&endpoint)
             }
             Changed::Gone => Err(Problem::EndpointGone),
             Changed::NotFound => Err(Problem::NotFound(ENDPOINT)),
@@ -78,7 +74,7 @@ pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParame
         let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
         end_waiting(&app, &deleted.id, DELETED, session.now).await;
-        Reply::ok(&deleted.view())
+        Reply::ok(&deleted)
     };
     app.sessions.answer(&inbound, work).await
 }
@@ -91,7 +87,7 @@ pub(crate) async fn rotate_secret(
     let work = async |session: Session| {
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.rotate_secret(&session.coach, &parse(&id)?, &secret, session.now).await? {
-            Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() }),
+            Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
             Rotated::TooMany => Err(Problem::SecretLimit),
             Rotated::NotFound => Err(Problem::NotFound(ENDPOINT)),
         }

@@ -75,7 +75,7 @@ impl Content {
             Self::Event(event) => event.subject.clone(),
             Self::Events { events } => first(events).subject.clone(),
             Self::Change(change) => change.subject(),
-            Self::Order(_) | Self::Notice(_) => Subject::None,
+            Self::Order(_) | Self::Notice(_) => Subject::default(),
         }
     }
 

@@ -9,7 +9,7 @@ use domain::compliance::Compliance;
 use domain::daily_log::DailyLogDates;
 use domain::delivery::{Attempt, AttemptResult, DeliveryPage, DeliveryStatus, DeliveryView};
 use domain::email::Email;
-use domain::endpoint::{EndpointStatus, EndpointView, NewEndpoint};
+use domain::endpoint::{Endpoint, EndpointStatus, NewEndpoint};
 use domain::event::{EventType, PayloadMode};
 use domain::id::{AutomationId, CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
 use domain::key::{KeyView, NewKey};
@@ -17,6 +17,7 @@ use domain::login_link::{EXPIRES_NOTE, LoginLink};
 use domain::phone::Phone;
 use domain::ping::{PingCoach, PingResult};
 use domain::rate_limit::{Limit, Quota};
+use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::time::Timestamp;
 use edge::Problem;
 use serde::Serialize;
@@ -186,10 +187,10 @@ pub(super) fn new_key() -> NewKey {
     NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned() }
 }
 
-pub(super) fn endpoint() -> EndpointView {
-    EndpointView {
+pub(super) fn endpoint() -> Endpoint {
+    Endpoint {
         id: id!(EndpointId, ENDPOINT_ID),
-        url: "https://hooks.example.com/coaching".to_owned(),
+        url: ReceiverUrl::parse("https://hooks.example.com/coaching", Reach::Public).expect("a public URL"),
         events: vec![EventType::NewClient, EventType::CheckInSubmitted],
         payload_mode: PayloadMode::Identifiers,
         description: Some("Practice software".to_owned()),

@@ -3,7 +3,7 @@
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
-use domain::busy::{BucketWrite, Busy, booking_writes, reach_of, removal_writes};
+use domain::busy::{BucketWrite, Busy, booking_writes, feed_writes, reach_of};
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use futures::future::try_join;
 use runtime::random_bytes;
@@ -166,7 +166,7 @@ fn buckets_of(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec
     let old = old.map(|busy| busy.span);
     match event.busy() {
         Some(new) => booking_writes(old, &new, read.versions()),
-        None => old.map(removal_writes).unwrap_or_default(),
+        None => feed_writes(old, None),
     }
 }
 

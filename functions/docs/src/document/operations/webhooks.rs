@@ -2,7 +2,7 @@
 
 use domain::delivery::{DeliveryPage, DeliveryStatus, Ordered, RECOVERY_LEASE, RECOVERY_PAUSE, Recovered};
 use domain::endpoint::{
-    EndpointChange, EndpointDraft, EndpointList, EndpointView, MAX_ENDPOINTS, NewEndpoint, recovery_schema,
+    Endpoint, EndpointChange, EndpointDraft, EndpointList, MAX_ENDPOINTS, NewEndpoint, recovery_schema,
 };
 use domain::event::EventName;
 use domain::fields::Invalid;
@@ -40,7 +40,7 @@ fn of_endpoint(method: &'static str, path: &'static str, id: &'static str) -> Op
 }
 
 fn one(schemas: &mut Schemas, about: &'static str) -> Answer {
-    Answer::json(200, about, schemas.of::<EndpointView>(), &[("endpoint", to_json(&endpoint()))])
+    Answer::json(200, about, schemas.of::<Endpoint>(), &[("endpoint", to_json(&endpoint()))])
 }
 
 fn bad_url() -> Problem {
@@ -232,6 +232,5 @@ fn deliveries(schemas: &mut Schemas) -> Operation {
 }
 
 fn statuses() -> Value {
-    let all = [DeliveryStatus::Pending, DeliveryStatus::Delivered, DeliveryStatus::Failed];
-    json!({ "type": "string", "enum": all.map(DeliveryStatus::as_str) })
+    json!({ "type": "string", "enum": DeliveryStatus::ALL.map(DeliveryStatus::as_str) })
 }
