@@ -7,16 +7,13 @@ use domain::calendar::{Buffers, Calendar, CalendarView, Weekly};
 use domain::contact::{Contact, Marketing};
 use domain::email::Email;
 use domain::id::{CalendarEventId, CalendarId, ContactId, OpportunityId, PipelineId, StageId, WorkflowId};
-use domain::list::CrmPage;
 use domain::opportunity::OpportunityView;
 use domain::phone::Phone;
 use domain::pipeline::StageKind;
 use domain::tz::Tz;
 use domain::workflow::Workflow;
-use serde::Serialize;
-use serde_json::Value;
 
-use super::examples::{at, date, to_json};
+use super::examples::{at, date, id};
 
 pub(super) const CONTACT_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f74";
 pub(super) const MERGED_INTO_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f7a";
@@ -24,18 +21,6 @@ pub(super) const OPPORTUNITY_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f75";
 pub(super) const CALENDAR_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f76";
 pub(super) const BOOKING_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f77";
 pub(super) const BOOKING_URL: &str = "https://coach.example/book/programme-review";
-
-/// An id, which an example's constant is.
-macro_rules! id {
-    ($kind:ident, $text:expr) => {
-        $kind::parse($text).expect("an example's id is an id")
-    };
-}
-
-/// The last page of a list.
-pub(super) fn page(record: impl Serialize) -> Value {
-    to_json(&CrmPage { data: vec![record], next_cursor: None })
-}
 
 pub(super) fn contact_id() -> ContactId {
     id!(ContactId, CONTACT_ID)
