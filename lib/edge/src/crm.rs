@@ -166,7 +166,7 @@ pub(crate) fn unconfirmed(problem: Problem) -> Problem {
 /// The body. What is no JSON breaks the one rule that bodies of the CRM have a code for.
 pub fn body(inbound: &Inbound) -> Result<&Value, Problem> {
     inbound.json().map_err(|problem| match problem {
-        Problem::InvalidJson(_) | Problem::TooDeep => Invalid::whole(problem.message()).into(),
+        Problem::InvalidJson(_) | Problem::TooDeep => Invalid::whole(problem.to_string()).into(),
         other => other,
     })
 }

@@ -52,7 +52,7 @@ impl Page {
                 );
                 ("Something went wrong on our side", text)
             }
-            other => ("This did not work", escape(&other.message())),
+            other => ("This did not work", escape(&other.to_string())),
         };
         Self::new(status, title, format!("<h1>{title}</h1>\n<p>{text}</p>"))
     }

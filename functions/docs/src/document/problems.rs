@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use edge::reply::problem_details;
 use edge::{Code, Problem};
 use serde_json::{Map, Value, json};
 
@@ -102,7 +103,9 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
     let mut examples = Map::new();
     let missing = group.iter().filter(|problem| problem.code() == Code::NotFound).count();
     for problem in group {
-        let value = if as_problem { problem_example(problem) } else { error_example(problem) };
+        let event_id = (problem.code() == Code::Internal).then(|| EXAMPLE_EVENT_ID.to_owned());
+        let error = problem.body(EXAMPLE_REQUEST_ID, event_id);
+        let value = if as_problem { problem_details(problem.code().status(), error) } else { error };
         let mut name = problem.code().as_str().to_owned();
         if let Some(field) = problem.field() {
             name = format!("{name}_{field}");
@@ -113,32 +116,6 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
         examples.insert(name, json!({ "value": value }));
     }
     Value::Object(examples)
-}
-
-fn error_example(problem: &Problem) -> Value {
-    let mut body = json!({
-        "error": problem.message(), "code": problem.code().as_str(), "request_id": EXAMPLE_REQUEST_ID,
-    });
-    if let Some(field) = problem.field() {
-        body["field"] = json!(field);
-    }
-    for (name, value) in problem.members() {
-        body[name] = json!(value);
-    }
-    if problem.code() == Code::Internal {
-        body["event_id"] = json!(EXAMPLE_EVENT_ID);
-    }
-    body
-}
-
-fn problem_example(problem: &Problem) -> Value {
-    let status = problem.code().status();
-    let mut body = error_example(problem);
-    body["type"] = json!("about:blank");
-    body["title"] = json!(status.canonical_reason());
-    body["status"] = json!(status.as_u16());
-    body["detail"] = body["error"].clone();
-    body
 }
 
 /// Every error.
