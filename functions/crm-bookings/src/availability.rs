@@ -28,8 +28,7 @@ use crate::told::refused;
 const DAYS_AT_ONCE: usize = 16;
 
 pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         inbound.check_size()?;
         let request = AvailabilityRequest::parse(crm::body(&inbound)?)?;
         let read = try_join(app.bookings.lead(&caller.coach, request.lead_id), asked_for(&app, &caller, &request));
@@ -58,7 +57,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
         }
         Reply::ok(&available)
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::BookingsRead, work).await
 }
 
 /// The slots of every day of the horizon. The task yields now and then, so that the deadline of the request is kept.

@@ -14,7 +14,6 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::{BoxError, Environment};
 
@@ -58,12 +57,12 @@ async fn show_reference(State(app): State<App>, inbound: Inbound) -> Response {
     app.0.reference.answer(&inbound)
 }
 
-async fn read_file(State(app): State<App>, PathParameter(name): PathParameter, inbound: Inbound) -> Response {
-    one_of(&app.0.files, &name, "file", &inbound)
+async fn read_file(State(app): State<App>, inbound: Inbound) -> Response {
+    one_of(&app.0.files, inbound.parameter(0), "file", &inbound)
 }
 
-async fn show_guide(State(app): State<App>, PathParameter(name): PathParameter, inbound: Inbound) -> Response {
-    one_of(&app.0.guides, &name, "guide", &inbound)
+async fn show_guide(State(app): State<App>, inbound: Inbound) -> Response {
+    one_of(&app.0.guides, inbound.parameter(0), "guide", &inbound)
 }
 
 fn one_of(resources: &BTreeMap<&str, Resource>, name: &str, what: &'static str, inbound: &Inbound) -> Response {

@@ -5,15 +5,15 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::html::escape;
 use domain::workspace::Workspace;
-use edge::inbound::{PathParameter, arrival};
+use edge::inbound::arrival;
 use edge::{Inbound, Page, Problem};
 use http::StatusCode;
 
 use crate::App;
 use crate::open::{dead_link, page_of};
 
-pub(crate) async fn show(State(app): State<App>, PathParameter(token): PathParameter, inbound: Inbound) -> Response {
-    page_of(page(&app, &token).await).into_response_for(&inbound)
+pub(crate) async fn show(State(app): State<App>, inbound: Inbound) -> Response {
+    page_of(page(&app, inbound.parameter(0)).await).into_response_for(&inbound)
 }
 
 async fn page(app: &App, token: &str) -> Result<Page, Problem> {

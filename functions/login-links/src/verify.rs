@@ -4,7 +4,7 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::assertion::Assertion;
 use domain::id::new_uuid;
-use edge::inbound::{PathParameter, arrival};
+use edge::inbound::arrival;
 use edge::page::see_other;
 use edge::{Inbound, Page, Problem};
 use runtime::random_bytes;
@@ -12,8 +12,8 @@ use runtime::random_bytes;
 use crate::App;
 use crate::open::dead_link;
 
-pub(crate) async fn verify(State(app): State<App>, PathParameter(token): PathParameter, inbound: Inbound) -> Response {
-    let outcome = session_url(&app, &token, &inbound).await.and_then(|url| match url {
+pub(crate) async fn verify(State(app): State<App>, inbound: Inbound) -> Response {
+    let outcome = session_url(&app, inbound.parameter(0), &inbound).await.and_then(|url| match url {
         Some(url) => see_other(&url, &inbound),
         None => Ok(dead_link().into_response_for(&inbound)),
     });

@@ -10,7 +10,6 @@ use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::endpoint::{Changed, Created, Rotated};
@@ -47,15 +46,15 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let work = async |session: Session| Reply::ok(&find(&app, &session, &id).await?.view());
+pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| Reply::ok(&find(&app, &session, inbound.parameter(0)).await?.view());
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(inbound.json()?)?, app.reach)?;
-        let id = parse(&id)?;
+        let id = parse(inbound.parameter(0))?;
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
@@ -73,9 +72,9 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
+        let deleted = app.endpoints.delete(&session.coach, &parse(inbound.parameter(0))?, session.now).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
         end_waiting(&app, &deleted.id, DELETED, session.now).await;
         Reply::ok(&deleted.view())
@@ -83,14 +82,10 @@ pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParame
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn rotate_secret(
-    State(app): State<App>,
-    PathParameter(id): PathParameter,
-    inbound: Inbound,
-) -> Response {
+pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.rotate_secret(&session.coach, &parse(&id)?, &secret, session.now).await? {
+        match app.endpoints.rotate_secret(&session.coach, &parse(inbound.parameter(0))?, &secret, session.now).await? {
             Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() }),
             Rotated::TooMany => Err(Problem::SecretLimit),
             Rotated::NotFound => Err(Problem::NotFound(ENDPOINT)),

@@ -4,7 +4,8 @@
 use std::borrow::Cow;
 use std::future::Future;
 
-use domain::api_key::Scope;
+use axum::response::Response;
+use domain::api_key::{Permission, Scope};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid};
@@ -14,7 +15,6 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
 use store::claim::{Claim, Claims};
-use store::contact::{Standing, StoredContact};
 use store::crm_write::{Committed, CrmWrite};
 use store::outbox::Outbox;
 use store::page::{Listed, PAGE_BYTES, PageRequest};
@@ -22,7 +22,7 @@ use store::vault::Vault;
 use store::{Db, StoreError, retry};
 use uuid::Uuid;
 
-use crate::gate::CrmCaller;
+use crate::gate::{CrmCaller, Gate};
 use crate::idempotency::{Outcome, Repeat, Ticket, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
@@ -103,12 +103,23 @@ impl Writer {
         Ok(Self { claims: Claims::new(env, db, vault)?, outbox: Outbox::new(env, db, vault)? })
     }
 
+    /// Checks the caller of a write, does the write once, and answers.
+    pub async fn answer<W: Write>(
+        &self,
+        gate: &Gate,
+        inbound: &Inbound,
+        permission: Permission,
+        write: &W,
+    ) -> Response {
+        gate.crm(inbound, permission, async |caller| self.write(inbound, &caller, write).await).await
+    }
+
     /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that another write was in
     /// the way.
     ///
     /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not answer, nobody knows
     /// whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the repeat finds out.
-    pub async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
+    async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
         let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
         let read = async {
             let request = write.parse(inbound)?;
@@ -172,17 +183,8 @@ pub fn body(inbound: &Inbound) -> Result<&Value, Problem> {
 }
 
 /// The id that a path names.
-pub fn path_id<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, InvalidUuid>) -> Result<T, Problem> {
-    parse(text).map_err(|rule| Invalid::field("id", rule).into())
-}
-
-/// The contact that a request names, which has to be live.
-pub fn live(standing: Standing) -> Result<StoredContact, Problem> {
-    match standing {
-        Standing::Live(contact) => Ok(*contact),
-        Standing::Merged { into } => Err(Problem::ContactMerged(into)),
-        Standing::Unknown | Standing::Erased => Err(Problem::NotFound("contact")),
-    }
+pub fn path_id<T>(inbound: &Inbound, parse: impl FnOnce(&str) -> Result<T, InvalidUuid>) -> Result<T, Problem> {
+    parse(inbound.parameter(0)).map_err(|rule| Invalid::field("id", rule).into())
 }
 
 /// Which page a request asks for.
