@@ -21,7 +21,7 @@ pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
 }
 
 /// The client that a path names. What is no id names nobody.
-async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
+pub(crate) async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
     match ClientId::parse(id) {
         Ok(id) => app.clients.get(&id).await,
         Err(_) => Ok(None),

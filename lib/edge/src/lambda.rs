@@ -6,6 +6,7 @@
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use axum::Router;
@@ -16,7 +17,7 @@ use http::{HeaderValue, Method, StatusCode, Uri, header};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, IntoResponse, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
-use runtime::{Environment, Observer, note};
+use runtime::{BoxError, Environment, Observer, note};
 use serde_json::Value;
 use tower::{Service, ServiceExt};
 
@@ -32,15 +33,15 @@ const UNROUTED: &str = "unrouted";
 /// nothing.
 const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 
-/// Serves a router's function until the runtime ends it.
-pub async fn run(env: &Environment, router: Router) -> Result<(), Error> {
-    let observer = env.observer();
-    let serving = lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
-        let (router, observer) = (router.clone(), observer.clone());
-        async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
-    }));
-    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
-    tokio::spawn(serving).await?
+/// The process of a function behind the API, which serves the routes that `router` makes.
+pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) -> ExitCode {
+    runtime::run(async |env| {
+        let (router, observer) = (router(&env).await?, env.observer());
+        Ok(lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
+            let (router, observer) = (router.clone(), observer.clone());
+            async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
+        })))
+    })
 }
 
 /// Hands one event, as API Gateway makes it, to a router and gives the answer as API Gateway takes it.
