@@ -7,7 +7,6 @@ mod clock;
 mod config;
 mod http;
 mod invocation;
-mod json;
 mod log;
 mod metric;
 mod random;
