@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
 use domain::id::FactId;
 use domain::time::Timestamp;
@@ -121,9 +121,7 @@ impl App {
             let message_id = incoming[place].message.message_id.clone().unwrap_or_default();
             tracing::error!(message_id, error = error_chain(&*error), "a fact could not be stored; it comes again");
             add(MESSAGES_FAILED, 1.0);
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = message_id;
-            response.batch_item_failures.push(failure);
+            response.add_failure(message_id);
         }
         Ok(response)
     }

@@ -75,7 +75,10 @@ impl App {
 
     /// Puts the entries' facts on the bus.
     async fn put_all(&self, entries: &[Placed<'_>]) -> Outcomes {
-        let facts = entries.iter().filter_map(|(place, entry)| Some((*place, fact_of(entry)?)));
+        let facts = entries.iter().filter_map(|(place, entry)| match &entry.content {
+            Content::Change(fact) => Some((*place, &**fact)),
+            Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
+        });
         let (places, facts): (Vec<usize>, Vec<&Change>) = facts.unzip();
         let put = self.bus.put(&facts).await.into_iter().map(|put| put.map_err(BoxError::from));
         places.into_iter().zip(put).collect()
@@ -126,12 +129,5 @@ fn told_ids(content: &Content) -> Vec<Cow<'_, str>> {
     match content {
         Content::Events { events } => events.iter().map(|event| event.id.as_str().into()).collect(),
         Content::Event(_) | Content::Change(_) | Content::Order(_) | Content::Notice(_) => vec![content.id()],
-    }
-}
-
-fn fact_of(entry: &Entry) -> Option<&Change> {
-    match &entry.content {
-        Content::Change(fact) => Some(fact),
-        Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
     }
 }

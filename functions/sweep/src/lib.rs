@@ -27,7 +27,7 @@ use store::watch::{SHARDS, Watches};
 use store::workspace::Workspaces;
 use tokio::sync::Semaphore;
 
-pub use event::{Event, Scheduled};
+pub use event::Event;
 
 /// How long the one who has waited longest has been due.
 const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
@@ -72,7 +72,7 @@ impl App {
 
     async fn take(&self, event: Event) -> Result<(), BoxError> {
         match event {
-            Event::Scheduled(_) => self.look().await,
+            Event::Scheduled { .. } => self.look().await,
             Event::Shards(batch) => {
                 for message in batch.records {
                     // A message that is no order would come back to no end.
