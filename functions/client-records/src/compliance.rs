@@ -1,4 +1,5 @@
-//! `GET /v1/clients/{clientId}/compliance`: how many of the expected doses were logged, over a window that ends today where the coach is.
+//! `GET /v1/clients/{clientId}/compliance`: how many of the expected doses were logged, over a window that ends today
+//! where the coach is.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,7 +1,7 @@
 //! `POST /v1/clients`: an account, a client, an intake and a seat, once per idempotency key.
 //!
-//! Everything commits in one transaction. When the service mails the credentials, the claim goes through a stage first: whoever
-//! takes over after a crash finds the client made and goes on with the mail.
+//! Everything commits in one transaction. When the service mails the credentials, the claim goes through a stage first:
+//! whoever takes over after a crash finds the client made and goes on with the mail.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -1,7 +1,7 @@
 //! `GET /v1/clients`: a coach's clients, newest first.
 //!
-//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found. `next_cursor` and `cursor`
-//! lead through rosters of more than one page.
+//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found.
+//! `next_cursor` and `cursor` lead through rosters of more than one page.
 
 use axum::extract::State;
 use axum::response::Response;

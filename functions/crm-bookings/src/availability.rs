@@ -1,5 +1,5 @@
-//! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it takes no
-//! idempotency key.
+//! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it
+//! takes no idempotency key.
 //!
 //! An answer is bounded by what it computes. A request for all calendars is refused before anything is computed if they
 //! have too many slot starts together. A single calendar never has too many.

@@ -17,7 +17,8 @@ pub(crate) fn refused(refusal: Refusal) -> Problem {
     }
 }
 
-/// A booking by the wall clock of its calendar, or of the workspace where that has not been seen. A private entry is no booking.
+/// A booking by the wall clock of its calendar, or of the workspace where that has not been seen. A private entry is no
+/// booking.
 pub(crate) fn shown(
     event: &CalendarEvent,
     calendars: &[StoredCalendar],

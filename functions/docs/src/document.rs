@@ -1,8 +1,8 @@
-//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what stands beside their
-//! parsers, refusals from the problems of `edge`.
+//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what
+//! stands beside their parsers, refusals from the problems of `edge`.
 //!
-//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, or for a header that is always
-//! there.
+//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, or for a header
+//! that is always there.
 
 mod crm_examples;
 mod events;

@@ -1,5 +1,5 @@
-//! `/openapi.json`, its reference page at `/docs`, and the guides: the same for everyone, and all from here. Needs no key, no table and
-//! no other host.
+//! `/openapi.json`, its reference page at `/docs`, and the guides: the same for everyone, and all from here. Needs no
+//! key, no table and no other host.
 
 pub mod document;
 mod guides;
@@ -19,7 +19,7 @@ use runtime::{BoxError, Environment};
 
 use resource::Resource;
 
-/// Everything there is, each made when it is first asked for.
+/// All resources, each made when it is first asked for.
 #[derive(Clone)]
 struct App(Arc<Library>);
 

@@ -15,14 +15,14 @@ pub(crate) struct Envelope {
     pub(crate) detail_type: String,
     /// An object of known fields alone.
     pub(crate) detail: Value,
-    /// Why the fact cannot be read, where it cannot.
+    /// The reason why the fact cannot be read, where it cannot.
     #[serde(skip)]
     pub(crate) unreadable: Option<Invalid>,
-    /// When the fact first came, where it has gone round before.
+    /// The time when the fact first came, where it has gone round before.
     pub(crate) first_seen: Option<Timestamp>,
-    /// How often it has.
+    /// The number of rounds that the fact has gone.
     pub(crate) rounds: u32,
-    /// How often it has been gone over since it was stored.
+    /// The number of passes over the fact since it was stored.
     pub(crate) passes: u32,
     /// The end of the part that is stored already.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,5 +1,5 @@
-//! `GET /login/{token}`, `HEAD` too: a page with a button. It changes nothing, however often it is opened: mail scanners and previews
-//! open links before people do.
+//! `GET /login/{token}`, `HEAD` too: a page with a button. It changes nothing, however often it is opened: mail
+//! scanners and previews open links before people do.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -10,10 +10,11 @@ use edge::{Inbound, Page, Problem};
 use http::StatusCode;
 
 use crate::App;
-use crate::open::{dead_link, page_of};
+use crate::open::dead_link;
 
 pub(crate) async fn show(State(app): State<App>, inbound: Inbound) -> Response {
-    page_of(page(&app, inbound.parameter(0)).await).into_response_for(&inbound)
+    let page = page(&app, inbound.parameter(0)).await;
+    page.unwrap_or_else(|problem| Page::problem(&problem)).into_response_for(&inbound)
 }
 
 async fn page(app: &App, token: &str) -> Result<Page, Problem> {

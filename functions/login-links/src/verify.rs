@@ -1,4 +1,5 @@
-//! `POST /login/{token}`: uses the link, once, and sends the browser on to the application with an assertion of who has signed in.
+//! `POST /login/{token}`: uses the link, once, and sends the browser on to the application with an assertion of who has
+//! signed in.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -20,7 +21,7 @@ pub(crate) async fn verify(State(app): State<App>, inbound: Inbound) -> Response
     outcome.unwrap_or_else(|problem| Page::problem(&problem).into_response_for(&inbound))
 }
 
-/// Where the browser goes with its assertion. Everything that can fail comes before the link is used up.
+/// The URL to which the browser takes its assertion. Everything that can fail comes before the link is used up.
 async fn session_url(app: &App, token: &str, inbound: &Inbound) -> Result<Option<String>, Problem> {
     inbound.check_size()?;
     let now = arrival(&*app.clock);

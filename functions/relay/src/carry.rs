@@ -1,7 +1,7 @@
 //! Sending entries and deleting them.
 //!
-//! Entries that come together are carried together, by few requests. Those of one kind wait for none of another: a bus that is slow holds up
-//! nobody's webhooks.
+//! Entries that come together are carried together, by few requests. Those of one kind wait for none of another: a bus
+//! that is slow holds up nobody's webhooks.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use store::outbox::{Content, Entry};
 
 use crate::App;
 
-/// How long a coach's mail is tried.
+/// Time for which a coach's mail is tried.
 const MAIL_PATIENCE: TimeDelta = TimeDelta::days(1);
 /// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
 const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
@@ -26,7 +26,7 @@ const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Millise
 /// Entries that are deleted at once.
 const CONCURRENT_DELETES: usize = 20;
 
-/// What came of entries, each by its place among all.
+/// The results of entries, each with the place of its entry among all.
 pub(crate) type Outcomes = Vec<(usize, Result<(), BoxError>)>;
 /// An entry, and its place among all.
 pub(crate) type Placed<'a> = (usize, &'a Entry);

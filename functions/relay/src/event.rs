@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-/// What calls the relay.
+/// An event that calls the relay.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Event {

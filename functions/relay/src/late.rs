@@ -1,7 +1,7 @@
 //! Entries that come late, of whoever was erased while they waited.
 //!
-//! An erasure takes back what it knows of, and goes over what the relay has made of the rest until a quarter of an hour later. What the relay
-//! carries later than that it would not find.
+//! An erasure takes back what it knows of, and goes over what the relay has made of the rest until a quarter of an hour
+//! later. What the relay carries later than that it would not find.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use store::outbox::Entry;
 use crate::App;
 use crate::carry::{Outcomes, Placed};
 
-/// What is carried sooner after it was made is stored before an erasure's second pass, two minutes after its first: the relay has a minute.
+/// What is carried sooner after it was made is stored before an erasure's second pass, two minutes after its first: the
+/// relay has a minute.
 const LATE_AFTER: TimeDelta = TimeDelta::seconds(60);
 
 /// The client and the contact that an entry is about.
@@ -40,8 +41,8 @@ impl Erased {
 }
 
 impl App {
-    /// The entries that are to be told, and what came of the others: those of erased clients and contacts are done with, and of whom it
-    /// cannot be known whether they were erased the store has to answer first.
+    /// The entries that are to be told, and what came of the others: those of erased clients and contacts are done
+    /// with, and of whom it cannot be known whether they were erased the store has to answer first.
     pub(crate) async fn told<'a>(&self, entries: &'a [Entry]) -> (Vec<Placed<'a>>, Outcomes) {
         let now = self.now();
         let late: Vec<Option<Person>> = entries.iter().map(|entry| late_person(entry, now)).collect();

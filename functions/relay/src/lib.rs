@@ -1,8 +1,9 @@
 //! Carries outbox entries on: events to the delivery queue, one order per endpoint, and facts to the bus.
 //!
-//! Two ways lead here. The table's stream brings entries as they are written. The schedule looks for what the stream has not carried by
-//! now: a record that the stream gave up on, an entry that was held back and whose holder died. An entry is deleted once it has been
-//! sent, so whatever dies in between is done again; ids are derived, so that this changes nothing for receivers.
+//! Two ways lead here. The table's stream brings entries as they are written. The schedule looks for what the stream
+//! has not carried by now: a record that the stream gave up on, an entry that was held back and whose holder died. An
+//! entry is deleted once it has been sent, so whatever dies in between is done again; ids are derived, so that this
+//! changes nothing for receivers.
 
 mod carry;
 mod event;
@@ -82,7 +83,8 @@ impl App {
         self.observer.event(&context.request_id, work).await
     }
 
-    /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it again.
+    /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it
+    /// again.
     async fn carry_stream(&self, records: Vec<EventRecord>) -> Result<DynamoDbEventResponse, BoxError> {
         let mut batch: Vec<(String, Entry)> = Vec::with_capacity(records.len());
         for record in records.into_iter().filter(|record| record.event_name != "REMOVE") {

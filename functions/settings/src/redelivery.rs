@@ -1,5 +1,5 @@
-//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
-//! the delivery log tells what comes of it.
+//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way
+//! when it is answered; the delivery log tells what comes of it.
 //!
 //! The receiver may be a stranger's, so orders are limited: test events by the minute and endpoint, recoveries to one
 //! at a time, and all requests by the minute.
@@ -23,7 +23,7 @@ use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// How long a recovery begins chains. The function has 25 s.
+/// Time for which a recovery begins chains. The function has 25 s.
 const RECOVERY: Duration = Duration::from_secs(18);
 
 /// `POST /settings/webhooks/{id}/test`
@@ -105,7 +105,7 @@ async fn count_test(app: &App, session: &Session, endpoint: &Endpoint) -> Result
     counted.used_up.map_or(Ok(()), |used_up| Err(Problem::RateLimited(used_up)))
 }
 
-/// Nothing is sent to an endpoint that takes nothing.
+/// Refuses an endpoint that takes no deliveries.
 fn enabled(endpoint: Endpoint) -> Result<Endpoint, Problem> {
     match endpoint.status {
         EndpointStatus::Enabled => Ok(endpoint),

@@ -1,4 +1,4 @@
-//! Who is signed in.
+//! The signed-in coach.
 
 use std::sync::Arc;
 

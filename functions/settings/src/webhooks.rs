@@ -1,4 +1,5 @@
-//! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation, once.
+//! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation,
+//! once.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::session::Session;
 use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
-/// How long a change goes on ending what waited.
+/// Time for which a change goes on ending the deliveries that waited.
 const ENDING: Duration = Duration::from_secs(15);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
@@ -104,7 +105,8 @@ fn parse(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
 }
 
-/// What is done already does not fail over this: deliveries that are left waiting end when they are due.
+/// Ends the deliveries that wait. The change does not fail over this: deliveries that are left waiting end when they
+/// are due.
 async fn end_waiting(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) {
     let ended = tokio::time::timeout(ENDING, app.deliveries.end_waiting(endpoint, reason, now)).await;
     let left = match ended {

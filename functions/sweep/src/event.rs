@@ -3,7 +3,7 @@
 use aws_lambda_events::event::sqs::SqsEvent;
 use serde::Deserialize;
 
-/// What calls the sweep.
+/// An event that calls the sweep.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Event {

@@ -1,9 +1,10 @@
 //! The sweep: evaluates the clients that are due under their coach's automations on computed events. Nothing else
 //! evaluates them.
 //!
-//! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each shard with
-//! somebody who is due. A message's call goes through its shard. It has a time, and where that does not suffice sends the message anew.
-//! Whoever is not reached, or fails, stays due: the next call finds them. What is written is one transaction for each client.
+//! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each
+//! shard with somebody who is due. A message's call goes through its shard. It has a time, and where that does not
+//! suffice sends the message anew. A client that is not reached, or fails, stays due: the next call finds it. Each
+//! client is written in one transaction.
 
 mod evaluate;
 mod event;
@@ -29,7 +30,7 @@ use tokio::sync::Semaphore;
 
 pub use event::Event;
 
-/// How long the one who has waited longest has been due.
+/// Time for which the client that has waited longest has been due.
 const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
 
 /// A started sweep.
@@ -86,11 +87,13 @@ impl App {
         }
     }
 
-    /// Finds the shards with somebody who is due, and has them gone through. A shard that fails does not stop the others.
+    /// Finds the shards with somebody who is due, and has them gone through. A shard that fails does not stop the
+    /// others.
     async fn look(&self) -> Result<(), BoxError> {
         let now = self.now();
         let looks = join_all((0..SHARDS).map(|shard| self.look_into(shard, now))).await;
-        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for the worst.
+        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for
+        // the worst.
         let looks = looks.into_iter().collect::<Result<Vec<_>, _>>()?;
         let lag_s = looks.iter().flatten().min().map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
         add(SWEEP_LAG_S, lag_s as f64);

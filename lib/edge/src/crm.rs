@@ -1,5 +1,5 @@
-//! What the routes of the CRM have in common beyond the gate: writes that are done once and whose fate can always be found out, ids in
-//! paths, contacts that have to be live, pages.
+//! The routes of the CRM beyond the gate: writes that are done once and whose fate can always be found out, ids in
+//! paths, pages.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -30,9 +30,9 @@ use crate::reply::Reply;
 
 /// A write, as an endpoint says what is to be done.
 pub trait Write: Sync {
-    /// What is asked for.
+    /// The request, parsed.
     type Request: Send + Sync;
-    /// What the write is decided by.
+    /// The records that decide the write.
     type Found: Send;
 
     /// The payload of the request's fingerprint.
@@ -75,7 +75,8 @@ pub struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// What the write leaves beside its records: this answer, which is about the contact, and this fact if there is something to tell.
+    /// The part of the transaction beside the records: this answer, which is about the contact, and this change if
+    /// there is one to emit.
     pub fn leaving(&self, contact: ContactId, reply: &Reply, fact: Option<Change>) -> CrmWrite<'_> {
         CrmWrite {
             claims: &self.writer.claims,
@@ -114,11 +115,12 @@ impl Writer {
         gate.crm(inbound, permission, async |caller| self.write(inbound, &caller, write).await).await
     }
 
-    /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that another write was in
-    /// the way.
+    /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that
+    /// another write was in the way.
     ///
-    /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not answer, nobody knows
-    /// whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the repeat finds out.
+    /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not
+    /// answer, nobody knows whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the
+    /// repeat finds out.
     async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
         let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
         let read = async {
@@ -195,7 +197,8 @@ pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
     Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })
 }
 
-/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` tells a record's id.
+/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` tells a record's
+/// id.
 pub fn page_reply<T, V: Serialize>(
     listed: Listed<T>,
     id_of: impl Fn(&T) -> Uuid,

@@ -1,4 +1,5 @@
-//! Who calls: the key, its minute, its scope and what its workspace is entitled to, in one call to the store.
+//! Authenticates callers: the key, its minute, its scope and what its workspace is entitled to, in one call to the
+//! store.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub struct Partner {
     /// Default region of phone numbers.
     pub country: Country,
     pub time_zone: ZoneName,
-    /// When the request arrived.
+    /// Time of the request's arrival.
     pub now: Timestamp,
 }
 
@@ -40,22 +41,22 @@ pub struct Partner {
 #[derive(Debug, Clone)]
 pub struct CrmCaller {
     pub coach: CoachId,
-    /// Where opportunities of the key are.
+    /// Pipeline and stage of the key's opportunities.
     pub crm: CrmConfiguration,
     pub time_zone: ZoneName,
-    /// When the request arrived.
+    /// Time of the request's arrival.
     pub now: Timestamp,
 }
 
 impl Partner {
-    /// Where the workspace's days begin and end.
+    /// The time zone of the workspace's days.
     pub fn zone(&self) -> Result<Tz, Problem> {
         zone(&self.time_zone)
     }
 }
 
 impl CrmCaller {
-    /// Where the workspace's days begin and end.
+    /// The time zone of the workspace's days.
     pub fn zone(&self) -> Result<Tz, Problem> {
         zone(&self.time_zone)
     }
@@ -95,9 +96,9 @@ impl Gate {
     }
 
     /// Checks the caller of a partner route and runs `read`: beside the check for a key that this environment has
-    /// admitted before, after the check for any other. Then `work` answers, with the result of the read, which may belong
-    /// to anybody: the work checks its owner. A key without the right form costs no call at all, and a forged key its
-    /// check alone.
+    /// admitted before, after the check for any other. Then `work` answers, with the result of the read, which may
+    /// belong to anybody: the work checks its owner. A key without the right form costs no call at all, and a forged
+    /// key its check alone.
     pub async fn partner<T>(
         &self,
         inbound: &Inbound,
@@ -214,7 +215,7 @@ impl Gate {
         reply.with_quotas(&quotas).into_response_for(inbound)
     }
 
-    /// Nothing depends on old counters going; a request does not fail over it.
+    /// Deletes old counters. Nothing depends on it, and a request does not fail over it.
     async fn tidy(&self, key_id: &KeyId, windows: &[String]) {
         if !windows.is_empty()
             && let Err(error) = self.keys.drop_windows(key_id, windows).await

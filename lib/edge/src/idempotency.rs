@@ -21,8 +21,8 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, route};
 
-/// What is not done by then after a request began to be worked on is given up, which leaves time to end its claim before the request is
-/// answered for it.
+/// Time for the work. After it the work is given up, which leaves time to end its claim before the request is answered
+/// for it.
 const WORK_WITHIN: Duration = Duration::from_secs(19);
 
 /// A request whose key is claimed, and the stage that an earlier attempt came to.
@@ -51,8 +51,8 @@ pub enum Outcome {
     ClaimLost,
 }
 
-/// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
-/// size and type between the two.
+/// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither.
+/// Checks the body's size and type between the two.
 pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
     let named = named_key(inbound, coach, scope)?;
     check_envelope(inbound)?;
@@ -74,15 +74,15 @@ fn named_key(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<
     named.transpose().map_err(|_| Problem::IdempotencyKeyInvalid)
 }
 
-/// What is wrong with a body from without is told before its key is claimed: repeats that mend it have the same payload, and would be
-/// given the recorded refusal.
+/// Checks size and type of the body before its key is claimed: repeats that mend them have the same payload, and would
+/// get the recorded refusal.
 fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
     inbound.check_size()?;
     inbound.check_media_type()
 }
 
-/// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the claiming; the work is
-/// given what it read.
+/// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the
+/// claiming; the work is given what it read.
 ///
 /// A refusal (4xx) is recorded as any answer is. A fault (5xx) ends the claim, so that the next request runs.
 pub async fn once<S: DeserializeOwned, T>(

@@ -35,17 +35,10 @@ pub struct Inbound {
     query: String,
     body: Bytes,
     /// The body's JSON, parsed when it is first asked for.
-    parsed: OnceLock<Result<Value, NotJson>>,
+    parsed: OnceLock<Result<Value, String>>,
     claims: Option<serde_json::Map<String, Value>>,
 }
 domain::discreet! { Inbound }
-
-/// Why a body is no JSON.
-#[derive(Clone)]
-enum NotJson {
-    TooDeep,
-    Malformed(String),
-}
 
 impl<S: Send + Sync> FromRequest<S> for Inbound {
     type Rejection = Problem;
@@ -127,10 +120,11 @@ impl Inbound {
         if self.is_bodiless() {
             return Err(Problem::InvalidJson("the body is empty".to_owned()));
         }
-        let value = self.parsed().map_err(|not_json| match not_json {
-            NotJson::TooDeep => Problem::TooDeep,
-            NotJson::Malformed(reason) => Problem::InvalidJson(reason.clone()),
-        })?;
+        let value = match self.parsed() {
+            Ok(value) => value,
+            Err(reason) if reason.starts_with("recursion limit exceeded") => return Err(Problem::TooDeep),
+            Err(reason) => return Err(Problem::InvalidJson(reason.clone())),
+        };
         match value {
             Value::Object(_) if depth(value) > MAX_JSON_DEPTH => Err(Problem::TooDeep),
             Value::Object(_) => Ok(value),
@@ -152,14 +146,9 @@ impl Inbound {
         self.parsed().ok()
     }
 
-    fn parsed(&self) -> Result<&Value, &NotJson> {
-        let parse = || {
-            serde_json::from_slice(self.text()).map_err(|error| {
-                let reason = error.to_string();
-                let too_deep = reason.starts_with("recursion limit exceeded");
-                if too_deep { NotJson::TooDeep } else { NotJson::Malformed(reason) }
-            })
-        };
+    /// The body's JSON, or the reason why it is none.
+    fn parsed(&self) -> Result<&Value, &String> {
+        let parse = || serde_json::from_slice(self.text()).map_err(|error| error.to_string());
         self.parsed.get_or_init(parse).as_ref()
     }
 
@@ -188,7 +177,7 @@ impl Inbound {
         self.text().is_empty()
     }
 
-    /// Whether the caller wants errors by RFC 9457.
+    /// Returns true if the caller wants errors by RFC 9457.
     pub fn wants_problem_json(&self) -> bool {
         let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
         accept.split(',').any(|range| {

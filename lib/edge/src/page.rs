@@ -34,8 +34,8 @@ impl Page {
         Self { status, title: title.to_owned(), main: main.into(), forms_go_to: None }
     }
 
-    /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold redirects to the
-    /// policy of the page with the form. Without this a page sends no forms.
+    /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold
+    /// redirects to the policy of the page with the form. Without this a page sends no forms.
     pub fn with_forms_to(mut self, origin: &str) -> Self {
         self.forms_go_to = Some(origin.to_owned());
         self

@@ -1,4 +1,4 @@
-//! What can go wrong with a request. Handlers return it; one place gives each variant its status.
+//! The error of handlers. One place gives each variant its code, and with it its status.
 
 use std::error::Error;
 
@@ -137,7 +137,7 @@ pub enum Problem {
     Internal(Fault),
 }
 
-/// What failed, and why.
+/// A failed step, and its cause.
 #[derive(Debug)]
 pub struct Fault {
     pub doing: &'static str,

@@ -21,7 +21,8 @@ use crate::clock::{Clock, SystemClock};
 use crate::invocation::{Surroundings, surroundings};
 use crate::metric;
 
-/// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and errors.
+/// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and
+/// errors.
 pub const OUR_CRATES: [&str; 20] = [
     "client_records",
     "clients",
@@ -45,8 +46,8 @@ pub const OUR_CRATES: [&str; 20] = [
     "webhook",
 ];
 
-/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of them; metrics pass at
-/// any level.
+/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of
+/// them; metrics pass at any level.
 pub(crate) fn log_json(config: &Config) {
     let level = config.find("LOG_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
     // A process that logs already goes on as it does.
@@ -90,8 +91,8 @@ where
     }
 }
 
-/// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that runs several
-/// functions in one process and writes their lines beside its own.
+/// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that
+/// runs several functions in one process and writes their lines beside its own.
 pub fn function_line(event: &Event<'_>) -> Option<String> {
     let surroundings = surroundings()?;
     Some(line_of(event, Some(&surroundings)))

@@ -1,7 +1,8 @@
 //! Metrics as CloudWatch reads them out of a function's log: lines in the Embedded Metric Format
 //! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
 //!
-//! A line holds metrics and the dimensions that they are kept by, and beside them properties, which are for those who search the log.
+//! A line holds metrics and the dimensions that they are kept by, and beside them properties, which are for those who
+//! search the log.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +15,9 @@ const MAX_VALUES: usize = 100;
 /// Most texts of a property that is a list.
 const MAX_LISTED: usize = 100;
 
-/// What a metric is measured in.
+/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Of what is counted within one line, the sum is told.
     Count,
     Milliseconds,
     Seconds,
@@ -79,10 +79,10 @@ impl Line {
         }
     }
 
-    /// Adds a value.
+    /// Adds a value. Counts and values without a unit are summed within a line.
     pub fn add(&mut self, metric: Metric, value: f64) {
         match self.metrics.iter_mut().find(|(other, _)| other.name == metric.name) {
-            Some((_, values)) if metric.unit == Unit::Count => values[0] += value,
+            Some((_, values)) if matches!(metric.unit, Unit::Count | Unit::None) => values[0] += value,
             Some((_, values)) => values.push(value),
             None => self.metrics.push((metric, vec![value])),
         }

@@ -8,8 +8,8 @@ use crate::config::Config;
 use crate::log::{error_chain, log_json};
 use crate::{BoxError, Environment};
 
-/// Starts a function in the environment of this process, and serves until the Lambda runtime ends it. An error that ends it is a line of
-/// the log: of one that does not start, Lambda says no more than that it exited.
+/// Starts a function in the environment of this process, and serves until the Lambda runtime ends it. An error that
+/// ends it is a line of the log: of one that does not start, Lambda says no more than that it exited.
 pub fn run<S>(start: impl AsyncFnOnce(Environment) -> Result<S, BoxError>) -> ExitCode
 where
     S: Future<Output = Result<(), BoxError>> + Send + 'static,

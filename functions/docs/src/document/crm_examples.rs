@@ -1,4 +1,4 @@
-//! What the examples of the CRM show, as `examples` does for the rest.
+//! Values of the CRM's types for the examples.
 
 use domain::availability::{Availability, CalendarAvailability, DaySlots};
 use domain::booking::{Booking, BookingOutcome, BookingStatus, CalendarEvent};
@@ -31,7 +31,7 @@ pub(super) fn merged_into() -> ContactId {
     id!(ContactId, MERGED_INTO_ID)
 }
 
-/// One that the API made.
+/// A contact that the API made.
 pub(super) fn new_contact() -> Contact {
     Contact { phone: None, marketing: Marketing::default(), ..contact() }
 }
@@ -79,7 +79,7 @@ pub(super) fn lost_opportunity() -> OpportunityView {
     }
 }
 
-/// What an opportunity may be moved to.
+/// The stages that an opportunity may be moved to.
 pub(super) fn stages() -> Vec<StageId> {
     vec![id!(StageId, "new"), id!(StageId, "qualified"), id!(StageId, "lost")]
 }

@@ -1,4 +1,4 @@
-//! What the examples show: values of the types that the handlers answer with, so that an example cannot differ from an answer.
+//! Values of the types that the handlers answer with, so that an example cannot differ from an answer.
 
 use chrono::NaiveDate;
 use domain::api_key::Scope;

@@ -28,12 +28,12 @@ pub(super) const COACH_SESSION: &str = "coachSession";
 /// Statuses of answers that are recorded and may be replayed.
 const RECORDED: [u16; 5] = [200, 201, 400, 404, 409];
 
-/// Who may call.
+/// The callers of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// Whoever has a partner key.
+    /// Callers with a partner key.
     Partner,
-    /// Whoever has a CRM key with the permission.
+    /// Callers with a CRM key that has the permission.
     Crm(Permission),
     /// A coach who is signed in to the settings.
     Coach,
@@ -41,7 +41,7 @@ pub(super) enum Caller {
 }
 
 impl Caller {
-    /// What refusals that only these callers meet are called after.
+    /// The beginning of the names of refusals that these callers alone meet.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Partner => "Partner",
@@ -346,7 +346,7 @@ impl Answer {
         self
     }
 
-    /// Where to go from here: the parameters of other operations, as runtime expressions.
+    /// Links to other operations: their parameters, as runtime expressions.
     pub(super) fn link(mut self, operation_ids: &[&str], parameters: Value) -> Self {
         for id in operation_ids {
             self.links.insert((*id).to_owned(), json!({ "operationId": id, "parameters": parameters }));
@@ -354,8 +354,8 @@ impl Answer {
         self
     }
 
-    /// As [`Answer::link`], with members of the other operations' bodies. `requestBody` has a meaning for a whole body alone, and
-    /// generators of clients refuse it with members: they stand in an extension.
+    /// As [`Answer::link`], with members of the other operations' bodies. `requestBody` has a meaning for a whole body
+    /// alone, and generators of clients refuse it with members: they stand in an extension.
     pub(super) fn link_with_body(self, operation_ids: &[&str], parameters: Value, body: Value) -> Self {
         let mut answer = self.link(operation_ids, parameters);
         for id in operation_ids {

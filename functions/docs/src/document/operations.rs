@@ -129,7 +129,7 @@ fn uuid() -> Value {
     json!({ "type": "string", "format": "uuid" })
 }
 
-/// What may stand for an id in a path: any text. One that is no id names nothing.
+/// The schema of an id in a path: any text. A text that is no id names nothing.
 fn identifier() -> Value {
     json!({ "type": "string", "minLength": 1 })
 }

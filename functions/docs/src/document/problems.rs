@@ -11,7 +11,7 @@ use super::operation::Caller;
 use super::schemas::reference;
 use super::share::SHARED_NAME;
 
-/// Where a response says which codes it has.
+/// The member of a response that lists its codes.
 pub(super) const CODES: &str = "x-codes";
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -38,7 +38,7 @@ pub(super) const GATEWAY: [(u16, &str); 4] = [
     ),
 ];
 
-/// Whether an answer of this status may be the gateway's, in words of its own.
+/// Returns true if an answer of this status may be the gateway's, in words of its own.
 pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
     match caller {
         // Throttled, or more callers without a key than the function has places.
@@ -58,8 +58,8 @@ pub(super) fn gateway_response(about: &str, sent: &[Sent]) -> Value {
     })
 }
 
-/// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type of each response in
-/// generated clients.
+/// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type
+/// of each response in generated clients.
 pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[Sent]) -> Value {
     let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
     codes.sort_unstable();
@@ -81,7 +81,7 @@ pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[S
     })
 }
 
-/// What the response is called if several operations have it: `Coach.InvalidRequestOrInvalidJson`.
+/// The name of a response that several operations have: `Coach.InvalidRequestOrInvalidJson`.
 fn shared_name(codes: &[&str], caller: Caller) -> String {
     let camel = |code: &&str| -> String {
         let upper = |word: &str| word[..1].to_uppercase() + &word[1..];

@@ -139,7 +139,7 @@ fn outcome(schemas: &mut Schemas, status: u16, about: &'static str, name: &str, 
     what_next(Answer::of(schemas, status, about, name, example), "/booking")
 }
 
-/// What can be done with the booking at this place of an answer.
+/// Links to the operations on the booking at this place of an answer.
 fn what_next(answer: Answer, place: &str) -> Answer {
     answer.link_with_body(
         &["rescheduleBooking", "cancelBooking"],

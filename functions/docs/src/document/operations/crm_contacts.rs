@@ -58,7 +58,7 @@ fn answer(schemas: &mut Schemas, status: u16, about: &'static str, contact: &Con
     what_next(answer.example("contact", &json!({ "contact": contact })), "/contact")
 }
 
-/// What can be done with the contact at this place of an answer.
+/// Links to the operations on the contact at this place of an answer.
 fn what_next(answer: Answer, place: &str) -> Answer {
     let id = Value::from(format!("$response.body#{place}/id"));
     answer
