@@ -17,7 +17,7 @@ pub(crate) async fn compliance(State(app): State<App>, inbound: Inbound) -> Resp
     let read = app.find(inbound.parameter(0), async |client| app.records.doses(&client, now, days).await);
     let work = async |partner: Partner, found: Option<Found<Doses>>| {
         let (client, doses) = owned(&partner, found)?;
-        let window = Window::ending(now, partner.zone()?, days);
+        let window = Window::ending(now, partner.time_zone.zone()?, days);
         Reply::ok(&Compliance::of(client.id, days, window, &doses.schedule, &doses.logged))
     };
     app.gate.partner(&inbound, read, work).await

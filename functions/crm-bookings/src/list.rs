@@ -14,7 +14,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |caller: CrmCaller| {
         let page = app.bookings.page(&caller.coach, crm::page(&inbound)?);
         let (listed, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
-        let otherwise = caller.zone()?;
+        let otherwise = caller.time_zone.zone()?;
         let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, otherwise));
         crm::page_reply(listed, |event| event.id.0, view)
     };

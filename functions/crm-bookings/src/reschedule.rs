@@ -50,7 +50,7 @@ impl Write for Reschedule<'_> {
         found: ChangeRead,
     ) -> Result<Attempted, Problem> {
         let caller = attempt.caller;
-        let to = decide(&found, asked, caller.zone()?, caller.now).map_err(refused)?;
+        let to = decide(&found, asked, caller.time_zone.zone()?, caller.now).map_err(refused)?;
         let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
         // What only says anew where the API has put it is not told.

@@ -24,6 +24,6 @@ pub(crate) fn shown(
     calendars: &[StoredCalendar],
     caller: &CrmCaller,
 ) -> Result<Booking, Problem> {
-    let zone = zone_of(calendars, event.calendar_id, caller.zone()?);
+    let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
     event.view(zone).ok_or_else(|| refused(Refusal::UnknownBooking))
 }

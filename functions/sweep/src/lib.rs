@@ -17,7 +17,8 @@ use std::sync::Arc;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use lambda_runtime::LambdaEvent;
-use outbound::sweep::{ShardOrder, SweepQueue};
+use outbound::queue::Queue;
+use outbound::sweep::ShardOrder;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::Db;
 use store::client::ClientLookup;
@@ -41,7 +42,7 @@ pub struct App {
     clients: ClientLookup,
     records: RecordReader,
     outbox: Outbox,
-    queue: SweepQueue,
+    queue: Queue,
     /// One permit for each client that is being evaluated, of a page of the index or of a pass.
     evaluating: Semaphore,
     observer: Observer,
@@ -59,7 +60,7 @@ impl App {
             clients: ClientLookup::new(env, &db)?,
             records: RecordReader::new(env, &db)?,
             outbox: Outbox::new(env, &db, &vault)?,
-            queue: SweepQueue::new(env)?,
+            queue: Queue::new(env, "SWEEP_QUEUE_URL")?,
             evaluating: Semaphore::new(shard::CONCURRENT),
             observer: env.observer(),
         })
@@ -104,7 +105,7 @@ impl App {
     async fn look_into(&self, shard: u8, now: Timestamp) -> Result<Option<Timestamp>, BoxError> {
         let since = self.watches.oldest_due(shard, now).await?;
         if since.is_some() {
-            self.queue.send(ShardOrder { shard }).await?;
+            self.queue.send(ShardOrder { shard }.message(), 0).await?;
         }
         Ok(since)
     }

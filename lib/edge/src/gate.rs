@@ -10,7 +10,7 @@ use domain::country::Country;
 use domain::id::{CoachId, KeyId};
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
-use domain::tz::{Tz, ZoneName};
+use domain::tz::ZoneName;
 use domain::workspace::CrmConfiguration;
 use http::{HeaderMap, Method};
 use runtime::{BoxError, Clock, Environment, note};
@@ -32,6 +32,7 @@ pub struct Partner {
     pub coach: CoachId,
     /// Default region of phone numbers.
     pub country: Country,
+    /// The time zone of the workspace's days.
     pub time_zone: ZoneName,
     /// Time of the request's arrival.
     pub now: Timestamp,
@@ -43,27 +44,10 @@ pub struct CrmCaller {
     pub coach: CoachId,
     /// Pipeline and stage of the key's opportunities.
     pub crm: CrmConfiguration,
+    /// The time zone of the workspace's days.
     pub time_zone: ZoneName,
     /// Time of the request's arrival.
     pub now: Timestamp,
-}
-
-impl Partner {
-    /// The time zone of the workspace's days.
-    pub fn zone(&self) -> Result<Tz, Problem> {
-        zone(&self.time_zone)
-    }
-}
-
-impl CrmCaller {
-    /// The time zone of the workspace's days.
-    pub fn zone(&self) -> Result<Tz, Problem> {
-        zone(&self.time_zone)
-    }
-}
-
-fn zone(name: &ZoneName) -> Result<Tz, Problem> {
-    name.zone().map_err(|unknown| Problem::internal("find the workspace's time zone", unknown))
 }
 
 /// A caller that was let in.

@@ -9,6 +9,7 @@ use domain::id::{ContactId, StageId};
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
 use domain::rate_limit::{Limit, Quota};
+use domain::tz::UnknownZone;
 use http::Method;
 use serde_json::{Map, Value, json};
 use store::StoreError;
@@ -264,6 +265,12 @@ fn used_up(quota: &Quota) -> String {
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
+    }
+}
+
+impl From<UnknownZone> for Problem {
+    fn from(unknown: UnknownZone) -> Self {
+        Self::internal("find the workspace's time zone", unknown)
     }
 }
 

@@ -277,7 +277,7 @@ impl Operation {
         }
         for (status, about) in problems::GATEWAY.into_iter().filter(|(one, _)| problems::may_be_gateways(caller, *one))
         {
-            let response = || problems::gateway_response(about, &[]);
+            let response = || problems::gateway_response(about);
             responses.entry(status.to_string()).or_insert_with(response);
         }
         operation["responses"] = Value::Object(responses);

@@ -49,11 +49,11 @@ pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
 }
 
 /// The response where the gateway alone may say so.
-pub(super) fn gateway_response(about: &str, sent: &[Sent]) -> Value {
+pub(super) fn gateway_response(about: &str) -> Value {
     json!({
         SHARED_NAME: "Gateway",
         "description": about,
-        "headers": headers::references(sent),
+        "headers": {},
         "content": { JSON: { "schema": reference("GatewayError") } },
     })
 }
