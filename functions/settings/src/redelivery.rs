@@ -14,7 +14,6 @@ use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId};
 use domain::subject::Subject;
 use domain::test_event;
-use edge::inbound::{PathParameter, PathParameters};
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::delivery::{Found, NewDelivery, Recovery, Restarted};
@@ -24,13 +23,13 @@ use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// How long a recovery begins chains. The function has 25 s.
+/// Time for which a recovery begins chains. The function has 25 s.
 const RECOVERY: Duration = Duration::from_secs(18);
 
 /// `POST /settings/webhooks/{id}/test`
-pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let endpoint = enabled(find(&app, &session, &id).await?)?;
+        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
         count_test(&app, &session, &endpoint).await?;
         let distinguisher = hex::encode(random_bytes::<12>());
@@ -53,11 +52,11 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
 }
 
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
-pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound: Inbound) -> Response {
+pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
     const DELIVERY: &str = "delivery";
     let work = async |session: Session| {
-        let endpoint = enabled(find(&app, &session, path.get(0)).await?)?;
-        let delivery_id = DeliveryId::parse_whole(path.get(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
+        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        let delivery_id = DeliveryId::parse_whole(inbound.parameter(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
             Found::Kept(kept) => kept,
             Found::Erased => return Err(Problem::DeliveryErased),
@@ -76,10 +75,10 @@ pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound:
 }
 
 /// `POST /settings/webhooks/{id}/recover`
-pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let since = parse_recovery(Fields::body(inbound.json()?)?)?;
-        let endpoint = enabled(find(&app, &session, &id).await?)?;
+        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let lease =
             match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
                 Begun::Ours(lease) => lease,
@@ -106,7 +105,7 @@ async fn count_test(app: &App, session: &Session, endpoint: &Endpoint) -> Result
     counted.used_up.map_or(Ok(()), |used_up| Err(Problem::RateLimited(used_up)))
 }
 
-/// Nothing is sent to an endpoint that takes nothing.
+/// Refuses an endpoint that takes no deliveries.
 fn enabled(endpoint: Endpoint) -> Result<Endpoint, Problem> {
     match endpoint.status {
         EndpointStatus::Enabled => Ok(endpoint),

@@ -1,4 +1,5 @@
-//! All events, with what each says: those that an endpoint subscribes to, and those that an automation's Webhook step sends.
+//! All events, with what each says: those that an endpoint subscribes to, and those that an automation's Webhook step
+//! sends.
 
 use domain::check_in::Times;
 use domain::client::Measure;

@@ -28,6 +28,15 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// The contact if it is live, or else the contact that it lives on as, if there is one.
+    pub fn live(self) -> Result<StoredContact, Option<ContactId>> {
+        match self {
+            Self::Live(contact) => Ok(*contact),
+            Self::Merged { into } => Err(Some(into)),
+            Self::Unknown | Self::Erased => Err(None),
+        }
+    }
+
     /// The state of a contact by its item. `into` is then the next contact, which may have been merged in turn:
     /// [`Contacts::lives_as`] goes to the end.
     pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
