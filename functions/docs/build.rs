@@ -1,4 +1,5 @@
-//! Packs the files of the reference page, three quarters of which are air: neither the function nor who loads the page is to carry them.
+//! Packs the files of the reference page, three quarters of which are air: neither the function nor who loads the page
+//! is to carry them.
 
 use std::error::Error;
 use std::fs::File;

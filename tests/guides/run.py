@@ -5,6 +5,7 @@ Takes the path of the stack under test. Runs with PYTHONPATH=tests. Needs bash, 
 """
 
 import collections
+import json
 import pathlib
 import re
 import subprocess
@@ -18,12 +19,16 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ROOT / "functions" / "docs" / "pages"
 # In reading order: later guides use variables that earlier ones set.
 GUIDES = ["getting-started", "crm", "idempotency", "errors", "limits", "events"]
+OPERATORS = ROOT / "infra" / "guides"
 PRINTED_ADDRESS = "http://127.0.0.1:8080"
 # Prints the status of each call to stderr.
 PREAMBLE = """
 set -euo pipefail
 curl() { command curl "$@" -w '%{stderr}status %{http_code}\\n'; }
 """
+# The address and the keys in the served guides: the stack's, and those of its demo.
+EXAMPLE_ADDRESS = "https://api.example.com"
+EXAMPLE_KEYS = {"svc_live_...": "partner_key", "crm_live_...": "crm_key"}
 
 
 def commands(text):
@@ -31,11 +36,20 @@ def commands(text):
     return [block for block in re.findall(r"```sh\n(.*?)```", text, re.DOTALL) if "curl -" in block or "BASE=" in block]
 
 
+def script_of(blocks, base_url, demo):
+    """The blocks as one script, with the address of a stack and the keys of its demo."""
+    script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url).replace(EXAMPLE_ADDRESS, base_url)
+    for example, name in EXAMPLE_KEYS.items():
+        script = script.replace(example, demo[name])
+    return script
+
+
 def run(binary, blocks):
     """Runs the blocks as one script. Returns its output and the number of answers by status."""
     with tempfile.TemporaryDirectory() as directory:
         with stack(binary, "--data-dir", f"{directory}/.local") as (base_url, _):
-            script = PREAMBLE + "".join(blocks).replace(PRINTED_ADDRESS, base_url)
+            demo = json.loads(pathlib.Path(directory, ".local", "demo.json").read_text())
+            script = script_of(blocks, base_url, demo)
             done = subprocess.run(["bash", "-c", script], cwd=directory, capture_output=True, text=True)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout, collections.Counter(int(status) for status in re.findall(r"status (\d+)", done.stderr))
@@ -50,7 +64,7 @@ def check(what, statuses, refusals):
 def main(binary):
     began = time.monotonic()
     readme = (ROOT / "README.md").read_text()
-    tour = readme[readme.index("## A tour") : readme.index("### The local stack")]
+    tour = readme[readme.index("## A tour") : readme.index("## Where to read on")]
     printed, statuses = run(binary, commands(tour))
     # A taken address and a taken time.
     check("tour", statuses, {409: 2})
@@ -63,6 +77,16 @@ def main(binary):
     # The error that the guide to errors shows.
     check("guides", statuses, {400: 1})
     assert '"status":"lost"' in printed and '"previousStartsAt"' in printed, printed
+
+    # A stack for each guide: one of them advances the clock and injects faults.
+    printed, statuses = run(binary, commands((OPERATORS / "settings-api.md").read_text()))
+    check("settings-api", statuses, {})
+    assert '"delivery_id"' in printed and '"status":"delivered"' in printed, printed
+
+    printed, statuses = run(binary, commands((OPERATORS / "local-stack.md").read_text()))
+    # A function dies.
+    check("local-stack", statuses, {500: 1})
+    assert '"days_inactive"' in printed and '"client_id"' in printed, printed
     print(f"{time.monotonic() - began:.0f} s")
 
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::tidy::template::{events, functions, of_type, target, template};
 
 /// Path of the runbook in the repository.
-const RUNBOOK: &str = "functions/docs/pages/runbook.md";
+const RUNBOOK: &str = "infra/guides/runbook.md";
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

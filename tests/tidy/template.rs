@@ -149,7 +149,7 @@ fn functions_reserve_concurrency_for_mappings_and_anonymous_callers_within_the_a
     let description = template["Parameters"]["ReserveConcurrency"]["Description"].as_str().unwrap();
     assert!(description.contains(&format!("{reserved} together")), "{description}");
     assert!(description.contains(&format!("below {};", reserved + UNRESERVED)), "{description}");
-    for guide in ["README.md", "functions/docs/pages/aws-limits.md"] {
+    for guide in ["infra/guides/deploying.md", "infra/guides/aws-limits.md"] {
         let text = std::fs::read_to_string(format!("{}/../{guide}", env!("CARGO_MANIFEST_DIR"))).unwrap();
         let ways = [format!("reserve {reserved} "), format!("reserving {reserved} "), format!("{reserved} reserved")];
         assert!(ways.iter().any(|way| text.contains(way)), "{guide} names another sum than {reserved}");

@@ -4,18 +4,16 @@ use axum::extract::State;
 use axum::response::Response;
 use domain::check_in::{CheckIn, CheckInList};
 use domain::list::CHECK_IN_PAGE;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Partner, Reply};
 
 use crate::{App, Found, owned};
 
-pub(crate) async fn check_ins(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn check_ins(State(app): State<App>, inbound: Inbound) -> Response {
     let limit = CHECK_IN_PAGE.parse(inbound.query("limit").as_deref());
-    let read = app.find(&id, async |client| app.records.check_ins(&client, limit).await);
-    let admission = app.gate.partner_beside(&inbound, read).await;
+    let read = app.find(inbound.parameter(0), async |client| app.records.check_ins(&client, limit).await);
     let work = async |partner: Partner, found: Option<Found<Vec<CheckIn>>>| {
         let (client, check_ins) = owned(&partner, found)?;
         Reply::ok(&CheckInList::new(client.id, check_ins))
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.partner(&inbound, read, work).await
 }

@@ -5,24 +5,22 @@ use axum::response::Response;
 use chrono::NaiveDate;
 use domain::daily_log::{DailyLogDates, DateRange};
 use domain::list::DAILY_LOG_PAGE;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Partner, Reply};
 
 use crate::{App, Found, owned};
 
-pub(crate) async fn daily_logs(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn daily_logs(State(app): State<App>, inbound: Inbound) -> Response {
     let limit = DAILY_LOG_PAGE.parse(inbound.query("limit").as_deref());
     let range = DateRange::parse(inbound.query("from").as_deref(), inbound.query("to").as_deref());
     let read = async {
         // A range that is refused is not read; the caller is told after it has been let in.
         let range = range.as_ref().ok().copied()?;
-        app.find(&id, async |client| app.records.logged_dates(&client, range, limit).await).await
+        app.find(inbound.parameter(0), async |client| app.records.logged_dates(&client, range, limit).await).await
     };
-    let admission = app.gate.partner_beside(&inbound, read).await;
     let work = async |partner: Partner, found: Option<Found<Vec<NaiveDate>>>| {
         range.clone()?;
         let (client, dates) = owned(&partner, found)?;
         Reply::ok(&DailyLogDates::new(client.id, dates))
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.partner(&inbound, read, work).await
 }

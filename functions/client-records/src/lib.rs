@@ -1,13 +1,13 @@
 //! `/v1/clients/{clientId}/...`: what happens in a client's life, as dates and figures alone. One file per operation.
 //!
-//! The client and the records are read beside the check of the key, so that a request waits for one round trip. What was read is looked at
-//! only if the key's coach owns the client.
+//! The client and the records are read beside the check of the key, so that a request waits for one round trip. What
+//! was read is looked at only if the key's coach owns the client.
 
 mod check_ins;
 mod compliance;
 mod daily_logs;
 
-use std::future::Future;
+use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::get;
@@ -15,7 +15,6 @@ use domain::client::Client;
 use domain::id::ClientId;
 use edge::{Gate, Partner, Problem};
 use runtime::{BoxError, Clock, Environment};
-use std::sync::Arc;
 use store::client::{ClientLookup, StoredClient};
 use store::record::RecordReader;
 use store::{Db, StoreError};
@@ -52,17 +51,14 @@ struct Found<T> {
 
 impl App {
     /// Reads the client that a path names and, beside it, what `read` reads of its records. What is no id names nobody.
-    async fn find<T, F>(&self, id: &str, read: impl FnOnce(ClientId) -> F) -> Option<Found<T>>
-    where
-        F: Future<Output = Result<T, StoreError>>,
-    {
+    async fn find<T>(&self, id: &str, read: impl AsyncFnOnce(ClientId) -> Result<T, StoreError>) -> Option<Found<T>> {
         let id = ClientId::parse(id).ok()?;
         let (client, records) = futures::future::join(self.clients.get(&id), read(id.clone())).await;
         Some(Found { client, records })
     }
 }
 
-/// What was found, if the caller's coach owns the client.
+/// The client and its records, if the caller's coach owns the client.
 fn owned<T>(partner: &Partner, found: Option<Found<T>>) -> Result<(Client, T), Problem> {
     const CLIENT: &str = "client";
     let found = found.ok_or(Problem::NotFound(CLIENT))?;

@@ -1,7 +1,7 @@
 //! `GET /v1/clients`: a coach's clients, newest first.
 //!
-//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found. `next_cursor` and `cursor`
-//! lead through rosters of more than one page.
+//! With `email`, the address itself is looked up, so that a client that was created a moment ago is found.
+//! `next_cursor` and `cursor` lead through rosters of more than one page.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -25,7 +25,6 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             None => Ok(Vec::new()),
         }
     };
-    let admission = app.gate.partner_beside(&inbound, read).await;
     let work = async |partner: Partner, found: Result<Vec<Client>, StoreError>| {
         let after = inbound.cursor().map(|cursor| read_cursor(&cursor)).transpose()?;
         match &email {
@@ -33,7 +32,7 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             None => page(&app, &inbound, &partner, after).await,
         }
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.partner(&inbound, read, work).await
 }
 
 /// Clients with the address, which may be one of the application's that a POST would refuse. A `+` that was sent

@@ -3,7 +3,6 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::id::ClientId;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use store::StoreError;
 use store::client::StoredClient;
@@ -12,18 +11,17 @@ use crate::App;
 
 pub(crate) const CLIENT: &str = "client";
 
-pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
+pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         let found = found?.filter(|found| found.client.coach_id == partner.coach);
         let found = found.ok_or(Problem::NotFound(CLIENT))?;
         Reply::ok(&found.client.to_detail())
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.partner(&inbound, find(&app, inbound.parameter(0)), work).await
 }
 
 /// The client that a path names. What is no id names nobody.
-async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
+pub(crate) async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
     match ClientId::parse(id) {
         Ok(id) => app.clients.get(&id).await,
         Err(_) => Ok(None),

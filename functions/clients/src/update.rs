@@ -3,30 +3,19 @@
 use axum::extract::State;
 use axum::response::Response;
 use domain::client_draft::parse_activation;
-use domain::id::ClientId;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use store::StoreError;
 use store::client::StoredClient;
 
 use crate::App;
-use crate::read::CLIENT;
+use crate::read::{CLIENT, find};
 
-pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.partner_beside(&inbound, find(&app, &id)).await;
+pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         inbound.check_size()?;
         let is_active = parse_activation(inbound.json()?)?;
         let changed = app.clients.set_active(&partner.coach, found?, is_active, partner.now).await?;
         Reply::ok(&changed.ok_or(Problem::NotFound(CLIENT))?.to_profile())
     };
-    app.gate.answer(&inbound, admission, work).await
-}
-
-/// The client that a path names, to be changed. What is no id names nobody.
-async fn find(app: &App, id: &str) -> Result<Option<StoredClient>, StoreError> {
-    match ClientId::parse(id) {
-        Ok(id) => app.clients.get(&id).await,
-        Err(_) => Ok(None),
-    }
+    app.gate.partner(&inbound, find(&app, inbound.parameter(0)), work).await
 }

@@ -19,7 +19,8 @@ use store::client::WelcomeWrite;
 use crate::App;
 use crate::create::Creation;
 
-/// How long the application's fact waits for the mail to decide what it says. Longer than a claim's lease: a takeover comes first.
+/// How long the application's fact waits for the mail to decide what it says. Longer than a claim's lease: a takeover
+/// comes first.
 pub(crate) const FACT_HOLD: TimeDelta = TimeDelta::seconds(90);
 
 /// Welcome mails that were not taken.

@@ -1,5 +1,5 @@
-//! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it takes no
-//! idempotency key.
+//! `POST /v1/crm/bookings/availability`: which slots can be booked. Nothing is reserved and nothing written, so that it
+//! takes no idempotency key.
 //!
 //! An answer is bounded by what it computes. A request for all calendars is refused before anything is computed if they
 //! have too many slot starts together. A single calendar never has too many.
@@ -28,8 +28,7 @@ use crate::told::refused;
 const DAYS_AT_ONCE: usize = 16;
 
 pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         inbound.check_size()?;
         let request = AvailabilityRequest::parse(crm::body(&inbound)?)?;
         let read = try_join(app.bookings.lead(&caller.coach, request.lead_id), asked_for(&app, &caller, &request));
@@ -58,7 +57,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
         }
         Reply::ok(&available)
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::BookingsRead, work).await
 }
 
 /// The slots of every day of the horizon. The task yields now and then, so that the deadline of the request is kept.

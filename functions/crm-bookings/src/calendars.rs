@@ -8,10 +8,9 @@ use edge::{CrmCaller, Inbound, crm};
 use crate::App;
 
 pub(crate) async fn calendars(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         let listed = app.calendars.page(&caller.coach, crm::page(&inbound)?).await?;
         crm::page_reply(listed, |found| found.calendar.id.0, |found| found.calendar.view())
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::BookingsRead, work).await
 }

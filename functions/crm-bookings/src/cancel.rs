@@ -11,7 +11,6 @@ use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::CalendarEventId;
 use edge::crm::{Attempt, Attempted, Write};
-use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use serde_json::{Value, json};
 use store::StoreError;
@@ -20,10 +19,8 @@ use store::booking::ChangeRead;
 use crate::App;
 use crate::told::{refused, shown};
 
-pub(crate) async fn cancel(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsWrite).await;
-    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Cancel { app: &app, id: &id }).await;
-    app.gate.answer(&inbound, admission, work).await
+pub(crate) async fn cancel(State(app): State<App>, inbound: Inbound) -> Response {
+    app.writer.answer(&app.gate, &inbound, Permission::BookingsWrite, &Cancel(&app)).await
 }
 
 const LEAD: &str = "leadId";
@@ -40,10 +37,7 @@ fn asked(inbound: &Inbound) -> Result<Value, Problem> {
     Ok(body)
 }
 
-struct Cancel<'a> {
-    app: &'a App,
-    id: &'a str,
-}
+struct Cancel<'a>(&'a App);
 
 /// The booking that a request names, and the contact that it names.
 pub(crate) struct Cancellation {
@@ -65,12 +59,12 @@ impl Write for Cancel<'_> {
     }
 
     fn parse(&self, inbound: &Inbound) -> Result<Cancellation, Problem> {
-        let booking = crm::path_id(self.id, CalendarEventId::parse)?;
+        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
         Ok(Cancellation { booking, draft: CancelDraft::parse(&asked(inbound)?)? })
     }
 
     async fn read(&self, caller: &CrmCaller, asked: &Cancellation) -> Result<ChangeRead, StoreError> {
-        self.app.bookings.read_change(&caller.coach, asked.booking, asked.draft.lead_id, None).await
+        self.0.bookings.read_change(&caller.coach, asked.booking, asked.draft.lead_id, None).await
     }
 
     async fn attempt(
@@ -91,7 +85,7 @@ impl Write for Cancel<'_> {
         let committed = match cancelled {
             Some(cancelled) => {
                 let write = attempt.leaving(asked.draft.lead_id, &reply, Some(change));
-                self.app.bookings.change(&found, &cancelled, &write).await?
+                self.0.bookings.change(&found, &cancelled, &write).await?
             }
             None => attempt.leaving(asked.draft.lead_id, &reply, None).answer_alone().await?,
         };

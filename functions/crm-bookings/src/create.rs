@@ -16,9 +16,7 @@ use crate::App;
 use crate::told::{refused, shown};
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsWrite).await;
-    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Create(&app)).await;
-    app.gate.answer(&inbound, admission, work).await
+    app.writer.answer(&app.gate, &inbound, Permission::BookingsWrite, &Create(&app)).await
 }
 
 struct Create<'a>(&'a App);

@@ -1,4 +1,5 @@
-//! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it: when a coach can be booked, and what is booked, one file per operation.
+//! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it: when a coach can be booked, and what is booked, one
+//! file per operation.
 
 mod availability;
 mod calendars;

@@ -11,13 +11,12 @@ use store::calendar::zone_of;
 use crate::App;
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         let page = app.bookings.page(&caller.coach, crm::page(&inbound)?);
         let (listed, calendars) = try_join(page, app.calendars.all(&caller.coach)).await?;
-        let otherwise = caller.zone()?;
+        let otherwise = caller.time_zone.zone()?;
         let view = |event: CalendarEvent| event.view(zone_of(&calendars, event.calendar_id, otherwise));
         crm::page_reply(listed, |event| event.id.0, view)
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::BookingsRead, work).await
 }

@@ -9,7 +9,6 @@ use domain::id::CalendarEventId;
 use domain::time::Timestamp;
 use domain::tz::Tz;
 use edge::crm::{Attempt, Attempted, Write};
-use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::booking::ChangeRead;
@@ -18,17 +17,11 @@ use store::calendar::{find, zone_of};
 use crate::App;
 use crate::told::{refused, shown};
 
-pub(crate) async fn reschedule(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::BookingsWrite).await;
-    let work =
-        async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Reschedule { app: &app, id: &id }).await;
-    app.gate.answer(&inbound, admission, work).await
+pub(crate) async fn reschedule(State(app): State<App>, inbound: Inbound) -> Response {
+    app.writer.answer(&app.gate, &inbound, Permission::BookingsWrite, &Reschedule(&app)).await
 }
 
-struct Reschedule<'a> {
-    app: &'a App,
-    id: &'a str,
-}
+struct Reschedule<'a>(&'a App);
 
 /// The booking that a request names, and the slot that it is to move to.
 pub(crate) struct Rescheduling {
@@ -41,13 +34,13 @@ impl Write for Reschedule<'_> {
     type Found = ChangeRead;
 
     fn parse(&self, inbound: &Inbound) -> Result<Rescheduling, Problem> {
-        let booking = crm::path_id(self.id, CalendarEventId::parse)?;
+        let booking = crm::path_id(inbound, CalendarEventId::parse)?;
         Ok(Rescheduling { booking, draft: RescheduleDraft::parse(crm::body(inbound)?)? })
     }
 
     async fn read(&self, caller: &CrmCaller, asked: &Rescheduling) -> Result<ChangeRead, StoreError> {
         let Rescheduling { booking, draft } = asked;
-        self.app.bookings.read_change(&caller.coach, *booking, draft.lead_id, Some(draft.date)).await
+        self.0.bookings.read_change(&caller.coach, *booking, draft.lead_id, Some(draft.date)).await
     }
 
     async fn attempt(
@@ -57,7 +50,7 @@ impl Write for Reschedule<'_> {
         found: ChangeRead,
     ) -> Result<Attempted, Problem> {
         let caller = attempt.caller;
-        let to = decide(&found, asked, caller.zone()?, caller.now).map_err(refused)?;
+        let to = decide(&found, asked, caller.time_zone.zone()?, caller.now).map_err(refused)?;
         let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
         // What only says anew where the API has put it is not told.
@@ -71,7 +64,7 @@ impl Write for Reschedule<'_> {
         let change = is_news.then(told);
         let reply = Reply::ok(&BookingOutcome::moved_from(view, previous))?;
         let write = attempt.leaving(asked.draft.lead_id, &reply, change);
-        Ok(Attempted::Committed { committed: self.app.bookings.change(&found, &event, &write).await?, reply })
+        Ok(Attempted::Committed { committed: self.0.bookings.change(&found, &event, &write).await?, reply })
     }
 }
 
@@ -81,5 +74,5 @@ fn decide(found: &ChangeRead, asked: &Rescheduling, otherwise: Tz, now: Timestam
     let calendar = find(&found.calendars, on).map(|found| &found.calendar);
     let zone = zone_of(&found.calendars, on, otherwise);
     let others = found.busy.without(asked.booking);
-    booking::reschedule(&asked.draft, found.lead, event, (calendar, zone), &others, now)
+    booking::reschedule(&asked.draft, found.lead, event, calendar, zone, &others, now)
 }

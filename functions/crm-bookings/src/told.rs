@@ -17,12 +17,13 @@ pub(crate) fn refused(refusal: Refusal) -> Problem {
     }
 }
 
-/// A booking by the wall clock of its calendar, or of the workspace where that has not been seen. A private entry is no booking.
+/// A booking by the wall clock of its calendar, or of the workspace where that has not been seen. A private entry is no
+/// booking.
 pub(crate) fn shown(
     event: &CalendarEvent,
     calendars: &[StoredCalendar],
     caller: &CrmCaller,
 ) -> Result<Booking, Problem> {
-    let zone = zone_of(calendars, event.calendar_id, caller.zone()?);
+    let zone = zone_of(calendars, event.calendar_id, caller.time_zone.zone()?);
     event.view(zone).ok_or_else(|| refused(Refusal::UnknownBooking))
 }

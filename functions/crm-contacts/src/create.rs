@@ -15,9 +15,7 @@ use store::contact::StoredContact;
 use crate::{App, shown};
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::ContactsWrite).await;
-    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Create(&app)).await;
-    app.gate.answer(&inbound, admission, work).await
+    app.writer.answer(&app.gate, &inbound, Permission::ContactsWrite, &Create(&app)).await
 }
 
 struct Create<'a>(&'a App);

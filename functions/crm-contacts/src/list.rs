@@ -8,10 +8,9 @@ use edge::{CrmCaller, Inbound, crm};
 use crate::App;
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::ContactsRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         let listed = app.contacts.page(&caller.coach, crm::page(&inbound)?).await?;
         crm::page_reply(listed, |stored| stored.contact().id.0, |stored| stored.known.contact)
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::ContactsRead, work).await
 }

@@ -7,23 +7,17 @@ use domain::change::Change;
 use domain::contact::ContactPatch;
 use domain::id::ContactId;
 use edge::crm::{Attempt, Attempted, Write};
-use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
 use store::contact::Standing;
 
 use crate::{App, shown};
 
-pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::ContactsWrite).await;
-    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Update { app: &app, id: &id }).await;
-    app.gate.answer(&inbound, admission, work).await
+pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
+    app.writer.answer(&app.gate, &inbound, Permission::ContactsWrite, &Update(&app)).await
 }
 
-struct Update<'a> {
-    app: &'a App,
-    id: &'a str,
-}
+struct Update<'a>(&'a App);
 
 /// The contact that a request names, and the change that it asks for.
 pub(crate) struct Asked {
@@ -36,16 +30,16 @@ impl Write for Update<'_> {
     type Found = Standing;
 
     fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
-        let contact = crm::path_id(self.id, ContactId::parse)?;
+        let contact = crm::path_id(inbound, ContactId::parse)?;
         Ok(Asked { contact, patch: ContactPatch::parse(crm::body(inbound)?)? })
     }
 
     async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<Standing, StoreError> {
-        self.app.contacts.standing(&caller.coach, asked.contact).await
+        self.0.contacts.standing(&caller.coach, asked.contact).await
     }
 
     async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: Standing) -> Result<Attempted, Problem> {
-        let found = crm::live(found)?;
+        let found = found.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::ContactMerged))?;
         let changed = found.known.change(&asked.patch, attempt.caller.now);
         let contact = &changed.contact;
         let reply = Reply::ok(&shown(contact))?;
@@ -53,6 +47,6 @@ impl Write for Update<'_> {
         let is_news = contact != found.contact();
         let change = is_news.then(|| Change::contact_updated(&attempt.caller.coach, contact));
         let write = attempt.leaving(contact.id, &reply, change);
-        Ok(Attempted::Committed { committed: self.app.contacts.change(&found, &changed, &write).await?, reply })
+        Ok(Attempted::Committed { committed: self.0.contacts.change(&found, &changed, &write).await?, reply })
     }
 }

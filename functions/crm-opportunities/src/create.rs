@@ -17,9 +17,7 @@ use store::contact::Standing;
 use crate::{App, NOT_CONFIGURED};
 
 pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::OpportunitiesWrite).await;
-    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Create(&app)).await;
-    app.gate.answer(&inbound, admission, work).await
+    app.writer.answer(&app.gate, &inbound, Permission::OpportunitiesWrite, &Create(&app)).await
 }
 
 struct Create<'a>(&'a App);
@@ -54,9 +52,10 @@ impl Write for Create<'_> {
         let caller = attempt.caller;
         let Some(pipeline) = found.pipeline else { return Ok(NOT_CONFIGURED) };
         let Some(stage) = pipeline.initial_stage(&caller.crm.initial_stage) else { return Ok(NOT_CONFIGURED) };
-        let contact = crm::live(found.contact)?;
+        let contact =
+            found.contact.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::ContactMerged))?;
         let id = OpportunityId(new_uuid(caller.now.ms(), random_bytes()));
-        let made = Opportunity::create(id, draft, &contact.contact().name, (&pipeline, stage), caller.now);
+        let made = Opportunity::create(id, draft, &contact.contact().name, &pipeline, stage, caller.now);
         let view = made.view(Some(&pipeline));
         let change = Change::opportunity_created(&caller.coach, &view);
         let reply = Reply::created(&OpportunityResult { opportunity: view })?;

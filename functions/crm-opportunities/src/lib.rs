@@ -1,4 +1,5 @@
-//! `/v1/crm/opportunities` and `/v1/crm/opportunities/{id}`: a coach's opportunities in their pipeline, one file per operation.
+//! `/v1/crm/opportunities` and `/v1/crm/opportunities/{id}`: a coach's opportunities in their pipeline, one file per
+//! operation.
 
 mod create;
 mod list;

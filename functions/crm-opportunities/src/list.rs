@@ -9,8 +9,7 @@ use futures::future::try_join;
 use crate::App;
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::OpportunitiesRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         let page = app.opportunities.page(&caller.coach, crm::page(&inbound)?);
         let (listed, pipelines) = try_join(page, app.pipelines.all(&caller.coach)).await?;
         crm::page_reply(
@@ -22,5 +21,5 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             },
         )
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::OpportunitiesRead, work).await
 }

@@ -8,7 +8,6 @@ use domain::id::OpportunityId;
 use domain::opportunity::{OpportunityPatch, OpportunityResult, Refusal, apply};
 use domain::pipeline::Pipeline;
 use edge::crm::{Attempt, Attempted, Write};
-use edge::inbound::PathParameter;
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use store::StoreError;
@@ -18,16 +17,11 @@ use crate::{App, NOT_CONFIGURED};
 
 const OPPORTUNITY: &str = "opportunity";
 
-pub(crate) async fn update(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::OpportunitiesWrite).await;
-    let work = async |caller: CrmCaller, ()| app.writer.write(&inbound, &caller, &Update { app: &app, id: &id }).await;
-    app.gate.answer(&inbound, admission, work).await
+pub(crate) async fn update(State(app): State<App>, inbound: Inbound) -> Response {
+    app.writer.answer(&app.gate, &inbound, Permission::OpportunitiesWrite, &Update(&app)).await
 }
 
-struct Update<'a> {
-    app: &'a App,
-    id: &'a str,
-}
+struct Update<'a>(&'a App);
 
 /// The opportunity that a request names, and the change that it asks for.
 pub(crate) struct Asked {
@@ -46,13 +40,13 @@ impl Write for Update<'_> {
     type Found = Found;
 
     fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
-        let opportunity = crm::path_id(self.id, OpportunityId::parse)?;
+        let opportunity = crm::path_id(inbound, OpportunityId::parse)?;
         Ok(Asked { opportunity, patch: OpportunityPatch::parse(crm::body(inbound)?)? })
     }
 
     async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<Found, StoreError> {
-        let opportunity = self.app.opportunities.get(&caller.coach, asked.opportunity);
-        let pipeline = self.app.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
+        let opportunity = self.0.opportunities.get(&caller.coach, asked.opportunity);
+        let pipeline = self.0.pipelines.get(&caller.coach, &caller.crm.pipeline_id);
         let (opportunity, pipeline) = try_join(opportunity, pipeline).await?;
         Ok(Found { opportunity, pipeline })
     }
@@ -69,7 +63,7 @@ impl Write for Update<'_> {
         let change = is_news.then(|| Change::opportunity_updated(&caller.coach, &view));
         let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
         let write = attempt.leaving(changed.contact_id, &reply, change);
-        let committed = self.app.opportunities.change(&found, &changed, &write).await?;
+        let committed = self.0.opportunities.change(&found, &changed, &write).await?;
         Ok(Attempted::Committed { committed, reply })
     }
 }

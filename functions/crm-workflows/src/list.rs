@@ -8,10 +8,9 @@ use edge::{CrmCaller, Inbound, crm};
 use crate::App;
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let admission = app.gate.crm(&inbound, Permission::WorkflowsRead).await;
-    let work = async |caller: CrmCaller, ()| {
+    let work = async |caller: CrmCaller| {
         let listed = app.workflows.page(&caller.coach, crm::page(&inbound)?).await?;
         crm::page_reply(listed, |workflow| workflow.id.0, |workflow| workflow)
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.crm(&inbound, Permission::WorkflowsRead, work).await
 }

@@ -1,8 +1,5 @@
 //! The Lambda function: see the library.
 
-use std::process::ExitCode;
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
-    runtime::run(async |env| edge::lambda::run(&env, crm_workflows::router(&env).await?).await).await
+fn main() -> std::process::ExitCode {
+    edge::lambda::main(crm_workflows::router)
 }

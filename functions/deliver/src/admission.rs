@@ -14,20 +14,14 @@ use crate::App;
 use crate::receiver::Receiver;
 
 /// Waits for a slot, which a quick endpoint gives back soon; a second in all.
-const WAITS: [Duration; 5] = [
-    Duration::from_millis(30),
-    Duration::from_millis(60),
-    Duration::from_millis(120),
-    Duration::from_millis(240),
-    Duration::from_millis(550),
-];
+const WAITS_MS: [u64; 5] = [30, 60, 120, 240, 550];
 /// A place that comes as soon is waited for: no queue delays a message by less than a second.
 const SHORT_WAIT: TimeDelta = TimeDelta::seconds(1);
-/// How long orders wait that found no slot: so long, and up to as long again, so that they do not come back as one. If
+/// The wait of orders that found no slot: so long, and up to as long again, so that they do not come back as one. If
 /// the slots are taken because the endpoint does not answer, the endpoint is known to be late by then.
 const PUT_OFF: TimeDelta = TimeDelta::seconds(2);
 
-/// When a group of orders may be carried out.
+/// The time at which a group of orders may be carried out.
 pub(crate) enum Admission {
     /// Now, in this slot if the endpoint has slots.
     Now(Option<Slot>),
@@ -54,12 +48,12 @@ impl App {
 
     async fn slot(&self, EndpointRef { coach, id }: &EndpointRef) -> Result<Admission, StoreError> {
         let mut is_free = true;
-        for wait in WAITS.into_iter().map(Some).chain([None]) {
+        for wait_ms in WAITS_MS.into_iter().map(Some).chain([None]) {
             if is_free && let Some(slot) = self.endpoints.acquire_slot(coach, id, self.now()).await? {
                 return Ok(Admission::Now(Some(slot)));
             }
-            if let Some(wait) = wait {
-                tokio::time::sleep(wait).await;
+            if let Some(wait_ms) = wait_ms {
+                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
                 // A read: a write that is refused costs as much as one that is done.
                 is_free = self.endpoints.has_free_slot(coach, id, self.now()).await?;
             }

@@ -1,8 +1,8 @@
-//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what stands beside their
-//! parsers, refusals from the problems of `edge`.
+//! The OpenAPI 3.1 document: what is answered from the types that the handlers answer with, request bodies from what
+//! stands beside their parsers, refusals from the problems of `edge`.
 //!
-//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, or for a header that is always
-//! there.
+//! utoipa gives the schemas. The rest is put together as JSON: its types have no place for webhooks, or for a header
+//! that is always there.
 
 mod crm_examples;
 mod events;
@@ -15,7 +15,7 @@ mod schemas;
 mod share;
 mod webhooks;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use schemas::Schemas;
 use share::Shared;
@@ -37,7 +37,7 @@ pub fn document() -> Value {
         "info": { "title": "Partner API", "version": VERSION, "summary": SUMMARY, "description": DESCRIPTION },
         "servers": [{ "url": "/" }],
         "externalDocs": { "url": "/docs", "description": "Reference and guides" },
-        "tags": operations::TAGS.map(|(name, about)| json!({ "name": name, "description": about })),
+        "tags": operations::tags(),
         "paths": paths,
         "webhooks": webhooks,
         "components": { "securitySchemes": security_schemes(), "headers": headers::components() },
@@ -62,15 +62,16 @@ Guides: [getting started](/docs/guides/getting-started), [the CRM](/docs/guides/
 
 /// Part after part: what an operation has in common with others is let go of before the next is made.
 fn paths(schemas: &mut Schemas, shared: &mut Shared) -> Value {
-    let mut paths = Map::new();
-    for operation in operations::PARTS.into_iter().flat_map(|part| part(schemas)) {
-        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        let method = operation.method.to_lowercase();
-        let mut rendered = operation.render();
-        shared.take(&mut rendered);
-        path[method] = rendered;
+    let mut paths = json!({});
+    for part in operations::PARTS {
+        for operation in (part.operations)(schemas) {
+            let (path, method) = (operation.path, operation.method.to_lowercase());
+            let mut rendered = operation.render(part.tag);
+            shared.take(&mut rendered);
+            paths[path][method] = rendered;
+        }
     }
-    Value::Object(paths)
+    paths
 }
 
 fn security_schemes() -> Value {

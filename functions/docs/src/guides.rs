@@ -1,6 +1,6 @@
 //! The guides for integrators: Markdown in `pages`, rendered once.
 //!
-//! The guides for operators lie in the same folder and are not served.
+//! The guides for operators lie in `infra/guides` and are not served.
 
 use std::collections::BTreeMap;
 
@@ -155,16 +155,8 @@ mod tests {
         );
     }
 
-    /// The guides for operators, by file.
-    const OPERATION: [(&str, &str); 7] = [
-        ("aws-limits", include_str!("../pages/aws-limits.md")),
-        ("capacity", include_str!("../pages/capacity.md")),
-        ("feed", include_str!("../pages/feed.md")),
-        ("restoring", include_str!("../pages/restoring.md")),
-        ("runbook", include_str!("../pages/runbook.md")),
-        ("secret-rotation", include_str!("../pages/secret-rotation.md")),
-        ("upgrading", include_str!("../pages/upgrading.md")),
-    ];
+    /// The folder of the guides for operators, which are not served.
+    const OPERATORS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../infra/guides");
 
     fn links(text: &str) -> impl Iterator<Item = &str> {
         text.split("](").skip(1).map(|rest| rest.split(')').next().unwrap())
@@ -198,25 +190,29 @@ mod tests {
     }
 
     #[test]
-    fn a_guide_for_operators_links_to_files_beside_it() {
-        let all: Vec<(&str, &str)> =
-            OPERATION.into_iter().chain(GUIDES.iter().map(|guide| (guide.name, guide.text))).collect();
+    fn every_page_is_served() {
         let folder = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/pages")).unwrap();
-        assert_eq!(folder.count(), all.len(), "a guide is served, or is for operators");
-        for (name, text) in OPERATION {
-            for link in links(text).filter(|link| !link.starts_with("https://")) {
+        assert_eq!(folder.count(), GUIDES.len());
+    }
+
+    #[test]
+    fn a_guide_for_operators_links_to_files_and_sections_that_exist() {
+        let folder = std::fs::read_dir(OPERATORS).unwrap();
+        for page in folder.map(|entry| entry.unwrap().path()) {
+            let text = std::fs::read_to_string(&page).unwrap();
+            for link in links(&text).filter(|link| !link.starts_with("https://")) {
                 let (file, section) = link.split_once('#').unwrap_or((link, ""));
-                let other =
-                    all.iter().find(|(other, _)| file.is_empty() && *other == name || file == format!("{other}.md"));
-                let (_, other) = other.unwrap_or_else(|| panic!("{name}: {link}"));
-                assert!(section.is_empty() || headings(other).contains(&section.to_owned()), "{name}: {link}");
+                let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+                assert!(target.exists(), "{}: {link}", page.display());
+                let known = || headings(&std::fs::read_to_string(&target).unwrap()).contains(&section.to_owned());
+                assert!(section.is_empty() || known(), "{}: {link}", page.display());
             }
         }
     }
 
-    fn text_of(name: &str) -> &'static str {
-        let operation = || OPERATION.iter().find(|(other, _)| *other == name).map(|(_, text)| *text);
-        GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text).or_else(operation).unwrap()
+    fn text_of(name: &str) -> String {
+        let served = GUIDES.iter().find(|guide| guide.name == name).map(|guide| guide.text.to_owned());
+        served.unwrap_or_else(|| std::fs::read_to_string(format!("{OPERATORS}/{name}.md")).unwrap())
     }
 
     #[test]
@@ -363,7 +359,8 @@ mod tests {
     }
 
     fn described_facts() -> Vec<DescribedFact> {
-        let sections = text_of("feed").split("\n### `").skip(1).map(|section| {
+        const FEED: &str = include_str!("../../../infra/guides/feed.md");
+        let sections = FEED.split("\n### `").skip(1).map(|section| {
             let (name, rest) = section.split_once('`').unwrap();
             let example = rest.split("```").nth(1).unwrap().strip_prefix("json").unwrap();
             let table = rest.split("\n|---|---|\n").nth(1).unwrap().split("\n\n").next().unwrap();

@@ -1,5 +1,5 @@
-//! `/openapi.json`, its reference page at `/docs`, and the guides: the same for everyone, and all from here. Needs no key, no table and
-//! no other host.
+//! `/openapi.json`, its reference page at `/docs`, and the guides: the same for everyone, and all from here. Needs no
+//! key, no table and no other host.
 
 pub mod document;
 mod guides;
@@ -14,13 +14,12 @@ use axum::Router;
 use axum::extract::State;
 use axum::response::Response;
 use axum::routing::get;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::{BoxError, Environment};
 
 use resource::Resource;
 
-/// Everything there is, each made when it is first asked for.
+/// All resources, each made when it is first asked for.
 #[derive(Clone)]
 struct App(Arc<Library>);
 
@@ -43,31 +42,21 @@ pub async fn router(_: &Environment) -> Result<Router, BoxError> {
         guides: guides::pages(),
     };
     let router = Router::new()
-        .route("/openapi.json", get(read_document))
-        .route("/docs", get(show_reference))
-        .route("/docs/{file}", get(read_file))
-        .route("/docs/guides/{page}", get(show_guide));
+        .route("/openapi.json", get(async |State(app): State<App>, inbound: Inbound| app.0.document.answer(&inbound)))
+        .route("/docs", get(async |State(app): State<App>, inbound: Inbound| app.0.reference.answer(&inbound)))
+        .route(
+            "/docs/{file}",
+            get(async |State(app): State<App>, inbound: Inbound| one_of(&app.0.files, "file", &inbound)),
+        )
+        .route(
+            "/docs/guides/{page}",
+            get(async |State(app): State<App>, inbound: Inbound| one_of(&app.0.guides, "guide", &inbound)),
+        );
     Ok(router.with_state(App(Arc::new(library))))
 }
 
-async fn read_document(State(app): State<App>, inbound: Inbound) -> Response {
-    app.0.document.answer(&inbound)
-}
-
-async fn show_reference(State(app): State<App>, inbound: Inbound) -> Response {
-    app.0.reference.answer(&inbound)
-}
-
-async fn read_file(State(app): State<App>, PathParameter(name): PathParameter, inbound: Inbound) -> Response {
-    one_of(&app.0.files, &name, "file", &inbound)
-}
-
-async fn show_guide(State(app): State<App>, PathParameter(name): PathParameter, inbound: Inbound) -> Response {
-    one_of(&app.0.guides, &name, "guide", &inbound)
-}
-
-fn one_of(resources: &BTreeMap<&str, Resource>, name: &str, what: &'static str, inbound: &Inbound) -> Response {
-    match resources.get(name) {
+fn one_of(resources: &BTreeMap<&str, Resource>, what: &'static str, inbound: &Inbound) -> Response {
+    match resources.get(inbound.parameter(0)) {
         Some(resource) => resource.answer(inbound),
         None => Reply::problem(&Problem::NotFound(what), inbound).into_response_for(inbound),
     }

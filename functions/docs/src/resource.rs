@@ -1,5 +1,5 @@
-//! Something that is the same for everyone until the next deployment: kept by whoever has it, and asked for again by its `ETag`. It is made
-//! when it is first asked for, and goes out packed by gzip to whoever takes that.
+//! Something that is the same for everyone until the next deployment: kept by whoever has it, and asked for again by
+//! its `ETag`. It is made when it is first asked for, and goes out packed by gzip to whoever takes that.
 //!
 //! A resource that is large without compression goes out packed or not at all, since its callers are anonymous.
 

@@ -9,35 +9,26 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// A fact on its way.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize)]
 pub(crate) struct Envelope {
+    #[serde(rename = "detail-type")]
     pub(crate) detail_type: String,
     /// An object of known fields alone.
     pub(crate) detail: Value,
-    /// Why the fact cannot be read, where it cannot.
+    /// The reason why the fact cannot be read, where it cannot.
+    #[serde(skip)]
     pub(crate) unreadable: Option<Invalid>,
-    /// When the fact first came, where it has gone round before.
+    /// The time when the fact first came, where it has gone round before.
     pub(crate) first_seen: Option<Timestamp>,
-    /// How often it has.
+    /// The number of rounds that the fact has gone.
     pub(crate) rounds: u32,
-    /// How often it has been gone over since it was stored.
+    /// The number of passes over the fact since it was stored.
     pub(crate) passes: u32,
     /// The end of the part that is stored already.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) after: Option<String>,
 }
 domain::discreet! { Envelope }
-
-#[derive(Serialize)]
-struct Wire<'a> {
-    #[serde(rename = "detail-type")]
-    detail_type: &'a str,
-    detail: &'a Value,
-    first_seen: Option<Timestamp>,
-    rounds: u32,
-    passes: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after: Option<&'a str>,
-}
 
 /// Longest name of a fact that is repeated to anybody.
 const MAX_DETAIL_TYPE_CHARS: usize = 128;
@@ -76,32 +67,19 @@ impl Envelope {
 
     /// The message that takes the fact round again.
     pub(crate) fn next_round(&self, first_seen: Timestamp) -> String {
-        Wire { first_seen: Some(first_seen), rounds: self.rounds + 1, ..self.wire() }.message()
+        Self { first_seen: Some(first_seen), rounds: self.rounds + 1, ..self.clone() }.message()
     }
 
     /// The message that has the fact gone over again.
     pub(crate) fn next_pass(&self) -> String {
-        Wire { passes: self.passes + 1, after: None, ..self.wire() }.message()
+        Self { passes: self.passes + 1, after: None, ..self.clone() }.message()
     }
 
     /// The message that stores the rest of the fact.
     pub(crate) fn rest(&self, after: Option<String>) -> String {
-        Wire { after: after.as_deref(), ..self.wire() }.message()
+        Self { after, ..self.clone() }.message()
     }
 
-    fn wire(&self) -> Wire<'_> {
-        Wire {
-            detail_type: &self.detail_type,
-            detail: &self.detail,
-            first_seen: self.first_seen,
-            rounds: self.rounds,
-            passes: self.passes,
-            after: self.after.as_deref(),
-        }
-    }
-}
-
-impl Wire<'_> {
     fn message(&self) -> String {
         serde_json::to_string(self).expect("an envelope converts to JSON")
     }

@@ -1,8 +1,8 @@
 //! Stores the application's facts, which come off the feed queue one message each.
 //!
-//! A fact that cannot be read is set aside at once, with its reason and without anything that the service has no business with. One
-//! that refers to what has not been seen yet goes round again for a while. Neither holds up the others.
-//! Each fact of a batch has a deadline of its own (module `batch`).
+//! A fact that cannot be read is set aside at once, with its reason and without anything that the service has no
+//! business with. One that refers to what has not been seen yet goes round again for a while. Neither holds up the
+//! others. Each fact of a batch has a deadline of its own (module `batch`).
 
 mod batch;
 mod envelope;
@@ -14,7 +14,7 @@ use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use aws_lambda_events::event::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent, SqsMessage};
 use domain::fact::Fact;
 use domain::id::FactId;
 use domain::time::Timestamp;
@@ -44,7 +44,7 @@ use crate::envelope::Envelope;
 use crate::set_aside::Queues;
 use crate::store_fact::{Stored, coach_of, marks_itself, store_fact};
 
-/// How long a fact lay in the queue. One that goes round again is delayed on purpose.
+/// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
 /// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue tell of them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
@@ -121,9 +121,7 @@ impl App {
             let message_id = incoming[place].message.message_id.clone().unwrap_or_default();
             tracing::error!(message_id, error = error_chain(&*error), "a fact could not be stored; it comes again");
             add(MESSAGES_FAILED, 1.0);
-            let mut failure = BatchItemFailure::default();
-            failure.item_identifier = message_id;
-            response.batch_item_failures.push(failure);
+            response.add_failure(message_id);
         }
         Ok(response)
     }
@@ -185,8 +183,8 @@ impl App {
             Stored::Refused(reason) => self.queues.set_aside(envelope, reason, now).await,
             Stored::Waits(reason) | Stored::Provisional(reason) if patience::waits_on(since, now) => {
                 tracing::debug!(fact_id = fact.id.as_str(), reason, "a fact waits");
-                // Copies of a message would double with each round: one of them goes on. One that was brought again does too, since
-                // whoever took it before may have died before sending.
+                // Copies of a message would double with each round: one of them goes on. One that was brought again
+                // does too, since whoever took it before may have died before sending.
                 let is_ours = self.facts.begin_round(&fact.id, since, envelope.rounds, now).await?;
                 if is_ours || receives(message) > 1 { self.queues.send_round(envelope, since).await } else { Ok(()) }
             }
@@ -220,7 +218,7 @@ impl Incoming {
     }
 }
 
-/// How often the queue has brought this message.
+/// The number of times that the queue has brought this message.
 fn receives(message: &SqsMessage) -> u32 {
     let count = message.attributes.get("ApproximateReceiveCount").and_then(|count| count.parse().ok());
     count.unwrap_or(1)

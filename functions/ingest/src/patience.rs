@@ -1,6 +1,7 @@
 //! How long a fact is tried.
 //!
-//! The queue would set a message aside as it came, with fields that the service has no business with. So the function gives up first.
+//! The queue would set a message aside as it came, with fields that the service has no business with. So the function
+//! gives up first.
 
 use chrono::TimeDelta;
 use domain::time::Timestamp;
@@ -10,8 +11,8 @@ use store::StoreError;
 const WAIT: TimeDelta = TimeDelta::minutes(15);
 /// Receives after which a failure is not going to mend itself.
 const MAX_FAILURES: u32 = 5;
-/// Receives after which a fact is not tried again: a day of them, at the queue's visibility time-out of three minutes. Whatever takes the
-/// function down with it ends here.
+/// Receives after which a fact is not tried again: a day of them, at the queue's visibility time-out of three minutes.
+/// Whatever takes the function down with it ends here.
 const MAX_RECEIVES: u32 = 480;
 
 /// Whether a fact that refers to what has not been seen goes round again.

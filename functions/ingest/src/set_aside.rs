@@ -12,7 +12,8 @@ use crate::envelope::Envelope;
 /// Waits between a fact's rounds, in seconds; the last one repeats.
 const ROUND_DELAYS_S: [i32; 4] = [5, 10, 20, 60];
 
-/// Waits before an erasure is gone over again: for attempts and claims that were under way, and for what the relay's schedule sends.
+/// Waits before an erasure is gone over again: for attempts and claims that were under way, and for what the relay's
+/// schedule sends.
 const ERASURE_DELAYS_S: [i32; 2] = [120, 900];
 
 /// Facts that went to the dead letters.

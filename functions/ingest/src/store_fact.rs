@@ -223,7 +223,8 @@ async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, S
     Ok(answers.len() < MAX_FORGOTTEN as usize)
 }
 
-/// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later pass.
+/// Erases a client everywhere. The tombstone comes first: what is on its way meanwhile finds it, or is found by a later
+/// pass.
 async fn erase(
     app: &App,
     client: &ClientId,

@@ -1,5 +1,5 @@
-//! `GET /.well-known/jwks.json`: the keys that verify assertions. All of the secret's keys are there, so that a new one is known before
-//! it signs.
+//! `GET /.well-known/jwks.json`: the keys that verify assertions. All of the secret's keys are there, so that a new one
+//! is known before it signs.
 
 use axum::extract::State;
 use axum::response::Response;

@@ -5,7 +5,6 @@ use axum::response::Response;
 use domain::id::ClientId;
 use domain::login_link::{LoginGrant, LoginLink, LoginToken, NoLoginLink};
 use domain::rate_limit::LOGIN_LINK_REQUEST;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use futures::future::join;
 use runtime::random_bytes;
@@ -14,8 +13,7 @@ use store::client::StoredClient;
 
 use crate::App;
 
-pub(crate) async fn mint(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let admission = app.gate.partner_within(&inbound, LOGIN_LINK_REQUEST, find(&app, &id)).await;
+pub(crate) async fn mint(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |partner: edge::Partner, found: Result<Option<StoredClient>, StoreError>| {
         inbound.check_size()?;
         let found = found?.filter(|found| found.client.coach_id == partner.coach);
@@ -28,7 +26,7 @@ pub(crate) async fn mint(State(app): State<App>, PathParameter(id): PathParamete
             workspace?.ok_or_else(|| Problem::internal("mint a login link", "the key's workspace is missing"))?;
         Reply::ok(&LoginLink::new(grant.client_id, &token, &workspace.workspace.canonical_host))
     };
-    app.gate.answer(&inbound, admission, work).await
+    app.gate.partner_within(&inbound, LOGIN_LINK_REQUEST, find(&app, inbound.parameter(0)), work).await
 }
 
 /// The client that a path names. What is no id names nobody.

@@ -1,4 +1,4 @@
-//! What a link stands for when somebody opens it.
+//! Opening a link: the grant that it stands for, if it still holds.
 
 use domain::login_link::{LoginGrant, LoginToken};
 use domain::time::Timestamp;
@@ -33,14 +33,9 @@ impl App {
     }
 }
 
-/// What everybody sees whose link works no longer, or never did.
+/// The page for a link that works no longer, or never did.
 pub(crate) fn dead_link() -> Page {
     let main = "<h1>This link no longer works</h1>\n\
                 <p>A login link works once, and for 15 minutes. Please ask your coach for a new one.</p>";
     Page::new(StatusCode::GONE, "This link no longer works", main)
-}
-
-/// The page for what came of a request that a person made.
-pub(crate) fn page_of(outcome: Result<Page, Problem>) -> Page {
-    outcome.unwrap_or_else(|problem| Page::problem(&problem))
 }

@@ -1,19 +1,20 @@
-//! `GET /login/{token}`, `HEAD` too: a page with a button. It changes nothing, however often it is opened: mail scanners and previews
-//! open links before people do.
+//! `GET /login/{token}`, `HEAD` too: a page with a button. It changes nothing, however often it is opened: mail
+//! scanners and previews open links before people do.
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::html::escape;
 use domain::workspace::Workspace;
-use edge::inbound::{PathParameter, arrival};
+use edge::inbound::arrival;
 use edge::{Inbound, Page, Problem};
 use http::StatusCode;
 
 use crate::App;
-use crate::open::{dead_link, page_of};
+use crate::open::dead_link;
 
-pub(crate) async fn show(State(app): State<App>, PathParameter(token): PathParameter, inbound: Inbound) -> Response {
-    page_of(page(&app, &token).await).into_response_for(&inbound)
+pub(crate) async fn show(State(app): State<App>, inbound: Inbound) -> Response {
+    let page = page(&app, inbound.parameter(0)).await;
+    page.unwrap_or_else(|problem| Page::problem(&problem)).into_response_for(&inbound)
 }
 
 async fn page(app: &App, token: &str) -> Result<Page, Problem> {

@@ -1,10 +1,11 @@
-//! `POST /login/{token}`: uses the link, once, and sends the browser on to the application with an assertion of who has signed in.
+//! `POST /login/{token}`: uses the link, once, and sends the browser on to the application with an assertion of who has
+//! signed in.
 
 use axum::extract::State;
 use axum::response::Response;
 use domain::assertion::Assertion;
 use domain::id::new_uuid;
-use edge::inbound::{PathParameter, arrival};
+use edge::inbound::arrival;
 use edge::page::see_other;
 use edge::{Inbound, Page, Problem};
 use runtime::random_bytes;
@@ -12,15 +13,15 @@ use runtime::random_bytes;
 use crate::App;
 use crate::open::dead_link;
 
-pub(crate) async fn verify(State(app): State<App>, PathParameter(token): PathParameter, inbound: Inbound) -> Response {
-    let outcome = session_url(&app, &token, &inbound).await.and_then(|url| match url {
+pub(crate) async fn verify(State(app): State<App>, inbound: Inbound) -> Response {
+    let outcome = session_url(&app, inbound.parameter(0), &inbound).await.and_then(|url| match url {
         Some(url) => see_other(&url, &inbound),
         None => Ok(dead_link().into_response_for(&inbound)),
     });
     outcome.unwrap_or_else(|problem| Page::problem(&problem).into_response_for(&inbound))
 }
 
-/// Where the browser goes with its assertion. Everything that can fail comes before the link is used up.
+/// The URL to which the browser takes its assertion. Everything that can fail comes before the link is used up.
 async fn session_url(app: &App, token: &str, inbound: &Inbound) -> Result<Option<String>, Problem> {
     inbound.check_size()?;
     let now = arrival(&*app.clock);

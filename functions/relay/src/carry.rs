@@ -1,7 +1,7 @@
 //! Sending entries and deleting them.
 //!
-//! Entries that come together are carried together, by few requests. Those of one kind wait for none of another: a bus that is slow holds up
-//! nobody's webhooks.
+//! Entries that come together are carried together, by few requests. Those of one kind wait for none of another: a bus
+//! that is slow holds up nobody's webhooks.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use store::outbox::{Content, Entry};
 
 use crate::App;
 
-/// How long a coach's mail is tried.
+/// Time for which a coach's mail is tried.
 const MAIL_PATIENCE: TimeDelta = TimeDelta::days(1);
 /// From the transaction that wrote an entry, or let it go, to the messages that carry it on.
 const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Milliseconds);
@@ -26,7 +26,7 @@ const OUTBOX_LATENCY_MS: Metric = Metric::new("outbox_latency_ms", Unit::Millise
 /// Entries that are deleted at once.
 const CONCURRENT_DELETES: usize = 20;
 
-/// What came of entries, each by its place among all.
+/// The results of entries, each with the place of its entry among all.
 pub(crate) type Outcomes = Vec<(usize, Result<(), BoxError>)>;
 /// An entry, and its place among all.
 pub(crate) type Placed<'a> = (usize, &'a Entry);
@@ -75,7 +75,10 @@ impl App {
 
     /// Puts the entries' facts on the bus.
     async fn put_all(&self, entries: &[Placed<'_>]) -> Outcomes {
-        let facts = entries.iter().filter_map(|(place, entry)| Some((*place, fact_of(entry)?)));
+        let facts = entries.iter().filter_map(|(place, entry)| match &entry.content {
+            Content::Change(fact) => Some((*place, &**fact)),
+            Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
+        });
         let (places, facts): (Vec<usize>, Vec<&Change>) = facts.unzip();
         let put = self.bus.put(&facts).await.into_iter().map(|put| put.map_err(BoxError::from));
         places.into_iter().zip(put).collect()
@@ -126,12 +129,5 @@ fn told_ids(content: &Content) -> Vec<Cow<'_, str>> {
     match content {
         Content::Events { events } => events.iter().map(|event| event.id.as_str().into()).collect(),
         Content::Event(_) | Content::Change(_) | Content::Order(_) | Content::Notice(_) => vec![content.id()],
-    }
-}
-
-fn fact_of(entry: &Entry) -> Option<&Change> {
-    match &entry.content {
-        Content::Change(fact) => Some(fact),
-        Content::Event(_) | Content::Events { .. } | Content::Order(_) | Content::Notice(_) => None,
     }
 }

@@ -1,45 +1,18 @@
-//! What the relay is called with, and what it answers.
+//! The events that call the relay.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
-/// What calls the relay.
+/// An event that calls the relay.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Event {
     /// The outbox table's stream.
     Stream(aws_lambda_events::event::dynamodb::Event),
-    /// The schedule.
-    Scheduled(Scheduled),
-}
-
-/// A call by the schedule. That it came is all that counts.
-#[derive(Debug, Deserialize)]
-pub struct Scheduled {
-    /// `Scheduled Event`.
-    #[serde(rename = "detail-type")]
-    pub detail_type: String,
-}
-
-/// The answer to a batch of the stream: from which record on to try again, if any failed.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Response {
-    pub batch_item_failures: Vec<ItemFailure>,
-}
-
-/// A record that failed.
-#[derive(Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ItemFailure {
-    /// Its sequence number.
-    pub item_identifier: String,
-}
-
-impl ItemFailure {
-    /// The failure of the record with that sequence number.
-    pub(crate) fn new(sequence_number: String) -> Self {
-        Self { item_identifier: sequence_number }
-    }
+    /// The schedule. Nothing in its call matters but that it came.
+    Scheduled {
+        #[serde(rename = "detail-type")]
+        detail_type: String,
+    },
 }
 
 #[cfg(test)]
@@ -66,13 +39,7 @@ mod tests {
             "version": "0", "id": "1", "detail-type": "Scheduled Event", "source": "aws.events", "account": "123456789012",
             "time": "2026-01-01T00:00:00Z", "region": "eu-west-1", "resources": ["arn:aws:events:eu-west-1:123456789012:rule/r"], "detail": {}
         });
-        assert!(matches!(serde_json::from_value(schedule).unwrap(), Event::Scheduled(_)));
+        assert!(matches!(serde_json::from_value(schedule).unwrap(), Event::Scheduled { .. }));
         assert!(serde_json::from_value::<Event>(json!({"hello": 1})).is_err());
-    }
-
-    #[test]
-    fn an_answer_has_the_form_that_lambda_reads() {
-        let response = Response { batch_item_failures: vec![ItemFailure::new("7".to_owned())] };
-        assert_eq!(serde_json::to_value(response).unwrap(), json!({"batchItemFailures": [{"itemIdentifier": "7"}]}));
     }
 }

@@ -56,8 +56,9 @@ impl Work<'_> {
 type Failures = Vec<(usize, BoxError)>;
 
 impl App {
-    /// Makes a delivery for each endpoint that wants an entry's event, and notes it for each that misses it; orders those, and what entries
-    /// order themselves. An entry is done when all of its parts are. All are tried, whatever becomes of one.
+    /// Makes a delivery for each endpoint that wants an entry's event, and notes it for each that misses it; orders
+    /// those, and what entries order themselves. An entry is done when all of its parts are. All are tried, whatever
+    /// becomes of one.
     pub(crate) async fn order_all(&self, entries: &[Placed<'_>]) -> Outcomes {
         let endpoints = self.endpoints_of(entries).await;
         let (mut parts, mut outcomes) = (Vec::new(), BTreeMap::new());
@@ -129,7 +130,8 @@ impl App {
     }
 }
 
-/// The deliveries of an entry's events. An automation's steps may name endpoints of other coaches, which are not among these.
+/// The deliveries of an entry's events. An automation's steps may name endpoints of other coaches, which are not among
+/// these.
 fn of_events<'a>(
     events: &'a [Event],
     entry: &'a Entry,

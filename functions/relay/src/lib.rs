@@ -1,8 +1,9 @@
 //! Carries outbox entries on: events to the delivery queue, one order per endpoint, and facts to the bus.
 //!
-//! Two ways lead here. The table's stream brings entries as they are written. The schedule looks for what the stream has not carried by
-//! now: a record that the stream gave up on, an entry that was held back and whose holder died. An entry is deleted once it has been
-//! sent, so whatever dies in between is done again; ids are derived, so that this changes nothing for receivers.
+//! Two ways lead here. The table's stream brings entries as they are written. The schedule looks for what the stream
+//! has not carried by now: a record that the stream gave up on, an entry that was held back and whose holder died. An
+//! entry is deleted once it has been sent, so whatever dies in between is done again; ids are derived, so that this
+//! changes nothing for receivers.
 
 mod carry;
 mod event;
@@ -13,6 +14,7 @@ mod unsent;
 use std::sync::Arc;
 
 use aws_lambda_events::event::dynamodb::EventRecord;
+use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use chrono::TimeDelta;
 use domain::time::Timestamp;
 use lambda_runtime::LambdaEvent;
@@ -29,7 +31,7 @@ use store::outbox::{Content, Entry, Outbox};
 use store::vault::Vault;
 use store::workspace::Workspaces;
 
-pub use event::{Event, ItemFailure, Response};
+pub use event::Event;
 
 /// The clocks of two machines differ: an entry that is due within this time is due.
 const CLOCK_SKEW: TimeDelta = TimeDelta::seconds(2);
@@ -70,19 +72,20 @@ impl App {
     }
 
     /// Handles what the stream brings, or the schedule's call.
-    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<Response, BoxError> {
+    pub async fn handle(&self, event: LambdaEvent<Event>) -> Result<DynamoDbEventResponse, BoxError> {
         let LambdaEvent { payload, context } = event;
         let work = async {
             match payload {
                 Event::Stream(stream) => self.carry_stream(stream.records).await,
-                Event::Scheduled(_) => self.carry_unsent().await.map(|()| Response::default()),
+                Event::Scheduled { .. } => self.carry_unsent().await.map(|()| DynamoDbEventResponse::default()),
             }
         };
         self.observer.event(&context.request_id, work).await
     }
 
-    /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it again.
-    async fn carry_stream(&self, records: Vec<EventRecord>) -> Result<Response, BoxError> {
+    /// Carries a batch of the stream. The first record that failed is named, and Lambda brings it and all after it
+    /// again.
+    async fn carry_stream(&self, records: Vec<EventRecord>) -> Result<DynamoDbEventResponse, BoxError> {
         let mut batch: Vec<(String, Entry)> = Vec::with_capacity(records.len());
         for record in records.into_iter().filter(|record| record.event_name != "REMOVE") {
             let sequence_number = record.change.sequence_number.ok_or("a stream record has no sequence number")?;
@@ -101,13 +104,16 @@ impl App {
         let (sequence_numbers, entries): (Vec<String>, Vec<Entry>) = batch.into_iter().unzip();
         let carried = self.carry(&entries).await;
         // A mail that is refused would hold up everybody's events: it is the schedule's to send.
-        let failed = |(entry, result): (&Entry, &Result<(), BoxError>)| {
-            result.is_err() && !matches!(entry.content, Content::Notice(_))
+        let has_failed = |(entry, carried): (&Entry, &Result<(), BoxError>)| {
+            carried.is_err() && !matches!(entry.content, Content::Notice(_))
         };
-        let failed: Vec<bool> = entries.iter().zip(&carried).map(failed).collect();
-        let mut failures =
-            sequence_numbers.into_iter().zip(failed).filter_map(|(number, failed)| failed.then_some(number));
-        Ok(Response { batch_item_failures: failures.next().map(ItemFailure::new).into_iter().collect() })
+        let mut response = DynamoDbEventResponse::default();
+        if let Some(first) = entries.iter().zip(&carried).position(has_failed) {
+            let mut failure = DynamoDbBatchItemFailure::default();
+            failure.item_identifier = Some(sequence_numbers[first].clone());
+            response.batch_item_failures.push(failure);
+        }
+        Ok(response)
     }
 
     fn now(&self) -> Timestamp {

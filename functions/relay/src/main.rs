@@ -1,16 +1,13 @@
-//! The relay as an AWS Lambda function.
+//! The Lambda function: see the library.
 
 use std::process::ExitCode;
 
 use lambda_runtime::{LambdaEvent, service_fn};
 use relay::{App, Event};
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> ExitCode {
+fn main() -> ExitCode {
     runtime::run(async |env| {
         let app: &App = Box::leak(Box::new(App::new(&env).await?));
-        // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
-        tokio::spawn(lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event)))).await?
+        Ok(lambda_runtime::run(service_fn(move |event: LambdaEvent<Event>| app.handle(event))))
     })
-    .await
 }

@@ -26,7 +26,8 @@ impl App {
         }
         // A shard that fails does not stop the others.
         let shards = join_all((0..SHARDS).map(|shard| self.carry_shard(shard, now))).await;
-        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for the worst.
+        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for
+        // the worst.
         let shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
         let oldest = shards.iter().filter_map(|(_, oldest)| *oldest).min();
         add(OUTBOX_LAG_S, oldest.map_or(0, |since| (now.ms() - since.ms()) / 1000) as f64);
@@ -34,7 +35,8 @@ impl App {
         if failed == 0 { Ok(()) } else { Err(format!("{failed} overdue entries were not sent").into()) }
     }
 
-    /// Carries what is overdue in one shard; the number of entries that failed, and since when the oldest waits, overdue or not yet.
+    /// Carries what is overdue in one shard; the number of entries that failed, and since when the oldest waits,
+    /// overdue or not yet.
     async fn carry_shard(&self, shard: u8, now: Timestamp) -> Result<(usize, Option<Timestamp>), BoxError> {
         let overdue = now + -GRACE;
         let (mut start, mut oldest) = (None, None);

@@ -8,7 +8,6 @@ use domain::id::KeyId;
 use domain::key::{KeyCursor, KeyDraft, KeyFilter, KeyList, KeyView, NewKey};
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use store::key::{KeyRecord, Made, new_api_key};
 
@@ -38,18 +37,18 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn rotate(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn rotate(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let id = KeyId::parse(&id).map_err(|_| Problem::NotFound(KEY))?;
+        let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
         let rotated = app.keys.rotate(&app.workspaces, &session.coach, &id, new_api_key, session.now).await?;
         made_reply(rotated.0, rotated.1.as_ref())
     };
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn revoke(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn revoke(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let id = KeyId::parse(&id).map_err(|_| Problem::NotFound(KEY))?;
+        let id = KeyId::parse(inbound.parameter(0)).map_err(|_| Problem::NotFound(KEY))?;
         let revoked = app.keys.revoke(&app.workspaces, &session.coach, &id, session.now).await?;
         Reply::ok(&view(revoked.ok_or(Problem::NotFound(KEY))?))
     };

@@ -1,5 +1,5 @@
-//! Whether the name of a receiver leads where it may. The check that counts is made at each attempt, on the address that is then connected
-//! to; this one tells the coach at once what would never work.
+//! Checks where the name of a receiver leads. The check that counts is made at each attempt, on the address that is
+//! then connected to; this one tells the coach at once what would never work.
 
 use std::io;
 use std::net::IpAddr;
@@ -8,20 +8,20 @@ use std::time::Duration;
 use domain::fields::Invalid;
 use domain::receiver_url::{REFUSED_ADDRESS, Reach, ReceiverUrl};
 
-/// How long a name server has. A name that does not resolve is accepted, and so is one that does not in time.
+/// Time for a name server. A name that does not resolve in time, or not at all, is accepted.
 const LOOKUP: Duration = Duration::from_secs(2);
 
 /// Refuses a URL whose name resolves to an address that no webhook is sent to.
 pub(crate) async fn check(url: &ReceiverUrl, reach: Reach) -> Result<(), Invalid> {
+    if !url.is_name() {
+        // The address has been judged as it was read.
+        return Ok(());
+    }
     let lookup = async {
         let found = tokio::net::lookup_host((url.host(), 0)).await?;
         Ok(found.map(|address| address.ip()).collect())
     };
-    match url.is_name() {
-        true => judge(lookup, reach).await,
-        // The address has been judged as it was read.
-        false => Ok(()),
-    }
+    judge(lookup, reach).await
 }
 
 async fn judge(lookup: impl Future<Output = io::Result<Vec<IpAddr>>>, reach: Reach) -> Result<(), Invalid> {

@@ -1,5 +1,5 @@
-//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way when it is answered;
-//! the delivery log tells what comes of it.
+//! Deliveries that a coach asks for: a test, one event again, everything that failed. What is asked for is on its way
+//! when it is answered; the delivery log tells what comes of it.
 //!
 //! The receiver may be a stranger's, so orders are limited: test events by the minute and endpoint, recoveries to one
 //! at a time, and all requests by the minute.
@@ -14,23 +14,22 @@ use domain::fields::Fields;
 use domain::id::{DeliveryId, EventId};
 use domain::subject::Subject;
 use domain::test_event;
-use edge::inbound::{PathParameter, PathParameters};
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::delivery::{Found, NewDelivery, Recovery, Restarted};
-use store::endpoint::Begun;
+use store::endpoint::{Begun, EndpointRef};
 
 use crate::App;
 use crate::session::Session;
 use crate::webhooks::find;
 
-/// How long a recovery begins chains. The function has 25 s.
+/// Time for which a recovery begins chains. The function has 25 s.
 const RECOVERY: Duration = Duration::from_secs(18);
 
 /// `POST /settings/webhooks/{id}/test`
-pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn test(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let endpoint = enabled(find(&app, &session, &id).await?)?;
+        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let event_type = test_event::parse(inbound.json_if_sent()?, &endpoint.events)?;
         count_test(&app, &session, &endpoint).await?;
         let distinguisher = hex::encode(random_bytes::<12>());
@@ -41,7 +40,7 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
             id: delivery_id.clone(),
             event_id: &event_id,
             event_type: event_type.as_str(),
-            subject: &Subject::None,
+            subject: &Subject::default(),
             made_at: session.now,
             body: test_event::body(event_type, endpoint.payload_mode, session.now),
             not_sent: None,
@@ -53,11 +52,11 @@ pub(crate) async fn test(State(app): State<App>, PathParameter(id): PathParamete
 }
 
 /// `POST /settings/webhooks/{id}/deliveries/{delivery_id}/retry`
-pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound: Inbound) -> Response {
+pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response {
     const DELIVERY: &str = "delivery";
     let work = async |session: Session| {
-        let endpoint = enabled(find(&app, &session, path.get(0)).await?)?;
-        let delivery_id = DeliveryId::parse_whole(path.get(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
+        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
+        let delivery_id = DeliveryId::parse_whole(inbound.parameter(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
             Found::Kept(kept) => kept,
             Found::Erased => return Err(Problem::DeliveryErased),
@@ -66,8 +65,8 @@ pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound:
         if kept.is_test() {
             count_test(&app, &session, &endpoint).await?;
         }
-        let whose = (&session.coach, &endpoint.id);
-        match app.deliveries.restart(whose, &kept, &app.outbox, session.now).await? {
+        let whose = EndpointRef { coach: session.coach.clone(), id: endpoint.id };
+        match app.deliveries.restart(&whose, &kept, &app.outbox, session.now).await? {
             Restarted::Done => Reply::accepted(&Ordered { delivery_id }),
             Restarted::Busy => Err(Problem::DeliveryInProgress),
         }
@@ -76,11 +75,10 @@ pub(crate) async fn retry(State(app): State<App>, path: PathParameters, inbound:
 }
 
 /// `POST /settings/webhooks/{id}/recover`
-pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let since = parse_recovery(Fields::body(inbound.json()?)?)?;
-        let endpoint = enabled(find(&app, &session, &id).await?)?;
-        let whose = (&session.coach, &endpoint.id);
+        let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let lease =
             match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
                 Begun::Ours(lease) => lease,
@@ -88,8 +86,9 @@ pub(crate) async fn recover(State(app): State<App>, PathParameter(id): PathParam
                     return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
                 }
             };
-        let times = (session.now, Instant::now() + RECOVERY);
-        let recovered = app.deliveries.recover(whose, since, &app.outbox, times).await;
+        let whose = EndpointRef { coach: session.coach.clone(), id: endpoint.id.clone() };
+        let until = Instant::now() + RECOVERY;
+        let recovered = app.deliveries.recover(&whose, since, &app.outbox, session.now, until).await;
         let last = recovered.as_ref().ok().and_then(|recovery| recovery.last.as_ref());
         if let Err(error) = app.endpoints.end_recovery(&lease, last).await {
             tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery ends with its lease");
@@ -106,7 +105,7 @@ async fn count_test(app: &App, session: &Session, endpoint: &Endpoint) -> Result
     counted.used_up.map_or(Ok(()), |used_up| Err(Problem::RateLimited(used_up)))
 }
 
-/// Nothing is sent to an endpoint that takes nothing.
+/// Refuses an endpoint that takes no deliveries.
 fn enabled(endpoint: Endpoint) -> Result<Endpoint, Problem> {
     match endpoint.status {
         EndpointStatus::Enabled => Ok(endpoint),

@@ -1,6 +1,5 @@
-//! Who is signed in.
+//! The signed-in coach.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use axum::response::Response;
@@ -35,11 +34,11 @@ impl Sessions {
 
     /// Counts a signed-in coach's request, does its work and answers it. A coach whose workspace has not been handed
     /// over yet has no settings.
-    pub(crate) async fn answer<F, Fut>(&self, inbound: &Inbound, work: F) -> Response
-    where
-        F: FnOnce(Session) -> Fut,
-        Fut: Future<Output = Result<Reply, Problem>>,
-    {
+    pub(crate) async fn answer(
+        &self,
+        inbound: &Inbound,
+        work: impl AsyncFnOnce(Session) -> Result<Reply, Problem>,
+    ) -> Response {
         let mut quotas = Vec::new();
         let result = async {
             let session = self.session(inbound)?;

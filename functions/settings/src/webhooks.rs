@@ -1,4 +1,5 @@
-//! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation, once.
+//! `/settings/webhooks`: the endpoints that a coach registers. A secret is in the answer to its endpoint's creation,
+//! once.
 
 use std::time::Duration;
 
@@ -10,7 +11,6 @@ use domain::fields::Fields;
 use domain::id::{EndpointId, new_uuid};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
-use edge::inbound::PathParameter;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
 use store::endpoint::{Changed, Created, Rotated};
@@ -19,14 +19,12 @@ use crate::session::Session;
 use crate::{App, receiver};
 
 const ENDPOINT: &str = "webhook endpoint";
-/// How long a change goes on ending what waited.
+/// Time for which a change goes on ending the deliveries that waited.
 const ENDING: Duration = Duration::from_secs(15);
 
 pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
-    let work = async |session: Session| {
-        let endpoints = app.endpoints.list(&session.coach).await?;
-        Reply::ok(&EndpointList { endpoints: endpoints.iter().map(Endpoint::view).collect() })
-    };
+    let work =
+        async |session: Session| Reply::ok(&EndpointList { endpoints: app.endpoints.list(&session.coach).await? });
     app.sessions.answer(&inbound, work).await
 }
 
@@ -37,9 +35,7 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
-            Created::Done(endpoint) => {
-                Reply::created(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() })
-            }
+            Created::Done(endpoint) => Reply::created(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
             Created::TooMany => Err(Problem::EndpointLimit),
             Created::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
         }
@@ -47,15 +43,15 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn read(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
-    let work = async |session: Session| Reply::ok(&find(&app, &session, &id).await?.view());
+pub(crate) async fn read(State(app): State<App>, inbound: Inbound) -> Response {
+    let work = async |session: Session| Reply::ok(&find(&app, &session, inbound.parameter(0)).await?);
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let change = EndpointChange::parse(Fields::body(inbound.json()?)?, app.reach)?;
-        let id = parse(&id)?;
+        let id = parse(inbound.parameter(0))?;
         if let Some(url) = &change.url {
             receiver::check(url, app.reach).await?;
         }
@@ -64,7 +60,7 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
                 if change.enabled == Some(false) {
                     end_waiting(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
                 }
-                Reply::ok(&endpoint.view())
+                Reply::ok(&endpoint)
             }
             Changed::Gone => Err(Problem::EndpointGone),
             Changed::NotFound => Err(Problem::NotFound(ENDPOINT)),
@@ -73,25 +69,21 @@ pub(crate) async fn change(State(app): State<App>, PathParameter(id): PathParame
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn delete(State(app): State<App>, PathParameter(id): PathParameter, inbound: Inbound) -> Response {
+pub(crate) async fn delete(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
-        let deleted = app.endpoints.delete(&session.coach, &parse(&id)?, session.now).await?;
+        let deleted = app.endpoints.delete(&session.coach, &parse(inbound.parameter(0))?, session.now).await?;
         let deleted = deleted.ok_or(Problem::NotFound(ENDPOINT))?;
         end_waiting(&app, &deleted.id, DELETED, session.now).await;
-        Reply::ok(&deleted.view())
+        Reply::ok(&deleted)
     };
     app.sessions.answer(&inbound, work).await
 }
 
-pub(crate) async fn rotate_secret(
-    State(app): State<App>,
-    PathParameter(id): PathParameter,
-    inbound: Inbound,
-) -> Response {
+pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> Response {
     let work = async |session: Session| {
         let secret = SigningSecret::new(random_bytes());
-        match app.endpoints.rotate_secret(&session.coach, &parse(&id)?, &secret, session.now).await? {
-            Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: endpoint.view(), secret: secret.reveal() }),
+        match app.endpoints.rotate_secret(&session.coach, &parse(inbound.parameter(0))?, &secret, session.now).await? {
+            Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
             Rotated::TooMany => Err(Problem::SecretLimit),
             Rotated::NotFound => Err(Problem::NotFound(ENDPOINT)),
         }
@@ -109,7 +101,8 @@ fn parse(id: &str) -> Result<EndpointId, Problem> {
     EndpointId::parse(id).map_err(|_| Problem::NotFound(ENDPOINT))
 }
 
-/// What is done already does not fail over this: deliveries that are left waiting end when they are due.
+/// Ends the deliveries that wait. The change does not fail over this: deliveries that are left waiting end when they
+/// are due.
 async fn end_waiting(app: &App, endpoint: &EndpointId, reason: &str, now: Timestamp) {
     let ended = tokio::time::timeout(ENDING, app.deliveries.end_waiting(endpoint, reason, now)).await;
     let left = match ended {

@@ -1,24 +1,19 @@
-//! What the sweep is called with.
+//! The events that call the sweep.
 
 use aws_lambda_events::event::sqs::SqsEvent;
 use serde::Deserialize;
 
-/// What calls the sweep.
+/// An event that calls the sweep.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Event {
     /// Shards with somebody who is due.
     Shards(SqsEvent),
-    /// The schedule.
-    Scheduled(Scheduled),
-}
-
-/// A call by the schedule. That it came is all that counts.
-#[derive(Debug, Deserialize)]
-pub struct Scheduled {
-    /// `Scheduled Event`.
-    #[serde(rename = "detail-type")]
-    pub detail_type: String,
+    /// The schedule. Nothing in its call matters but that it came.
+    Scheduled {
+        #[serde(rename = "detail-type")]
+        detail_type: String,
+    },
 }
 
 #[cfg(test)]
@@ -38,7 +33,7 @@ mod tests {
             "version": "0", "id": "1", "detail-type": "Scheduled Event", "source": "aws.events", "account": "123456789012",
             "time": "2026-01-01T00:00:00Z", "region": "eu-west-1", "resources": ["arn:aws:events:eu-west-1:123456789012:rule/r"], "detail": {}
         });
-        assert!(matches!(serde_json::from_value(schedule).unwrap(), Event::Scheduled(_)));
+        assert!(matches!(serde_json::from_value(schedule).unwrap(), Event::Scheduled { .. }));
         assert!(serde_json::from_value::<Event>(json!({"hello": 1})).is_err());
     }
 }

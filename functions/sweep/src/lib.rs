@@ -1,9 +1,10 @@
 //! The sweep: evaluates the clients that are due under their coach's automations on computed events. Nothing else
 //! evaluates them.
 //!
-//! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each shard with
-//! somebody who is due. A message's call goes through its shard. It has a time, and where that does not suffice sends the message anew.
-//! Whoever is not reached, or fails, stays due: the next call finds them. What is written is one transaction for each client.
+//! The schedule's call looks into each shard of the due index, says how late the sweep is, and sends a message for each
+//! shard with somebody who is due. A message's call goes through its shard. It has a time, and where that does not
+//! suffice sends the message anew. A client that is not reached, or fails, stays due: the next call finds it. Each
+//! client is written in one transaction.
 
 mod evaluate;
 mod event;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use domain::time::Timestamp;
 use futures::future::join_all;
 use lambda_runtime::LambdaEvent;
-use outbound::sweep::{ShardOrder, SweepQueue};
+use outbound::queue::Queue;
+use outbound::sweep::ShardOrder;
 use runtime::{BoxError, Clock, Environment, Metric, Observer, Unit, add, error_chain};
 use store::Db;
 use store::client::ClientLookup;
@@ -27,9 +29,9 @@ use store::watch::{SHARDS, Watches};
 use store::workspace::Workspaces;
 use tokio::sync::Semaphore;
 
-pub use event::{Event, Scheduled};
+pub use event::Event;
 
-/// How long the one who has waited longest has been due.
+/// Time for which the client that has waited longest has been due.
 const SWEEP_LAG_S: Metric = Metric::new("sweep_lag_s", Unit::Seconds);
 
 /// A started sweep.
@@ -40,7 +42,7 @@ pub struct App {
     clients: ClientLookup,
     records: RecordReader,
     outbox: Outbox,
-    queue: SweepQueue,
+    queue: Queue,
     /// One permit for each client that is being evaluated, of a page of the index or of a pass.
     evaluating: Semaphore,
     observer: Observer,
@@ -58,7 +60,7 @@ impl App {
             clients: ClientLookup::new(env, &db)?,
             records: RecordReader::new(env, &db)?,
             outbox: Outbox::new(env, &db, &vault)?,
-            queue: SweepQueue::new(env)?,
+            queue: Queue::new(env, "SWEEP_QUEUE_URL")?,
             evaluating: Semaphore::new(shard::CONCURRENT),
             observer: env.observer(),
         })
@@ -72,7 +74,7 @@ impl App {
 
     async fn take(&self, event: Event) -> Result<(), BoxError> {
         match event {
-            Event::Scheduled(_) => self.look().await,
+            Event::Scheduled { .. } => self.look().await,
             Event::Shards(batch) => {
                 for message in batch.records {
                     // A message that is no order would come back to no end.
@@ -86,11 +88,13 @@ impl App {
         }
     }
 
-    /// Finds the shards with somebody who is due, and has them gone through. A shard that fails does not stop the others.
+    /// Finds the shards with somebody who is due, and has them gone through. A shard that fails does not stop the
+    /// others.
     async fn look(&self) -> Result<(), BoxError> {
         let now = self.now();
         let looks = join_all((0..SHARDS).map(|shard| self.look_into(shard, now))).await;
-        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for the worst.
+        // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for
+        // the worst.
         let looks = looks.into_iter().collect::<Result<Vec<_>, _>>()?;
         let lag_s = looks.iter().flatten().min().map_or(0, |since| (now.ms() - since.ms()).max(0) / 1000);
         add(SWEEP_LAG_S, lag_s as f64);
@@ -101,7 +105,7 @@ impl App {
     async fn look_into(&self, shard: u8, now: Timestamp) -> Result<Option<Timestamp>, BoxError> {
         let since = self.watches.oldest_due(shard, now).await?;
         if since.is_some() {
-            self.queue.send(ShardOrder { shard }).await?;
+            self.queue.send(ShardOrder { shard }.message(), 0).await?;
         }
         Ok(since)
     }

@@ -110,7 +110,7 @@ impl App {
             add(metric, count as f64);
         }
         if tally.is_cut {
-            self.queue.send(ShardOrder { shard }).await?;
+            self.queue.send(ShardOrder { shard }.message(), 0).await?;
         }
         Ok(())
     }

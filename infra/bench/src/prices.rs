@@ -50,7 +50,7 @@ pub(crate) fn store(cost: Cost) -> f64 {
 mod tests {
     use super::*;
 
-    const GUIDE: &str = include_str!("../../../functions/docs/pages/capacity.md");
+    const GUIDE: &str = include_str!("../../guides/capacity.md");
 
     /// The price in the guide's row of this name.
     fn row(name: &str) -> f64 {

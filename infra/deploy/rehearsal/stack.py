@@ -25,7 +25,7 @@ class Stack:
         self.workarounds = []
         self.template = folder / "template.json"
         text = Path("template.yaml").read_text()
-        # What a deploy without `sam build` does, too: see the README.
+        # A deploy without `sam build` does the same: see infra/guides/deploying.md.
         zips = (Path("target") / "lambda").resolve()
         text = re.sub(r"CodeUri: functions/(.*)", rf"CodeUri: {zips}/\1/bootstrap.zip", text)
         self.document = yaml_parse(text)

@@ -1,12 +1,12 @@
-//! Which addresses a webhook may be sent to: public unicast ones. Every block of IANA's special-purpose registries is refused, those that
-//! are reachable everywhere too (anycast of protocols, AS112): no receiver lives there. So is every IPv6 form that carries a refused
-//! IPv4 address. Sources, read in the state of 2025-10:
-//! <https://www.iana.org/assignments/iana-ipv4-special-registry/> and <https://www.iana.org/assignments/iana-ipv6-special-registry/>.
+//! Which addresses a webhook may be sent to: public unicast ones. Every block of IANA's special-purpose registries is
+//! refused, those that are reachable everywhere too (anycast of protocols, AS112): no receiver lives there. So is every
+//! IPv6 form that carries a refused IPv4 address. Sources, read in the state of 2025-10:
+//! <https://www.iana.org/assignments/iana-ipv4-special-registry/> and
+//! <https://www.iana.org/assignments/iana-ipv6-special-registry/>.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::LazyLock;
 
-use ipnet::{Ipv4Net, Ipv6Net};
+use ipnet::IpNet;
 
 /// The IPv4 registry, multicast, and one block of a cloud provider. Blocks inside other blocks are named with those.
 const REFUSED_V4: [&str; 18] = [
@@ -30,7 +30,7 @@ const REFUSED_V4: [&str; 18] = [
     "224.0.0.0/3",      // multicast (RFC 5771), reserved (RFC 1112), limited broadcast (RFC 8190)
 ];
 
-/// Of the IPv6 registry, what lies inside `2000::/3`. Outside of it nothing is unicast and global, but for the translation prefix
+/// The IPv6 registry inside `2000::/3`. Outside of it nothing is unicast and global, but for the translation prefix
 /// that [`carried_v4`] looks into.
 const REFUSED_V6: [&str; 5] = [
     "2001::/23", // protocol assignments (RFC 2928): Teredo, benchmarking, AMT, AS112, ORCHID, drone tags, anycast
@@ -40,39 +40,23 @@ const REFUSED_V6: [&str; 5] = [
     "3fff::/20", // documentation (RFC 9637)
 ];
 
-const GLOBAL_UNICAST_V6: &str = "2000::/3";
+const GLOBAL_UNICAST_V6: [&str; 1] = ["2000::/3"];
 
-fn v4(text: &str) -> Ipv4Net {
-    text.parse().expect("a literal network")
-}
-
-fn v6(text: &str) -> Ipv6Net {
-    text.parse().expect("a literal network")
-}
-
-static REFUSED_V4_NETS: LazyLock<Vec<Ipv4Net>> = LazyLock::new(|| REFUSED_V4.into_iter().map(v4).collect());
-static REFUSED_V6_NETS: LazyLock<Vec<Ipv6Net>> = LazyLock::new(|| REFUSED_V6.into_iter().map(v6).collect());
-static GLOBAL_UNICAST_V6_NET: LazyLock<Ipv6Net> = LazyLock::new(|| v6(GLOBAL_UNICAST_V6));
-
-/// Whether a webhook may be sent there.
+/// True for an address that a webhook may be sent to. NAT64 (64:ff9b::/96) is how an IPv6-only network reaches the IPv4
+/// internet: the address that it carries decides. Other forms that carry one (mapped, compatible, 6to4, local-use
+/// NAT64) have no business in a public name and fall to the rules.
 pub fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
+        IpAddr::V4(_) => !is_in(address, &REFUSED_V4),
+        IpAddr::V6(v6) => match carried_v4(v6) {
+            Some(carried) => is_public(carried.into()),
+            None => is_in(address, &GLOBAL_UNICAST_V6) && !is_in(address, &REFUSED_V6),
+        },
     }
 }
 
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    !REFUSED_V4_NETS.iter().any(|net| net.contains(&address))
-}
-
-/// NAT64 (64:ff9b::/96) is how an IPv6-only network reaches the IPv4 internet: judged by the address it carries. Other forms that
-/// carry one (mapped, compatible, 6to4, local-use NAT64) have no business in a public name and fall to the rules.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    if let Some(carried) = carried_v4(address) {
-        return is_public_v4(carried);
-    }
-    GLOBAL_UNICAST_V6_NET.contains(&address) && !REFUSED_V6_NETS.iter().any(|net| net.contains(&address))
+fn is_in(address: IpAddr, networks: &[&str]) -> bool {
+    networks.iter().any(|network| network.parse::<IpNet>().expect("a literal network").contains(&address))
 }
 
 fn carried_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {

@@ -1,12 +1,10 @@
-//! API keys: `svc_live_` or `crm_live_`, 32 base62 characters of randomness, 6 base62 characters of CRC-32 over what goes before.
+//! API keys: `svc_live_` or `crm_live_`, 32 base62 characters of randomness, 6 base62 characters of CRC-32 over what
+//! goes before.
 //!
-//! The checksum tells a typing mistake from a key without a look-up. A key is compared byte by byte: it is never trimmed or
-//! case-folded. Only its SHA-256 is stored.
-
-use std::fmt;
+//! The checksum tells a typing mistake from a key without a look-up. A key is compared byte by byte: it is never
+//! trimmed or case-folded. Only its SHA-256 is stored.
 
 use crc::{CRC_32_ISO_HDLC, Crc};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -19,108 +17,47 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 /// Bytes of randomness that [`ApiKey::generate`] takes: 32 bits a character leave no bias worth the name.
 pub const KEY_RANDOM_BYTES: usize = RANDOM_CHARS * 4;
 
-/// What a key opens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Scope {
-    /// `/v1/*` but for `/v1/crm/*`.
-    Partner,
-    /// `/v1/crm/*`.
-    Crm,
+crate::named! {
+    /// What a key opens.
+    Scope {
+        /// `/v1/*` but for `/v1/crm/*`.
+        Partner = "partner",
+        /// `/v1/crm/*`.
+        Crm = "crm",
+    }
+    /// What a CRM key may do.
+    Permission {
+        ContactsRead = "contacts.read",
+        ContactsWrite = "contacts.write",
+        OpportunitiesRead = "opportunities.read",
+        OpportunitiesWrite = "opportunities.write",
+        BookingsRead = "bookings.read",
+        BookingsWrite = "bookings.write",
+        WorkflowsRead = "workflows.read",
+    }
 }
 
 impl Scope {
-    /// The scope's name in requests and answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Partner => "partner",
-            Self::Crm => "crm",
-        }
-    }
-
     fn prefix(self) -> &'static str {
         match self {
             Self::Partner => "svc_live_",
             Self::Crm => "crm_live_",
         }
     }
-
-    /// The scope of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "partner" => Ok(Self::Partner),
-            "crm" => Ok(Self::Crm),
-            _ => Err("must be partner or crm"),
-        }
-    }
-}
-
-/// What a CRM key may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum Permission {
-    #[serde(rename = "contacts.read")]
-    ContactsRead,
-    #[serde(rename = "contacts.write")]
-    ContactsWrite,
-    #[serde(rename = "opportunities.read")]
-    OpportunitiesRead,
-    #[serde(rename = "opportunities.write")]
-    OpportunitiesWrite,
-    #[serde(rename = "bookings.read")]
-    BookingsRead,
-    #[serde(rename = "bookings.write")]
-    BookingsWrite,
-    #[serde(rename = "workflows.read")]
-    WorkflowsRead,
 }
 
 impl Permission {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::ContactsRead,
-        Self::ContactsWrite,
-        Self::OpportunitiesRead,
-        Self::OpportunitiesWrite,
-        Self::BookingsRead,
-        Self::BookingsWrite,
-        Self::WorkflowsRead,
-    ];
-
-    /// The permission's name in requests and answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ContactsRead => "contacts.read",
-            Self::ContactsWrite => "contacts.write",
-            Self::OpportunitiesRead => "opportunities.read",
-            Self::OpportunitiesWrite => "opportunities.write",
-            Self::BookingsRead => "bookings.read",
-            Self::BookingsWrite => "bookings.write",
-            Self::WorkflowsRead => "workflows.read",
-        }
-    }
-
-    /// Whether it opens operations that change something.
+    /// True for permissions to change something.
     pub fn is_write(self) -> bool {
-        match self {
-            Self::ContactsWrite | Self::OpportunitiesWrite | Self::BookingsWrite => true,
-            Self::ContactsRead | Self::OpportunitiesRead | Self::BookingsRead | Self::WorkflowsRead => false,
-        }
-    }
-
-    /// The permission of that name.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|permission| permission.as_str() == text);
-        found.ok_or_else(|| format!("takes {}", Self::ALL.map(Self::as_str).join(", ")))
+        matches!(self, Self::ContactsWrite | Self::OpportunitiesWrite | Self::BookingsWrite)
     }
 }
 
 /// A whole key. Exists in memory only, while it is made or checked.
 pub struct ApiKey(Zeroizing<String>);
+crate::discreet! { ApiKey }
 
 impl ApiKey {
-    /// A new key.
     pub fn generate(scope: Scope, random: &[u8; KEY_RANDOM_BYTES]) -> Self {
         let mut key = Zeroizing::new(String::with_capacity(scope.prefix().len() + RANDOM_CHARS + CHECKSUM_CHARS));
         key.push_str(scope.prefix());
@@ -145,7 +82,7 @@ impl ApiKey {
         (checksum(signed) == sum.as_bytes()).then(|| Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// What the coach is shown, once.
+    /// The whole key, which the coach is shown once.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -155,24 +92,17 @@ impl ApiKey {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The id of the key's record.
     pub fn id(&self) -> KeyId {
         KeyId::from_hash(&self.hash())
     }
 
-    /// What tells keys apart in a list: the prefix and the last four characters.
+    /// The prefix and the last four characters, which tell keys apart in a list.
     pub fn display(&self) -> String {
         format!("{}…{}", &self.0[..9], &self.0[self.0.len() - 4..])
     }
 }
 
-impl fmt::Debug for ApiKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ApiKey(..)")
-    }
-}
-
-/// That of zlib and of Ethernet.
+/// The CRC-32 of zlib and of Ethernet.
 static CRC_32: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
 fn checksum(text: &str) -> [u8; CHECKSUM_CHARS] {

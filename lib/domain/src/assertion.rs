@@ -1,5 +1,6 @@
-//! What tells the application that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), good for a
-//! minute and for one audience. The keys that verify it are published as a JWK set (RFC 7517); a key is named by its thumbprint (RFC 7638).
+//! The assertion that a client has verified a login link: a JWT (RFC 7519) signed with Ed25519 (RFC 8037), good for a
+//! minute and for one audience. The keys that verify it are published as a JWK set (RFC 7517); a key is named by its
+//! thumbprint (RFC 7638).
 
 use std::fmt;
 
@@ -8,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::TimeDelta;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde::Serialize;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 use zeroize::Zeroizing;
@@ -20,10 +22,11 @@ use crate::workspace::CanonicalHost;
 /// How long the application has to exchange an assertion.
 pub const ASSERTION_LIFE: TimeDelta = TimeDelta::seconds(60);
 
-/// Goes before a key's text when the seed is derived: a text that also served another purpose would give another key there.
+/// Goes before a key's text when the seed is derived: a text that also served another purpose would give another key
+/// there.
 const SEED_DOMAIN: &[u8] = b"partner-api login assertion Ed25519\0";
 
-/// Who has signed in, and to whom this is said.
+/// The claims about a client that has signed in.
 #[derive(Debug, Clone)]
 pub struct Assertion<'a> {
     pub issuer: &'a str,
@@ -37,6 +40,7 @@ pub struct Assertion<'a> {
 
 /// A signed assertion: a bearer credential.
 pub struct SignedAssertion(Zeroizing<String>);
+crate::discreet! { SignedAssertion }
 
 /// A public key as it is published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -67,26 +71,7 @@ pub struct AssertionSigner {
     published: JwkSet,
 }
 
-#[derive(Serialize)]
-struct Header<'a> {
-    alg: &'static str,
-    kid: &'a str,
-    typ: &'static str,
-}
-
-#[derive(Serialize)]
-struct Claims<'a> {
-    iss: &'a str,
-    aud: &'a str,
-    sub: &'a ClientId,
-    coach_id: &'a CoachId,
-    iat: i64,
-    exp: i64,
-    jti: Uuid,
-}
-
 impl AssertionSigner {
-    /// Keys from the secret's text.
     pub fn from_secret(json: &str) -> Result<Self, InvalidSecret> {
         let ring = KeyRing::parse(json)?;
         let mut keys = Vec::new();
@@ -103,23 +88,21 @@ impl AssertionSigner {
         Ok(Self { pair, kid, published: JwkSet { keys } })
     }
 
-    /// The keys to verify with.
     pub fn jwk_set(&self) -> &JwkSet {
         &self.published
     }
 
-    /// Signs an assertion with the current key.
     pub fn sign(&self, assertion: &Assertion<'_>) -> SignedAssertion {
-        let header = Header { alg: ALGORITHM, kid: &self.kid, typ: "JWT" };
-        let claims = Claims {
-            iss: assertion.issuer,
-            aud: assertion.audience.as_str(),
-            sub: assertion.client,
-            coach_id: assertion.coach,
-            iat: assertion.issued_at.unix_s(),
-            exp: (assertion.issued_at + ASSERTION_LIFE).unix_s(),
-            jti: assertion.id,
-        };
+        let header = json!({ "alg": ALGORITHM, "kid": self.kid, "typ": "JWT" });
+        let claims = json!({
+            "iss": assertion.issuer,
+            "aud": assertion.audience.as_str(),
+            "sub": assertion.client,
+            "coach_id": assertion.coach,
+            "iat": assertion.issued_at.unix_s(),
+            "exp": (assertion.issued_at + ASSERTION_LIFE).unix_s(),
+            "jti": assertion.id,
+        });
         let mut jws = Zeroizing::new(format!("{}.{}", encoded(&header), encoded(&claims)));
         let signature = self.pair.sign(jws.as_bytes());
         jws.push('.');
@@ -130,8 +113,8 @@ impl AssertionSigner {
 
 const ALGORITHM: &str = "EdDSA";
 
-fn encoded(part: &impl Serialize) -> String {
-    URL_SAFE_NO_PAD.encode(serde_json::to_vec(part).expect("texts and numbers convert to JSON"))
+fn encoded(part: &Value) -> String {
+    URL_SAFE_NO_PAD.encode(part.to_string())
 }
 
 fn key_pair(text: &str) -> Ed25519KeyPair {
@@ -159,12 +142,6 @@ impl SignedAssertion {
     }
 }
 
-impl fmt::Debug for SignedAssertion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SignedAssertion(..)")
-    }
-}
-
 impl fmt::Debug for AssertionSigner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "AssertionSigner(current: {})", self.kid)
@@ -176,7 +153,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use ring::signature::{ED25519, UnparsedPublicKey};
-    use serde_json::{Value, json};
 
     const NOW_S: i64 = 1_790_000_000;
 

@@ -1,21 +1,21 @@
 //! Automations: a coach's rules, each with a trigger and with steps, of which the Webhook ones are ours to take.
 //!
-//! Those on emitted events are judged when their cause comes in, against what it says and nothing else. Scores and grades are compared
-//! here and dropped. What comes out is events, which name an automation and not what met it.
+//! Those on emitted events are judged when their cause comes in, against what it says and nothing else. Scores and
+//! grades are compared here and dropped. What comes out is events, which name an automation and not what met it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::check_in::{Fallen, Falls};
+use crate::check_in::{Fallen, Falls, Times};
 use crate::client::Client;
 use crate::event::{ComputedType, Event, EventName, EventType};
 use crate::fact::CheckInSubmitted;
 use crate::id::{AutomationId, CoachId, EndpointId};
 
-/// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A check-in meets
-/// three kinds, one of which tells subscribers of each automation besides: four times as many events at most, and two. Each later
-/// check-in that turns out to have fallen with it adds as many as automations, and one.
+/// Automations of a coach that are considered for one kind of event; of more that it meets, those with the first ids. A
+/// check-in meets three kinds, one of which tells subscribers of each automation besides: four times as many events at
+/// most, and two. Each later check-in that turns out to have fallen with it adds as many as automations, and one.
 pub const MAX_TRIGGERED: usize = 100;
 
 /// A coach's automation.
@@ -29,7 +29,7 @@ pub struct Automation {
     pub steps: Vec<Step>,
 }
 
-/// What sets an automation off: an event that is emitted anyway, or a state that a sweep finds.
+/// The cause of an automation: an event that is emitted anyway, or a state that a sweep finds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Trigger {
@@ -68,7 +68,6 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The event that it waits for.
     pub fn event(&self) -> EventName {
         match self {
             Self::NewClient => EventType::NewClient.into(),
@@ -93,7 +92,7 @@ impl Trigger {
         }
     }
 
-    /// Whether one of these scores is below the threshold, or the one of the question that it is about.
+    /// True if one of these scores is below the threshold; of a trigger about a question, that question's score.
     fn is_met_by_scores(&self, scores: &BTreeMap<String, f64>) -> bool {
         match self {
             Self::LowCheckInScore { threshold, question_id: Some(question) } => {
@@ -104,7 +103,7 @@ impl Trigger {
         }
     }
 
-    /// Whether one of these grades fell, or the one of the system that it is about.
+    /// True if one of these grades fell; of a trigger about a wellness system, that system's grade.
     fn is_met_by_grades(&self, fallen: &Fallen) -> bool {
         match self {
             Self::SystemGradeDrop { system: Some(system) } => fallen.includes(system),
@@ -142,8 +141,8 @@ pub fn told(event: Event, automations: &[Automation]) -> Vec<Event> {
     std::iter::once(event).chain(sent).collect()
 }
 
-/// All that is told of a check-in, and of what fell with it or with a later one. A low score is told to subscribers once for each
-/// automation that it meets.
+/// All that is told of a check-in, and of what fell with it or with a later one. A low score is told to subscribers
+/// once for each automation that it meets.
 pub fn told_of_check_in(
     client: &Client,
     check_in: &CheckInSubmitted,
@@ -151,18 +150,18 @@ pub fn told_of_check_in(
     automations: &[Automation],
 ) -> Vec<Event> {
     let (id, at) = (&check_in.check_in, check_in.submitted_at);
-    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, at), automations);
+    let times = Times::at(at);
+    let mut events = told(Event::of_check_in(client, EventType::CheckInSubmitted, id, times), automations);
     for automation in met(automations, |automation| automation.trigger.is_met_by_scores(&check_in.scores)) {
         let low = Event::low_check_in_score(client, id, at, &automation.id);
         let sent = low.sent_by(automation);
         events.push(low);
         events.extend(sent);
     }
-    let here = Some(&falls.here).filter(|fallen| fallen.any());
-    let here = here.map(|fallen| (Event::of_check_in(client, EventType::SystemGradeDrop, id, at), fallen));
-    let later = falls.later.iter();
-    let later = later.map(|(id, later)| (Event::late_grade_drop(client, id, later.times), &later.fallen));
-    for (drop, fallen) in here.into_iter().chain(later) {
+    let here = Some((id, times, &falls.here)).filter(|_| falls.here.any());
+    let later = falls.later.iter().map(|(id, later)| (id, later.times, &later.fallen));
+    for (id, times, fallen) in here.into_iter().chain(later) {
+        let drop = Event::of_check_in(client, EventType::SystemGradeDrop, id, times);
         let of_system = met(automations, |automation| automation.trigger.is_met_by_grades(fallen));
         let sent: Vec<Event> = of_system.filter_map(|automation| drop.sent_by(automation)).collect();
         events.push(drop);

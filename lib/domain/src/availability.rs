@@ -1,7 +1,9 @@
-//! Which slots of a calendar can be booked. What is listed can be booked, and what is not listed cannot: both come from one walk.
+//! Which slots of a calendar can be booked. What is listed can be booked, and what is not listed cannot: both come from
+//! one walk.
 //!
-//! 1. Slots start on a grid of wall-clock times, from each opening on. One that falls into a gap is left out, not moved; one in an
-//!    overlap is the first of the two. Hours that share time are one opening with one grid, hours that touch are two.
+//! 1. Slots start on a grid of wall-clock times, from each opening on. One that falls into a gap is left out, not
+//!    moved; one in an overlap is the first of the two. Hours that share time are one opening with one grid, hours that
+//!    touch are two.
 //! 2. A slot lasts its minutes of real time and ends at the closing instant at the latest.
 //! 3. Today in the calendar's zone is the first of the horizon's days. A slot starts no sooner than the notice allows.
 //! 4. It keeps off every event of the coach, by the longer of the two buffers that face each other.
@@ -9,7 +11,7 @@
 //! A booking that is moved starts where the grid has a slot and keeps its length. It may fit where a slot of today does
 //! not.
 
-use chrono::{Datelike, Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Weekday};
+use chrono::{Days, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 use serde::Serialize;
 
 use crate::busy::{Busy, Span, utc_day};
@@ -60,7 +62,6 @@ pub struct CalendarAvailability {
 }
 
 impl CalendarAvailability {
-    /// A calendar's part of the answer.
     pub fn new(calendar: &Calendar, days: Vec<DaySlots>) -> Self {
         Self {
             id: calendar.id,
@@ -84,12 +85,11 @@ pub struct Availability {
 }
 
 impl Availability {
-    /// The answer for these calendars.
     pub fn new(calendars: Vec<CalendarAvailability>) -> Self {
         Self { ok: true, calendars }
     }
 
-    /// Whether it has more slots than an answer for all calendars may have.
+    /// True if there are more slots than an answer for all calendars may have.
     pub fn is_too_long(&self) -> bool {
         let days = self.calendars.iter().flat_map(|calendar| &calendar.days);
         days.map(|day| day.slots.len()).sum::<usize>() > MAX_SLOTS
@@ -105,7 +105,8 @@ pub fn find_slot(calendar: &Calendar, date: NaiveDate, time: NaiveTime, busy: &[
 /// The slot of a booking of that length at that date and time, if the booking can be moved there.
 pub fn find_move(
     calendar: &Calendar,
-    (date, time): (NaiveDate, NaiveTime),
+    date: NaiveDate,
+    time: NaiveTime,
     length: TimeDelta,
     others: &[Busy],
     now: Timestamp,
@@ -120,12 +121,7 @@ pub fn candidates(calendar: &Calendar, now: Timestamp) -> usize {
         let lengths = merged(hours).into_iter().map(|hours| usize::from(hours.closes_min() - hours.opens_min()));
         lengths.map(|minutes| minutes.div_ceil(interval_min)).sum::<usize>()
     };
-    let weekly = WEEKDAYS.map(|day| count(calendar.weekly.on(day)));
-    let of_date = |date: NaiveDate| match calendar.overrides.get(&date) {
-        Some(hours) => count(hours),
-        None => weekly[date.weekday().num_days_from_monday() as usize],
-    };
-    Offer::new(calendar, &[], now).dates().map(of_date).sum()
+    Offer::new(calendar, &[], now).dates().map(|date| count(calendar.hours_on(date))).sum()
 }
 
 /// The first and the last UTC day whose buckets (beside the one of long events) the days of the horizon need.
@@ -138,10 +134,6 @@ pub fn window(calendar: &Calendar, now: Timestamp) -> (NaiveDate, NaiveDate) {
     (utc_day(offer.earliest + -buffer).min(last), last)
 }
 
-const WEEKDAYS: [Weekday; 7] =
-    [Weekday::Mon, Weekday::Tue, Weekday::Wed, Weekday::Thu, Weekday::Fri, Weekday::Sat, Weekday::Sun];
-
-/// How far apart slots start, in minutes.
 fn interval_of(calendar: &Calendar) -> usize {
     calendar.slot_interval_minutes.max(1) as usize
 }
@@ -173,13 +165,11 @@ impl<'a> Offer<'a> {
         }
     }
 
-    /// The days of the horizon.
     pub fn dates(&self) -> impl Iterator<Item = NaiveDate> + use<> {
         let last = self.last;
         self.first.iter_days().take_while(move |date| *date <= last)
     }
 
-    /// The slots of a day as an answer shows them.
     pub fn day(&self, date: NaiveDate) -> DaySlots {
         DaySlots { date, slots: self.slots_on(date).into_iter().map(|slot| show_time(slot.time)).collect() }
     }
@@ -216,7 +206,7 @@ fn wall_clock(date: NaiveDate, minute: u16) -> NaiveDateTime {
     date.and_time(NaiveTime::MIN) + TimeDelta::minutes(i64::from(minute))
 }
 
-/// What events leave no room for: stretches of time in order, with time between them.
+/// The time that events block: stretches in order, with time between them.
 struct Blocked(Vec<Span>);
 
 impl Blocked {
@@ -233,7 +223,7 @@ impl Blocked {
         Self(merged)
     }
 
-    /// Whether all of that time is left.
+    /// True if nothing blocks any of that time.
     fn leaves(&self, span: Span) -> bool {
         let next = self.0.partition_point(|blocked| blocked.ends_at <= span.starts_at);
         self.0.get(next).is_none_or(|blocked| !blocked.overlaps(span))

@@ -1,7 +1,8 @@
-//! What stands on a coach's calendars: bookings, which are shown, and private entries, which only take time.
+//! Events on a coach's calendars: bookings, which are shown, and private entries, which only take time.
 //!
-//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write of the API is a
-//! fact at its own time for what it sets: a booking's making sets everything, a reschedule its time, a cancellation its status.
+//! Both the application and the API write an event. A fact of the application is the whole record at its time. A write
+//! of the API is a fact at its own time for what it sets: a booking's making sets everything, a reschedule its time, a
+//! cancellation its status.
 
 mod decision;
 mod draft;
@@ -21,13 +22,12 @@ use crate::wall_clock::{date_at, show_time, time_at};
 pub use decision::{Lead, Move, Refusal, cancel, create, reschedule};
 pub use draft::{AvailabilityRequest, BookingDraft, CancelDraft, RescheduleDraft};
 
-/// Whether an event takes place.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum BookingStatus {
-    Confirmed,
-    Cancelled,
+crate::named! {
+    /// Whether an event takes place.
+    BookingStatus {
+        Confirmed = "confirmed",
+        Cancelled = "cancelled",
+    }
 }
 
 /// An event on a coach's calendars.
@@ -36,11 +36,11 @@ pub struct CalendarEvent {
     pub id: CalendarEventId,
     /// `None`: a private entry.
     pub calendar_id: Option<CalendarId>,
-    /// Who it is with.
+    /// The contact that the event is with.
     pub lead_id: Option<ContactId>,
     pub span: Span,
     pub status: BookingStatus,
-    /// What it was made with. `None`: its calendar has not been seen yet.
+    /// The buffers that the event was made with. `None`: its calendar has not been seen yet.
     pub buffers: Option<Buffers>,
     pub created_at: Timestamp,
     pub updated_at: Timestamp,
@@ -76,13 +76,13 @@ impl CalendarEvent {
         Self { span, buffers, updated_at: self.later(now), moved_at: Some(self.since_said(now)), ..self.clone() }
     }
 
-    /// The event after the API has said that it stays where it is. Nothing of it changes, but an older word of the application counts no
-    /// more.
+    /// The event after the API has said that it stays where it is. Nothing of it changes, but an older word of the
+    /// application counts no more.
     pub fn stayed(&self, now: Timestamp) -> Self {
         Self { moved_at: Some(self.since_said(now)), ..self.clone() }
     }
 
-    /// Whether it was the API that has put it where it is.
+    /// True if the API set the event's time last.
     pub fn is_placed_by_us(&self) -> bool {
         self.is_ours(self.moved_at)
     }
@@ -101,12 +101,12 @@ impl CalendarEvent {
         }
     }
 
-    /// When what holds of it was last said, by whomever.
+    /// The time of the last write, of the application or the API.
     pub fn said_at(&self) -> Timestamp {
         [self.moved_at, self.cancelled_at].into_iter().flatten().fold(self.updated_at, Ord::max)
     }
 
-    /// Whether the API has had the last word, at this time or by making it.
+    /// True if the API wrote last, at this time or by creating the event.
     fn is_ours(&self, set_at: Option<Timestamp>) -> bool {
         set_at.map(FactTime::from) > Some(self.told_at) || self.told_at == self.created_at.into()
     }
@@ -116,36 +116,37 @@ impl CalendarEvent {
         now.after(self.updated_at)
     }
 
-    /// When the API sets something: after all that was said, even by a clock that is behind the application's, or by a request that came
-    /// before one that has set something meanwhile. So each change is told as a fact of its own, and no older word undoes it.
+    /// When the API sets something: after all that was said, even by a clock that is behind the application's, or by a
+    /// request that came before one that has set something meanwhile. So each change is told as a fact of its own, and
+    /// no older word undoes it.
     fn since_said(&self, now: Timestamp) -> Timestamp {
         now.after(self.said_at().max(self.told_at.timestamp()))
     }
 
-    /// What becomes of an event by the application's whole record of it, which was said `at` that time. What the API has set since then
-    /// stays. `calendar` is the one that it names, if that has been seen, `lead` the contact, if there is still one. `None`: what is known
-    /// is newer.
+    /// The event after the application's whole record of it, which is a fact of the time `at`. Values that the API has
+    /// set since then stay. `calendar` is the named one, if it has been seen; `lead` is the contact, if it still
+    /// exists. `None`: the known event is newer.
     ///
     /// An event keeps the buffers that it was made with as long as it stays on its calendar.
     pub fn heard(
         known: Option<&Self>,
         saved: &CalendarEventSaved,
         at: FactTime,
-        (calendar, lead): (Option<&Calendar>, Option<ContactId>),
+        calendar: Option<&Calendar>,
+        lead: Option<ContactId>,
         now: Timestamp,
     ) -> Option<Self> {
         if known.is_some_and(|known| known.told_at > at) {
             return None;
         }
         let since = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-        let status = if saved.confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
         let kept = known.filter(|known| known.calendar_id == saved.calendar_id).and_then(|known| known.buffers);
         let heard = Self {
             id: saved.event_id,
             calendar_id: saved.calendar_id,
             lead_id: lead,
             span: known.filter(|known| since(known.moved_at)).map_or(saved.span, |known| known.span),
-            status: known.filter(|known| since(known.cancelled_at)).map_or(status, |known| known.status),
+            status: known.filter(|known| since(known.cancelled_at)).map_or(saved.status, |known| known.status),
             buffers: match saved.calendar_id {
                 None => Some(Buffers::default()),
                 Some(_) => kept.or(calendar.map(|calendar| calendar.buffers)),
@@ -163,22 +164,22 @@ impl CalendarEvent {
         })
     }
 
-    /// What an answer shows of it, beside its times.
+    /// The values that an answer shows beside the times of creation and update.
     fn shown(&self) -> (Option<CalendarId>, Option<ContactId>, Span, BookingStatus) {
         (self.calendar_id, self.lead_id, self.span, self.status)
     }
 
-    /// Whether it takes place, or has.
+    /// True if the event takes place, or has.
     pub fn is_confirmed(&self) -> bool {
         self.status == BookingStatus::Confirmed
     }
 
-    /// Whether it stands on a calendar, so that the API shows it.
+    /// True if the event is on a calendar, so that the API shows it.
     pub fn is_booking(&self) -> bool {
         self.calendar_id.is_some()
     }
 
-    /// What it takes of the coach's time. `None`: nothing, it is cancelled.
+    /// The time that the event takes of the coach. `None`: the event is cancelled.
     pub fn busy(&self) -> Option<Busy> {
         let busy = Busy { span: self.span, buffers: self.buffers.unwrap_or_default() };
         self.is_confirmed().then_some(busy)

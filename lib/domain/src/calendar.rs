@@ -1,4 +1,5 @@
-//! A calendar: when a coach can be booked, for how long, at what price. Opening hours are wall-clock times in the calendar's zone.
+//! A calendar: when a coach can be booked, for how long, at what price. Opening hours are wall-clock times in the
+//! calendar's zone.
 
 use std::collections::BTreeMap;
 
@@ -75,7 +76,6 @@ pub struct Weekly {
 }
 
 impl Weekly {
-    /// The hours of a weekday.
     pub fn on(&self, day: Weekday) -> &[OpeningHours] {
         match day {
             Weekday::Mon => &self.mon,
@@ -89,10 +89,10 @@ impl Weekly {
     }
 }
 
-/// Minutes of a wall-clock day.
 const MINUTES_A_DAY: u16 = 1_440;
 
-/// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the latest.
+/// A stretch of a wall-clock day in which a calendar can be booked. It closes after it opens, at the day's end at the
+/// latest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "(String, String)", into = "(String, String)")]
 pub struct OpeningHours {
@@ -168,12 +168,11 @@ impl Calendar {
         self.overrides.get(&date).map_or_else(|| self.weekly.on(date.weekday()), Vec::as_slice)
     }
 
-    /// Whether a booking costs money, which the API never takes.
+    /// True if a booking costs money, which the API never takes.
     pub fn is_paid(&self) -> bool {
         self.price_cents > 0
     }
 
-    /// The calendar as the API shows it.
     pub fn view(&self) -> CalendarView {
         CalendarView {
             id: self.id,

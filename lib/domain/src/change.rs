@@ -133,7 +133,6 @@ pub struct DisabledEndpoint {
 }
 
 impl Change {
-    /// The `DetailType`.
     pub fn name(&self) -> &'static str {
         match self.data {
             ChangeData::ClientCreated(_) => "client.created",
@@ -150,26 +149,24 @@ impl Change {
         }
     }
 
-    /// The person that the change is about.
     pub fn subject(&self) -> Subject {
         match &self.data {
-            ChangeData::ClientCreated(created) => Subject::Client(created.client.detail.id().clone()),
-            ChangeData::ClientActivationChanged { client } => Subject::Client(client.id().clone()),
+            ChangeData::ClientCreated(created) => Subject::client(created.client.detail.id().clone()),
+            ChangeData::ClientActivationChanged { client } => Subject::client(client.id().clone()),
             ChangeData::ContactCreated { contact } | ChangeData::ContactUpdated { contact } => {
-                Subject::of_contact(contact.id, contact.client_id.as_ref())
+                Subject { client_id: contact.client_id.clone(), contact_id: Some(contact.id) }
             }
             ChangeData::OpportunityCreated { opportunity } | ChangeData::OpportunityUpdated { opportunity } => {
-                Subject::Contact(opportunity.contact_id)
+                Subject::contact(opportunity.contact_id)
             }
             ChangeData::BookingCreated { booking }
             | ChangeData::BookingRescheduled { booking, .. }
             | ChangeData::BookingCancelled { booking }
-            | ChangeData::BookingConflict { booking, .. } => booking.lead_id.map_or(Subject::None, Subject::Contact),
-            ChangeData::EndpointDisabled { .. } => Subject::None,
+            | ChangeData::BookingConflict { booking, .. } => Subject { client_id: None, contact_id: booking.lead_id },
+            ChangeData::EndpointDisabled { .. } => Subject::default(),
         }
     }
 
-    /// `client.created`.
     pub fn client_created(client: &Client, credential: Credential, intake: NewIntake) -> Self {
         let data = ClientCreated { client: NewClient::of(client), credential, intake };
         Self {
@@ -180,27 +177,24 @@ impl Change {
         }
     }
 
-    /// The id of [`Change::client_created`].
     pub fn client_created_id(client: &Client) -> FactId {
         FactId::derive(client.created_at.ms(), &["client.created", client.id.as_str()])
     }
 
     /// `client.created` of the client as it is by now.
-    pub fn of_client(self, client: &Client) -> Self {
-        let mut change = self;
-        if let ChangeData::ClientCreated(created) = &mut change.data {
+    pub fn of_client(mut self, client: &Client) -> Self {
+        if let ChangeData::ClientCreated(created) = &mut self.data {
             created.client = NewClient::of(client);
         }
-        change
+        self
     }
 
     /// `client.created` with what became of the welcome mail.
-    pub fn with_intake(self, state: IntakeState) -> Self {
-        let mut change = self;
-        if let ChangeData::ClientCreated(created) = &mut change.data {
+    pub fn with_intake(mut self, state: IntakeState) -> Self {
+        if let ChangeData::ClientCreated(created) = &mut self.data {
             created.intake.state = state;
         }
-        change
+        self
     }
 
     /// `client.created` once more, where it was published before the welcome mail was sent.
@@ -214,14 +208,12 @@ impl Change {
         FactId::derive(0, &["client.created", created.as_str(), "sent"])
     }
 
-    /// `client.activation_changed`.
     pub fn activation_changed(client: &Client, at: Timestamp) -> Self {
         let flag = if client.is_active { "active" } else { "inactive" };
         let data = ChangeData::ClientActivationChanged { client: Box::new(client.to_detail()) };
         Self::new(&client.coach_id, at, &[client.id.as_str(), flag], data)
     }
 
-    /// `contact.created`.
     pub fn contact_created(coach: &CoachId, contact: &Contact) -> Self {
         let data = ChangeData::ContactCreated { contact: Box::new(contact.clone()) };
         Self::new(coach, contact.created_at, &[&contact.id.to_string()], data)
@@ -239,13 +231,11 @@ impl Change {
         [id_of("contact.created", contact.created_at), id_of("contact.updated", contact.updated_at)]
     }
 
-    /// `booking.created`.
     pub fn booking_created(coach: &CoachId, booking: &Booking) -> Self {
         let data = ChangeData::BookingCreated { booking: Box::new(booking.clone()) };
         Self::new(coach, booking.created_at, &[&booking.id.to_string()], data)
     }
 
-    /// `booking.rescheduled`, at that time.
     pub fn booking_rescheduled(
         coach: &CoachId,
         booking: &Booking,
@@ -256,7 +246,6 @@ impl Change {
         Self::new(coach, at, &[&booking.id.to_string()], data)
     }
 
-    /// `booking.cancelled`, at that time.
     pub fn booking_cancelled(coach: &CoachId, booking: &Booking, at: Timestamp) -> Self {
         let data = ChangeData::BookingCancelled { booking: Box::new(booking.clone()) };
         Self::new(coach, at, &[&booking.id.to_string()], data)
@@ -275,7 +264,6 @@ impl Change {
         Self::new(coach, at, &[&pair[0], &pair[1]], data)
     }
 
-    /// `opportunity.created`.
     pub fn opportunity_created(coach: &CoachId, opportunity: &OpportunityView) -> Self {
         let data = ChangeData::OpportunityCreated { opportunity: Box::new(opportunity.clone()) };
         Self::new(coach, opportunity.created_at, &[&opportunity.id.to_string()], data)
@@ -311,7 +299,6 @@ impl Change {
         change
     }
 
-    /// The whole `Detail`.
     pub fn render(&self) -> Value {
         let mut detail = json!(self.data)["detail"].take();
         detail["id"] = json!(self.id);
@@ -357,7 +344,7 @@ mod tests {
         let (client, coach) = (client(), CoachId::parse("ada").unwrap());
         let active = Change::activation_changed(&client, client.created_at);
         for change in [created(), active] {
-            assert_eq!(change.subject(), Subject::Client(client.id.clone()));
+            assert_eq!(change.subject(), Subject::client(client.id.clone()));
         }
         let at = client.created_at;
         let id = ContactId::parse("018f0000-0000-7000-8000-000000000001").unwrap();
@@ -372,8 +359,8 @@ mod tests {
             created_at: at,
             updated_at: at,
         };
-        assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::Contact(id));
-        let both = Subject::Both { client_id: client.id.clone(), contact_id: id };
+        assert_eq!(Change::contact_created(&coach, &contact(None)).subject(), Subject::contact(id));
+        let both = Subject { client_id: Some(client.id.clone()), contact_id: Some(id) };
         assert_eq!(Change::contact_updated(&coach, &contact(Some(client.id))).subject(), both);
     }
 

@@ -1,7 +1,7 @@
-//! Check-ins, as much of them as the service keeps: when they came and whether they were reviewed. Never answers, never a score.
+//! Check-ins, as much of them as the service keeps: when they came and whether they were reviewed. Never answers, never
+//! a score.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -48,10 +48,10 @@ struct Grade {
     grade: f64,
     check_in_id: CheckInId,
     submitted_at: Timestamp,
-    /// What was said first, where that was corrected.
+    /// The first time that the application gave, where it was corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     first_submitted_at: Option<Timestamp>,
-    /// Of the check-in that it was compared with.
+    /// The time of the check-in that the grade was compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     previous_at: Option<Timestamp>,
     /// Its check-in came with a backfill: nobody is told of it, later either.
@@ -60,7 +60,7 @@ struct Grade {
 }
 crate::discreet! { Grade }
 
-/// What fell with check-ins: with the one that comes, and with a later one that was there before it.
+/// The grades that fell: with the check-in that comes, and with later ones that came before it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Falls {
     pub here: Fallen,
@@ -79,36 +79,31 @@ pub struct Later {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
     pub submitted_at: Timestamp,
-    /// What was said first. Whatever is corrected, what is told of the check-in keeps its id by it.
+    /// The first time that the application gave. The ids of the check-in's events derive from it, whatever is
+    /// corrected.
     pub first_submitted_at: Timestamp,
 }
 
 impl Times {
-    /// Of one that was never corrected.
+    /// The times of a check-in that was never corrected.
     pub fn at(submitted_at: Timestamp) -> Self {
         Self { submitted_at, first_submitted_at: submitted_at }
     }
 }
 
-/// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written anywhere.
+/// The wellness systems whose grade fell with a check-in. For judging alone: neither stored, nor told, nor written
+/// anywhere.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct Fallen(BTreeSet<String>);
+crate::discreet! { Fallen }
 
 impl Fallen {
-    /// Whether there is any.
     pub fn any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Whether this is one of them.
     pub fn includes(&self, system: &str) -> bool {
         self.0.contains(system)
-    }
-}
-
-impl fmt::Debug for Fallen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Fallen(..)")
     }
 }
 
@@ -120,9 +115,10 @@ impl Grade {
 }
 
 impl Grades {
-    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already keeps that grade,
-    /// which fell if it is lower than this one's and no check-in between the two is known. One that is told of once more is not compared
-    /// with itself, and one of a backfill is not told of with another that comes late.
+    /// Takes over a check-in's grades and says which of them fell. A system that a later check-in has graded already
+    /// keeps that grade, which fell if it is lower than this one's and no check-in between the two is known. One that
+    /// is told of once more is not compared with itself, and one of a backfill is not told of with another that comes
+    /// late.
     pub fn take(
         &mut self,
         check_in: &CheckInId,

@@ -8,21 +8,14 @@ use crate::id::{ClientId, CoachId, ProgrammeId};
 use crate::phone::Phone;
 use crate::time::Timestamp;
 
-/// Most characters of a full name.
 pub const MAX_NAME_CHARS: usize = 200;
-/// Most characters of an e-mail address in a request.
 pub const MAX_CLIENT_EMAIL_CHARS: usize = 160;
-/// Most characters of a phone number.
 pub const MAX_PHONE_CHARS: usize = 32;
-/// Most characters of the goals.
 pub const MAX_GOALS_CHARS: usize = 2000;
-/// Most characters of the health notes.
 pub const MAX_HEALTH_NOTES_CHARS: usize = 2000;
 /// Most characters of the caller's own id for a client.
 pub const MAX_EXTERNAL_ID_CHARS: usize = 128;
-/// Greatest height, in inches.
 pub const MAX_HEIGHT_IN: f64 = 120.0;
-/// Greatest weight, in pounds.
 pub const MAX_WEIGHT_LBS: f64 = 1500.0;
 
 /// Where a client's record was made.
@@ -66,8 +59,8 @@ pub struct Client {
     pub latest_check_in_at: Option<Timestamp>,
 }
 
-/// Who a client is.
-#[derive(Clone, PartialEq)]
+/// A client's personal record.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
     pub email: Option<Email>,
     pub full_name: String,
@@ -159,8 +152,8 @@ pub struct CreateClientResult {
     pub full_name: String,
     /// Whether the service has mailed the credentials and the intake link.
     pub welcome_email_sent: bool,
-    /// The intake form, for the caller to send on. Null when the client has it by mail, or is another coach's or erased by the time of
-    /// the answer.
+    /// The intake form, for the caller to send on. Null when the client has it by mail, or is another coach's or erased
+    /// by the time of the answer.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub intake_url: Option<String>,
     /// What the client signs in with the first time. There where `intake_url` is no null.
@@ -170,14 +163,12 @@ pub struct CreateClientResult {
 }
 
 impl ClientDetail {
-    /// Whose it is.
     pub fn id(&self) -> &ClientId {
         &self.profile.item.client_id
     }
 }
 
 impl Client {
-    /// As in a list.
     pub fn list_item(&self) -> ClientListItem {
         ClientListItem {
             client_id: self.id.clone(),
@@ -189,7 +180,6 @@ impl Client {
         }
     }
 
-    /// As after a change.
     pub fn to_profile(&self) -> ClientProfile {
         ClientProfile {
             item: self.list_item(),
@@ -200,7 +190,6 @@ impl Client {
         }
     }
 
-    /// As read on its own.
     pub fn to_detail(&self) -> ClientDetail {
         ClientDetail { profile: self.to_profile(), latest_check_in_at: self.latest_check_in_at }
     }

@@ -1,4 +1,4 @@
-//! What a caller may ask for when it creates or changes a client.
+//! The bodies that create and change a client.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ pub struct ClientDraft {
     pub email: Email,
     /// The profile, the same e-mail in it.
     pub profile: Profile,
-    /// Whether the service mails the credentials and the intake link.
+    /// True if the service mails the credentials and the intake link.
     pub send_welcome: bool,
 }
 
@@ -51,7 +51,6 @@ impl ClientDraft {
         Ok(Self { email, profile, send_welcome: fields.boolean("send_welcome")?.unwrap_or(true) })
     }
 
-    /// What [`ClientDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::new([
@@ -92,7 +91,6 @@ pub fn parse_activation(body: &Value) -> Result<bool, Invalid> {
     fields.required_boolean("is_active")
 }
 
-/// What [`parse_activation`] takes.
 #[cfg(feature = "openapi")]
 pub fn activation_schema() -> Body {
     let is_active = Field::boolean().required().about("Whether the client is on the active roster.");

@@ -13,7 +13,7 @@ use crate::wall_clock::date_at;
 /// Bounds of `window_days`. The default is what automations evaluate.
 pub const WINDOW_DAYS: PageSize = PageSize { default: 7, max: 90 };
 
-/// So many dates, the last of them today.
+/// A run of dates that ends today.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
     /// The first date.
@@ -29,7 +29,8 @@ impl Window {
         Self { since: today - TimeDelta::days(i64::from(days.max(1)) - 1), today }
     }
 
-    /// The earliest date that a window of `days` dates can begin with, whatever the time zone. No zone is a whole day behind UTC.
+    /// The earliest date that a window of `days` dates can begin with, whatever the time zone. No zone is a whole day
+    /// behind UTC.
     pub fn earliest_since(now: Timestamp, days: u32) -> NaiveDate {
         now.utc().date_naive() - TimeDelta::days(i64::from(days.max(1)))
     }
@@ -82,7 +83,8 @@ impl Compliance {
     }
 }
 
-/// Share of expected doses that were logged, in percent, half up, at most 100. `None`, which is not 0: nothing logged or nothing expected.
+/// Share of expected doses that were logged, in percent, half up, at most 100. `None`, which is not 0: nothing logged
+/// or nothing expected.
 pub fn compliance_pct(logged: u64, expected: u64) -> Option<u8> {
     if logged == 0 || expected == 0 {
         return None;

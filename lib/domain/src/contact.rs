@@ -1,7 +1,8 @@
 //! A CRM contact: somebody in a workspace's address book, who may be or become a client.
 //!
-//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an e-mail address or
-//! the suppression. What was said last counts, field by field, in whatever order it comes: [`KnownContact`] remembers when.
+//! Both the application and the API write a contact. The application says the whole record; the API sets a name, an
+//! e-mail address or the suppression. What was said last counts, field by field, in whatever order it comes:
+//! [`KnownContact`] remembers when.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -168,8 +169,8 @@ impl KnownContact {
         Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
     }
 
-    /// What becomes of a contact by the application's whole record of it, which was said `at` that time. What the API has set since then
-    /// stays. `None`: what is known is newer.
+    /// What becomes of a contact by the application's whole record of it, which was said `at` that time. What the API
+    /// has set since then stays. `None`: what is known is newer.
     pub fn heard(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
         match known {
             None => Some(Self::meet(saved, at, now)),
@@ -217,8 +218,8 @@ impl KnownContact {
         Some(heard)
     }
 
-    /// The contact after a change through the API. What it says anew counts from now on even where it changes nothing; that is an update
-    /// where it confirms what the application said last.
+    /// The contact after a change through the API. What it says anew counts from now on even where it changes nothing;
+    /// that is an update where it confirms what the application said last.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
         let said = &self.said;
@@ -247,8 +248,9 @@ impl KnownContact {
         now.after(self.contact.updated_at)
     }
 
-    /// When anything of it was last said, by whomever. What the API says counts after that, even by a clock that is behind the application's,
-    /// or by a request that came before one that has said something meanwhile: no older word undoes it.
+    /// When anything of it was last said, by whomever. What the API says counts after that, even by a clock that is
+    /// behind the application's, or by a request that came before one that has said something meanwhile: no older word
+    /// undoes it.
     fn said_at(&self) -> Timestamp {
         let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;
         let said = [saved_at.map(FactTime::timestamp), name_set_at, email_set_at, do_not_contact_set_at];

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The assigned codes.
 const ASSIGNED: &str = "\
     AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT \
     BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH \
@@ -33,7 +32,6 @@ impl Country {
         if is_assigned { Ok(Self(code)) } else { Err(InvalidCountry) }
     }
 
-    /// The code.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).expect("two ASCII letters")
     }

@@ -7,14 +7,13 @@ use serde::Serialize;
 
 use crate::fields::Invalid;
 use crate::id::ClientId;
-use crate::time::{DATE_RULE, parse_date, serialize_dates};
+use crate::time::{DATE_RULE, parse_date};
 
 /// A client's daily-log dates, newest first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct DailyLogDates {
     pub client_id: ClientId,
-    #[serde(serialize_with = "serialize_dates")]
     pub dates: Vec<NaiveDate>,
     /// How many are in this answer.
     pub count: usize,
@@ -47,12 +46,10 @@ impl DateRange {
         Ok(Self { from: end("from", from)?, to: end("to", to)? })
     }
 
-    /// Whether a date is in the range.
     pub fn contains(&self, date: NaiveDate) -> bool {
         self.from.is_none_or(|from| from <= date) && self.to.is_none_or(|to| date <= to)
     }
 
-    /// The calendar years that the range touches.
     pub fn years(&self) -> RangeInclusive<i32> {
         self.from.map_or(MIN_YEAR, |from| from.year())..=self.to.map_or(MAX_YEAR, |to| to.year())
     }

@@ -1,4 +1,4 @@
-//! One event on its way to one endpoint: what an attempt may find, and what follows from it.
+//! One event on its way to one endpoint: its attempts, and the record of them.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,8 @@ pub use order::{DeliveryOrder, Readiness, Resumption, Turn};
 
 /// How long deliveries and their bodies are kept, and can be sent again by hand.
 pub const DELIVERY_RETENTION: TimeDelta = TimeDelta::days(30);
-/// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a queue that is behind.
+/// How long they are kept at least once they are sent again. Twice what the attempts of a chain take, and time for a
+/// queue that is behind.
 pub const CHAIN_RETENTION: TimeDelta = TimeDelta::days(3);
 /// How long a receiver has to answer.
 pub const ATTEMPT_TIMEOUT: TimeDelta = TimeDelta::seconds(15);
@@ -29,38 +30,16 @@ pub const EXCERPT_BYTES: usize = 1024;
 
 const GONE: u16 = 410;
 
-/// Where a delivery stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum DeliveryStatus {
-    Pending,
-    Delivered,
-    Failed,
-}
-
-impl DeliveryStatus {
-    /// The status of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "pending" => Ok(Self::Pending),
-            "delivered" => Ok(Self::Delivered),
-            "failed" => Ok(Self::Failed),
-            _ => Err("must be pending, delivered or failed"),
-        }
-    }
-
-    /// The status's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
+crate::named! {
+    /// The state of a delivery.
+    DeliveryStatus {
+        Pending = "pending",
+        Delivered = "delivered",
+        Failed = "failed",
     }
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptResult {
@@ -71,7 +50,6 @@ pub enum AttemptResult {
 }
 
 impl AttemptResult {
-    /// Whether the receiver has taken the event.
     pub fn is_success(&self) -> bool {
         matches!(self, Self::StatusCode(code) if (200..300).contains(code))
     }
@@ -82,7 +60,8 @@ impl AttemptResult {
     }
 }
 
-/// What an [`AttemptResult`] puts into its line. In a schema of two kinds, as the enum's own would be, generators of clients lose one.
+/// The schema of an [`AttemptResult`] in its line. In a schema of two kinds, as the enum's own would be, generators of
+/// clients lose one.
 #[cfg(feature = "openapi")]
 #[derive(utoipa::ToSchema)]
 #[expect(dead_code, reason = "it is there for its schema")]

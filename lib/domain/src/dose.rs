@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::DoseId;
 
-/// Most entries of a schedule.
 pub const MAX_SCHEDULED_DOSES: usize = 500;
 
 /// Everything that a client is to take.
@@ -33,12 +32,11 @@ impl ScheduledDose {
 }
 
 impl DoseSchedule {
-    /// How many doses are to be taken on a date.
     pub fn expected_on(&self, date: NaiveDate) -> u64 {
         self.0.iter().map(|dose| u64::from(dose.on(date))).sum()
     }
 
-    /// Whether this dose is to be taken on a date.
+    /// True if this dose is to be taken on a date.
     pub fn has(&self, dose: &DoseId, date: NaiveDate) -> bool {
         self.0.iter().any(|scheduled| scheduled.dose_id == *dose && scheduled.on(date) > 0)
     }
@@ -52,12 +50,10 @@ pub struct Month {
 }
 
 impl Month {
-    /// The month of a date.
     pub fn of(date: NaiveDate) -> Self {
         Self { year: date.year(), month: date.month() }
     }
 
-    /// The month that `YYYY-MM` is.
     pub fn parse(text: &str) -> Option<Self> {
         crate::time::parse_date(&format!("{text}-01")).map(Self::of)
     }
@@ -72,18 +68,16 @@ impl std::fmt::Display for Month {
 const DAYS: usize = 31;
 const BYTES_PER_DAY: usize = 2;
 
-/// How often each dose was logged on each day of a month.
+/// The number of logs of each dose on each day of a month.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthOfDoses(BTreeMap<DoseId, [u16; DAYS]>);
 
 impl MonthOfDoses {
-    /// One more of a dose on a date of this month.
     pub fn add(&mut self, dose: &DoseId, date: NaiveDate) {
         let counts = self.0.entry(dose.clone()).or_default();
         counts[date.day0() as usize] = counts[date.day0() as usize].saturating_add(1);
     }
 
-    /// One less.
     pub fn remove(&mut self, dose: &DoseId, date: NaiveDate) {
         let Some(counts) = self.0.get_mut(dose) else { return };
         counts[date.day0() as usize] = counts[date.day0() as usize].saturating_sub(1);
@@ -92,7 +86,6 @@ impl MonthOfDoses {
         }
     }
 
-    /// True when nothing was logged in the month.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -117,19 +110,18 @@ impl MonthOfDoses {
     }
 }
 
-/// How often doses were logged, over the months that were read.
+/// The logs of doses in the months that were read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DosesLogged(pub BTreeMap<Month, MonthOfDoses>);
 
 impl DosesLogged {
-    /// How many logs of scheduled doses there are on a date.
+    /// The number of logs of scheduled doses on a date.
     pub fn counting_on(&self, date: NaiveDate, schedule: &DoseSchedule) -> u64 {
         let Some(month) = self.0.get(&Month::of(date)) else { return 0 };
         let counting = month.0.iter().filter(|(dose, _)| schedule.has(dose, date));
         counting.map(|(_, counts)| u64::from(counts[date.day0() as usize])).sum()
     }
 
-    /// The date of the latest log of any dose.
     pub fn last_logged_on(&self) -> Option<NaiveDate> {
         self.0.iter().rev().find_map(|(month, doses)| {
             let day = doses.0.values().filter_map(|counts| counts.iter().rposition(|count| *count > 0)).max()?;

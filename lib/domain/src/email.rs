@@ -1,7 +1,6 @@
 //! E-mail addresses. Kept as given. Compared with a lower-cased local part and the domain in its ASCII form (UTS 46),
 //! and otherwise untouched: no trimming, no dots or tags removed.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -16,10 +15,12 @@ const MAX_DOMAIN_BYTES: usize = 4 * MAX_EMAIL_CHARS;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Email(String);
+crate::discreet! { Email }
 
 /// The form in which addresses are compared.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct EmailKey(String);
+crate::discreet! { EmailKey }
 
 /// A text that is no e-mail address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,8 +28,9 @@ pub struct EmailKey(String);
 pub struct InvalidEmail;
 
 impl Email {
-    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail. Beyond ASCII it may hold
-    /// whatever shows (RFC 6531): letters, and the marks of scripts that write vowels or accents with them.
+    /// The address that `text` is. A display name, a quoted local part or an address literal is no login e-mail. Beyond
+    /// ASCII it may hold whatever shows (RFC 6531): letters, and the marks of scripts that write vowels or accents with
+    /// them.
     pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
         let plain = text.chars().count() <= MAX_EMAIL_CHARS
             && !text.contains(|c: char| does_not_show(c) || matches!(c, '"' | '[' | ']' | '<' | '>' | '(' | ')'));
@@ -41,22 +43,19 @@ impl Email {
         }
     }
 
-    /// What the application has for an address, be it one by our rules or not: its record is stored as it stands.
+    /// The text that the application has for an address, valid or not: its record is stored as it stands.
     pub fn said(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// The address as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// What goes before the `@`.
     pub fn local_part(&self) -> &str {
         self.0.rsplit_once('@').map_or(self.0.as_str(), |(local, _)| local)
     }
 
-    /// The form in which addresses are compared.
     pub fn key(&self) -> EmailKey {
         EmailKey(compared(&self.0))
     }
@@ -100,7 +99,8 @@ fn ascii_domain(domain: &str) -> Option<String> {
     idna::domain_to_ascii(domain).ok()
 }
 
-/// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to anybody.
+/// Blanks, controls, and what only tells others how to be shown: two addresses that look the same are no use to
+/// anybody.
 fn does_not_show(c: char) -> bool {
     c.is_control()
         || c.is_whitespace()
@@ -109,21 +109,8 @@ fn does_not_show(c: char) -> bool {
 }
 
 impl EmailKey {
-    /// The address as it is compared.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for Email {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Email(..)")
-    }
-}
-
-impl fmt::Debug for EmailKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("EmailKey(..)")
     }
 }
 

@@ -14,9 +14,7 @@ use crate::receiver_url::{MAX_URL_CHARS, Reach, ReceiverUrl};
 use crate::signature::SigningSecret;
 use crate::time::Timestamp;
 
-/// Most endpoints of a workspace.
 pub const MAX_ENDPOINTS: usize = 20;
-/// Most characters of an endpoint's description.
 pub const MAX_DESCRIPTION_CHARS: usize = 200;
 /// How long a secret signs on after it was replaced.
 pub const SECRET_OVERLAP: TimeDelta = TimeDelta::hours(24);
@@ -24,7 +22,7 @@ pub const SECRET_OVERLAP: TimeDelta = TimeDelta::hours(24);
 pub const MAX_SECRETS: usize = 10;
 /// The reason that is given for an endpoint which its coach switched off.
 const DISABLED_BY_HAND: &str = "by hand";
-/// The reason that is given for one whose receiver wants nothing any more.
+/// The reason that is given for an endpoint whose receiver wants nothing any more.
 const GONE: &str = "the receiver answered 410 Gone";
 
 /// Whether an endpoint gets events.
@@ -38,18 +36,33 @@ pub enum EndpointStatus {
     Gone,
 }
 
-/// A registered endpoint, without its secret.
-#[derive(Debug, Clone, PartialEq)]
+/// A registered webhook endpoint, without its secret, as it is stored and as the settings API shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(
+    feature = "openapi",
+    derive(utoipa::ToSchema),
+    schema(description = "A registered webhook endpoint, without its secret.")
+)]
 pub struct Endpoint {
     pub id: EndpointId,
+    #[serde(serialize_with = "exposed")]
+    #[cfg_attr(feature = "openapi", schema(value_type = String))]
     pub url: ReceiverUrl,
     pub events: Vec<EventType>,
     pub payload_mode: PayloadMode,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub description: Option<String>,
     pub status: EndpointStatus,
+    /// Why the endpoint gets nothing at present.
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_reason: Option<String>,
+    #[cfg_attr(feature = "openapi", schema(required))]
     pub disabled_at: Option<Timestamp>,
     pub created_at: Timestamp,
+}
+
+fn exposed<S: serde::Serializer>(url: &ReceiverUrl, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(url.expose())
 }
 
 /// An endpoint that is gone for good was to be enabled.
@@ -73,7 +86,7 @@ pub struct SignedEndpoint {
 }
 
 impl SignedEndpoint {
-    /// Whether what was read is as good as what is at that time.
+    /// True while this read is younger than [`FRESH`].
     pub fn is_fresh(&self, at: Timestamp) -> bool {
         at.utc() - self.read_at.utc() < FRESH
     }
@@ -84,32 +97,12 @@ impl SignedEndpoint {
     }
 }
 
-/// A registered webhook endpoint, without its secret.
-#[derive(Clone, Serialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(as = Endpoint))]
-pub struct EndpointView {
-    pub id: EndpointId,
-    pub url: String,
-    pub events: Vec<EventType>,
-    pub payload_mode: PayloadMode,
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub description: Option<String>,
-    pub status: EndpointStatus,
-    /// Why the endpoint gets nothing at present.
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub disabled_reason: Option<String>,
-    #[cfg_attr(feature = "openapi", schema(required))]
-    pub disabled_at: Option<Timestamp>,
-    pub created_at: Timestamp,
-}
-crate::discreet! { EndpointView }
-
 /// An endpoint that was registered a moment ago.
 #[derive(Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct NewEndpoint {
     #[serde(flatten)]
-    pub endpoint: EndpointView,
+    pub endpoint: Endpoint,
     /// What the receiver verifies signatures with. Shown this once.
     pub secret: String,
 }
@@ -118,37 +111,31 @@ pub struct NewEndpoint {
 #[derive(Debug, Clone, Serialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct EndpointList {
-    pub endpoints: Vec<EndpointView>,
+    pub endpoints: Vec<Endpoint>,
 }
 
 impl Endpoint {
-    /// Whether the event is to be delivered.
+    /// True if the event is to be delivered.
     pub fn wants(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Enabled && event.is_for(&self.id, &self.events)
     }
 
-    /// Whether the event happens while it is switched off, and is to be recorded as not sent.
+    /// True if the endpoint is switched off and would get the event, which is recorded as not sent.
     pub fn misses(&self, event: &Event) -> bool {
         self.status == EndpointStatus::Disabled && event.is_for(&self.id, &self.events)
     }
 
-    /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off changes nothing.
+    /// The endpoint after a change by hand at `now`. Switching on clears why it was off; switching off what is off
+    /// changes nothing.
     pub fn changed(&self, change: &EndpointChange, now: Timestamp) -> Result<Self, EndpointGone> {
-        let mut endpoint = self.clone();
-        match (change.enabled, self.status) {
+        let mut endpoint = match (change.enabled, self.status) {
             (Some(true), EndpointStatus::Gone) => return Err(EndpointGone),
             (Some(true), _) => {
-                endpoint.status = EndpointStatus::Enabled;
-                endpoint.disabled_reason = None;
-                endpoint.disabled_at = None;
+                Self { status: EndpointStatus::Enabled, disabled_reason: None, disabled_at: None, ..self.clone() }
             }
-            (Some(false), EndpointStatus::Enabled) => {
-                endpoint.status = EndpointStatus::Disabled;
-                endpoint.disabled_reason = Some(DISABLED_BY_HAND.to_owned());
-                endpoint.disabled_at = Some(now);
-            }
-            (Some(false), EndpointStatus::Disabled | EndpointStatus::Gone) | (None, _) => {}
-        }
+            (Some(false), EndpointStatus::Enabled) => self.off(EndpointStatus::Disabled, DISABLED_BY_HAND, now),
+            (Some(false), EndpointStatus::Disabled | EndpointStatus::Gone) | (None, _) => self.clone(),
+        };
         if let Some(url) = &change.url {
             endpoint.url = url.clone();
         }
@@ -163,42 +150,25 @@ impl Endpoint {
 
     /// The endpoint after its receiver answered 410. `None` when it is gone already.
     pub fn gone(&self, now: Timestamp) -> Option<Self> {
-        let off = Self { status: EndpointStatus::Gone, ..self.clone() };
-        (self.status != EndpointStatus::Gone).then(|| off.because(GONE.to_owned(), now))
+        (self.status != EndpointStatus::Gone).then(|| self.off(EndpointStatus::Gone, GONE, now))
     }
 
     /// The endpoint after it has failed since then for too long. `None` when it is off already.
     pub fn given_up(&self, since: Timestamp, now: Timestamp) -> Option<Self> {
-        let off = Self { status: EndpointStatus::Disabled, ..self.clone() };
-        (self.status == EndpointStatus::Enabled)
-            .then(|| off.because(format!("every delivery failed since {since}"), now))
+        let reason = format!("every delivery failed since {since}");
+        (self.status == EndpointStatus::Enabled).then(|| self.off(EndpointStatus::Disabled, &reason, now))
     }
 
-    /// The log's line for a delivery that it takes no more. Whoever switched it off by hand knows why.
+    fn off(&self, status: EndpointStatus, reason: &str, now: Timestamp) -> Self {
+        Self { status, disabled_reason: Some(reason.to_owned()), disabled_at: Some(now), ..self.clone() }
+    }
+
+    /// The log's line for a delivery that the endpoint takes no more. A coach who switched it off by hand knows why.
     pub fn not_sent(&self) -> String {
         match (self.status, self.disabled_reason.as_deref()) {
             (EndpointStatus::Gone, _) => "not sent: endpoint gone".to_owned(),
             (_, Some(reason)) if reason != DISABLED_BY_HAND => format!("not sent: endpoint disabled: {reason}"),
             _ => "not sent: endpoint disabled".to_owned(),
-        }
-    }
-
-    fn because(self, reason: String, now: Timestamp) -> Self {
-        Self { disabled_reason: Some(reason), disabled_at: Some(now), ..self }
-    }
-
-    /// As the settings API shows it.
-    pub fn view(&self) -> EndpointView {
-        EndpointView {
-            id: self.id.clone(),
-            url: self.url.expose().to_owned(),
-            events: self.events.clone(),
-            payload_mode: self.payload_mode,
-            description: self.description.clone(),
-            status: self.status,
-            disabled_reason: self.disabled_reason.clone(),
-            disabled_at: self.disabled_at,
-            created_at: self.created_at,
         }
     }
 }
@@ -224,16 +194,14 @@ impl EndpointDraft {
         })
     }
 
-    /// What [`EndpointDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
-        let modes = [PayloadMode::Identifiers.as_str(), PayloadMode::ContactDetails.as_str()];
         Body::new([
             ("url", url_schema().required()),
             ("events", events_schema().required()),
             (
                 "payload_mode",
-                Field::one_of(&modes).required().about(
+                Field::one_of(&PayloadMode::ALL.map(PayloadMode::as_str)).required().about(
                     "Ids, figures and dates alone, or also the client's name, e-mail address and phone number. For good.",
                 ),
             ),
@@ -259,7 +227,6 @@ pub fn parse_recovery(fields: Fields<'_>) -> Result<Timestamp, Invalid> {
     fields.required_timestamp("since")
 }
 
-/// What [`parse_recovery`] takes.
 #[cfg(feature = "openapi")]
 pub fn recovery_schema() -> Body {
     Body::new([(
@@ -300,7 +267,6 @@ impl EndpointChange {
         })
     }
 
-    /// What [`EndpointChange::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::change([
@@ -328,7 +294,7 @@ fn events_schema() -> Field {
 }
 
 fn events(fields: Fields<'_>) -> Result<Option<Vec<EventType>>, Invalid> {
-    let Some(mut events) = fields.list("events", EventType::parse)? else { return Ok(None) };
+    let Some(mut events) = fields.list("events", &EventType::ALL, EventType::as_str)? else { return Ok(None) };
     events.sort_unstable();
     events.dedup();
     Ok(Some(events))

@@ -1,6 +1,6 @@
-//! When an endpoint that fails is switched off: five days after the first failed attempt since the last success, if the failures were of
-//! three events at least. It is judged at each failed attempt, so that an endpoint with little traffic is not switched off by one event
-//! and its retries.
+//! When an endpoint that fails is switched off: five days after the first failed attempt since the last success, if the
+//! failures were of three events at least. It is judged at each failed attempt, so that an endpoint with little traffic
+//! is not switched off by one event and its retries.
 
 use chrono::TimeDelta;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub const WARN_AFTER: TimeDelta = TimeDelta::hours(24);
 /// How many events have to have failed.
 pub const LEAST_EVENTS: usize = 3;
 
-/// What is remembered of an endpoint's failures. Nothing of a healthy one.
+/// The record of an endpoint's failures, empty while the endpoint is healthy.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct EndpointHealth {
     /// The first failed attempt since the last success.
@@ -24,12 +24,12 @@ pub struct EndpointHealth {
     /// Events that have failed since, as many as matter.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     failed_events: Vec<EventId>,
-    /// Whether the coach has been told that it fails.
+    /// True if the coach has been told that the endpoint fails.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     warned: bool,
 }
 
-/// What a failed attempt makes of an endpoint.
+/// The effect of a failed attempt on its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Judgement {
     /// It is known to fail, and has not failed for long enough.
@@ -43,7 +43,7 @@ pub enum Judgement {
 }
 
 impl EndpointHealth {
-    /// Whether there is nothing to remember.
+    /// True if there is no failure on record.
     pub fn is_good(&self) -> bool {
         self.failing_since.is_none()
     }
@@ -81,7 +81,8 @@ mod tests {
         Timestamp::from_ms(hours * 3_600_000)
     }
 
-    /// The hour at which an endpoint is switched off that fails at these events at these hours, and succeeds where there is none.
+    /// The hour at which an endpoint is switched off that fails at these events at these hours, and succeeds where
+    /// there is none.
     fn switched_off(attempts: &[(i64, Option<usize>)]) -> Option<i64> {
         let mut health = EndpointHealth::default();
         for (hours, failed) in attempts {

@@ -1,7 +1,8 @@
 //! Events, and the bodies that receivers get of them.
 //!
-//! A body is rendered from an allow-list type per event, never from a stored record: what is not named there cannot leave. An emitted
-//! event goes to those who subscribe, and to those that the steps of an automation name; a computed one to the latter alone.
+//! A body is rendered from an allow-list type per event, never from a stored record: what is not named there cannot
+//! leave. An emitted event goes to those who subscribe, and to those that the steps of an automation name; a computed
+//! one to the latter alone.
 
 mod data;
 mod name;
@@ -27,33 +28,13 @@ pub use data::{
 };
 pub use name::{ComputedType, EventName, EventType};
 
-/// How much of a person a receiver is told. Fixed when an endpoint is created.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum PayloadMode {
-    /// Ids, figures, dates, automation context.
-    Identifiers,
-    /// Also name, e-mail address and phone number.
-    ContactDetails,
-}
-
-impl PayloadMode {
-    /// The mode of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "identifiers" => Ok(Self::Identifiers),
-            "contact_details" => Ok(Self::ContactDetails),
-            _ => Err("must be identifiers or contact_details"),
-        }
-    }
-
-    /// The mode's name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Identifiers => "identifiers",
-            Self::ContactDetails => "contact_details",
-        }
+crate::named! {
+    /// How much of a person a receiver is told. Fixed when an endpoint is created.
+    PayloadMode {
+        /// Ids, figures, dates, automation context.
+        Identifiers = "identifiers",
+        /// Also name, e-mail address and phone number.
+        ContactDetails = "contact_details",
     }
 }
 
@@ -70,7 +51,6 @@ pub struct ContactDetails {
 crate::discreet! { ContactDetails }
 
 impl ContactDetails {
-    /// What a client's record has of them.
     pub fn of(client: &Client) -> Self {
         let profile = &client.profile;
         Self { name: profile.full_name.clone(), email: profile.email.clone(), phone: profile.phone.clone() }
@@ -101,22 +81,15 @@ impl Event {
     /// `new_client`. A client is created once, so the client tells the event.
     pub fn new_client(client: &Client, occurred_at: Timestamp) -> Self {
         let data = EventData::NewClient(NewClient { created_at: client.created_at, source: client.origin });
-        Self::of(client, EventType::NewClient, client.id.as_str(), occurred_at, data)
+        Self::of(client, EventType::NewClient, &[client.id.as_str()], occurred_at, data)
     }
 
-    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in.
-    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, submitted_at: Timestamp) -> Self {
-        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
-        Self::of(client, event_type, check_in.as_str(), submitted_at, EventData::CheckIn(data))
-    }
-
-    /// `system_grade_drop` of a check-in that was there before the one that it is compared with. It happened when the check-in was first
-    /// said to be submitted: one whose time was corrected since is not told of twice.
-    pub fn late_grade_drop(client: &Client, check_in: &CheckInId, times: Times) -> Self {
-        let Times { submitted_at, first_submitted_at } = times;
-        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at } };
-        let (event_type, data) = (EventType::SystemGradeDrop, EventData::CheckIn(data));
-        Self::of(client, event_type, check_in.as_str(), first_submitted_at, data)
+    /// `check_in_submitted`, and `system_grade_drop` where a grade fell: each once per check-in. It happened when the
+    /// check-in was first said to be submitted: a check-in whose time was corrected since emits nothing twice.
+    pub fn of_check_in(client: &Client, event_type: EventType, check_in: &CheckInId, times: Times) -> Self {
+        let data = CheckInEvent { check_in: CheckInRef { id: check_in.clone(), submitted_at: times.submitted_at } };
+        let data = EventData::CheckIn(data);
+        Self::of(client, event_type, &[check_in.as_str()], times.first_submitted_at, data)
     }
 
     /// `low_check_in_score`, once per check-in and automation.
@@ -130,27 +103,29 @@ impl Event {
         let cause = [check_in.id.as_str(), automation.as_str()];
         let data = LowCheckInScore { check_in: check_in.clone(), automation: AutomationRef { id: automation.clone() } };
         let data = EventData::LowCheckInScore(data);
-        Self::of_causes(client, EventType::LowCheckInScore, &cause, submitted_at, data)
+        Self::of(client, EventType::LowCheckInScore, &cause, submitted_at, data)
     }
 
-    /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None` where no step does.
+    /// The same as an automation's Webhook steps send it: an event of its own, once per cause and automation. `None`
+    /// where no step does.
     pub fn sent_by(&self, automation: &Automation) -> Option<Self> {
         let to = automation.endpoints();
         if to.is_empty() {
             return None;
         }
-        let id = automation.id.clone();
         let context = match self.event_type {
             // It is what an automation sends, and names it.
             EventName::Computed(_) => return None,
             EventName::Emitted(EventType::LowCheckInScore) => None,
-            EventName::Emitted(EventType::SystemGradeDrop) => Some(AutomationContext::ById(AutomationRef { id })),
+            EventName::Emitted(EventType::SystemGradeDrop) => {
+                Some(AutomationContext::ById(AutomationRef { id: automation.id.clone() }))
+            }
             EventName::Emitted(
                 EventType::NewClient
                 | EventType::CheckInSubmitted
                 | EventType::PhaseAdvanced
                 | EventType::MessageReceived,
-            ) => Some(AutomationContext::Named(NamedAutomation { id, name: automation.name.clone() })),
+            ) => Some(AutomationContext::Named(NamedAutomation::of(automation))),
         };
         let cause = ["automation", self.id.as_str(), automation.id.as_str()];
         let id = EventId::derive(self.occurred_at.ms(), &cause);
@@ -162,32 +137,28 @@ impl Event {
         let PhaseAdvance { from_phase, to_phase, advanced_at } = advance.clone();
         let cause = to_phase.clone();
         let data = EventData::PhaseAdvanced(PhaseAdvanced { from_phase, to_phase, advanced_at });
-        Self::of(client, EventType::PhaseAdvanced, &cause, advanced_at, data)
+        Self::of(client, EventType::PhaseAdvanced, &[&cause], advanced_at, data)
     }
 
     /// `message_received`, once per message.
     pub fn message_received(client: &Client, message: &MessageId, received_at: Timestamp) -> Self {
         let data = MessageReceived { message: MessageRef { id: message.clone(), received_at } };
-        Self::of(client, EventType::MessageReceived, message.as_str(), received_at, EventData::MessageReceived(data))
+        Self::of(client, EventType::MessageReceived, &[message.as_str()], received_at, EventData::MessageReceived(data))
     }
 
-    /// What a sweep found, once per automation and episode, as the automation's Webhook steps send it. `None` where no step does.
+    /// The event of a match that a sweep found, once per automation and episode, for the automation's Webhook steps.
+    /// `None` where there is none.
     pub fn computed(client: &Client, computed: &Computed) -> Option<Self> {
         if computed.to.is_empty() {
             return None;
         }
         let cause = [computed.automation_id.as_str(), &computed.episode];
-        let (name, data) = EventData::computed(computed);
-        let event = Self::of_causes(client, name, &cause, computed.at, data);
+        let event = Self::of(client, computed.event_type, &cause, computed.at, computed.data.clone());
         Some(Self { coach_id: computed.coach_id.clone(), to: computed.to.clone(), ..event })
     }
 
-    /// The event that `cause`, something in the client's life, stands for.
-    fn of(client: &Client, event_type: EventType, cause: &str, occurred_at: Timestamp, data: EventData) -> Self {
-        Self::of_causes(client, event_type, &[cause], occurred_at, data)
-    }
-
-    fn of_causes(
+    /// The event of a client that these causes stand for.
+    fn of(
         client: &Client,
         event_type: impl Into<EventName>,
         causes: &[&str],
@@ -199,7 +170,7 @@ impl Event {
         Self {
             id: EventId::derive(occurred_at.ms(), &causes),
             coach_id: client.coach_id.clone(),
-            subject: Subject::Client(client.id.clone()),
+            subject: Subject::client(client.id.clone()),
             contact: ContactDetails::of(client),
             occurred_at,
             event_type,
@@ -209,7 +180,7 @@ impl Event {
         }
     }
 
-    /// Whether an endpoint is meant: one that a step names, or else one that subscribes to such events.
+    /// True for an endpoint that a step names, or else one that subscribes to such events.
     pub fn is_for(&self, endpoint: &EndpointId, subscribed: &[EventType]) -> bool {
         match self.event_type {
             EventName::Emitted(event_type) if self.to.is_empty() => subscribed.contains(&event_type),
@@ -220,7 +191,7 @@ impl Event {
     /// The body that receivers of this mode get: the same bytes on each attempt.
     pub fn render(&self, mode: PayloadMode) -> Vec<u8> {
         let mut data = Map::new();
-        if let Some(client_id) = self.subject.client() {
+        if let Some(client_id) = &self.subject.client_id {
             let mut client = json!({ "id": client_id });
             if mode == PayloadMode::ContactDetails {
                 client["name"] = json!(self.contact.name);

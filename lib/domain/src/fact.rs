@@ -46,7 +46,7 @@ pub struct Fact {
     pub body: FactBody,
 }
 
-/// What has happened.
+/// The content of a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FactBody {
     WorkspaceSaved(Workspace),

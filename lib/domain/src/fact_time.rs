@@ -1,6 +1,6 @@
 //! The `occurred_at` of a fact, to the nanosecond.
 //!
-//! Of two facts about one record the later one counts, and applications write clocks with microseconds or nanoseconds:
+//! The later of two facts about one record counts, and applications write clocks with microseconds or nanoseconds:
 //! two facts of one millisecond have an order. The API itself shows and sets milliseconds ([`Timestamp`]).
 
 use std::fmt;
@@ -37,7 +37,6 @@ impl FactTime {
         Timestamp::new(self.0)
     }
 
-    /// Whole milliseconds since the Unix epoch.
     pub fn ms(self) -> i64 {
         self.timestamp().ms()
     }

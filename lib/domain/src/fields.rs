@@ -1,17 +1,19 @@
-//! Reads a JSON object field by field, so that what is wrong is said by name and rule. Serves request bodies and facts alike.
+//! Reads a JSON object field by field, so that what is wrong is said by name and rule. Serves request bodies and facts
+//! alike.
 //!
-//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours might stop there.
+//! Lengths count Unicode scalar values. NUL is refused in every text: no field has a use for it, and readers of ours
+//! might stop there.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use serde_json::{Map, Value};
 
 use crate::fact_time::FactTime;
-use crate::id::InvalidUuid;
 use crate::time::{DATE_RULE, Timestamp, parse_date};
 
-/// What is wrong with a field, or with the whole (no field).
+/// The error of a field, or of the whole object (no field).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Invalid {
@@ -27,19 +29,15 @@ impl Invalid {
         Self { field: Some(name.to_owned()), message: format!("{name} {rule}") }
     }
 
-    /// Something about the whole object.
     pub fn whole(message: impl Into<String>) -> Self {
         Self { field: None, message: message.into() }
     }
 }
 
-/// What counts hold.
-const COUNT_RULE: &str = "must be an integer from 0 to 4294967295";
-
 /// Numbers above 0 that are kept go no closer to it: a nearer one becomes this.
 pub(crate) const LEAST_NUMBER: f64 = 1e-130;
 
-/// What a refusal quotes of what a caller wrote: answers are stored, and are no place for a body.
+/// Limits on a refusal's quotes of a caller's text: answers are stored, and are no place for a body.
 const MAX_NAMED: usize = 10;
 const MAX_QUOTED_CHARS: usize = 64;
 /// Longest text that is read as a time.
@@ -54,7 +52,6 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The body of a request.
     pub fn body(value: &'a Value) -> Result<Self, Invalid> {
         let object = value.as_object().ok_or_else(|| Invalid::whole("The body must be a JSON object."))?;
         Ok(Self { object, path: "" })
@@ -64,13 +61,9 @@ impl<'a> Fields<'a> {
         format!("{}{name}", self.path)
     }
 
-    fn invalid(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
-        Invalid::field(&self.named(name), rule)
-    }
-
-    /// What is wrong with a field by a rule of the caller's, which completes a sentence that begins with the field's name.
+    /// The error of a field that breaks `rule`, which completes a sentence that begins with the field's name.
     pub fn refuse(&self, name: &str, rule: impl std::fmt::Display) -> Invalid {
-        self.invalid(name, rule)
+        Invalid::field(&self.named(name), rule)
     }
 
     /// True when the field is there and not null.
@@ -83,7 +76,6 @@ impl<'a> Fields<'a> {
         self.object.contains_key(name)
     }
 
-    /// The names of all fields.
     pub fn names(&self) -> impl Iterator<Item = &'a str> {
         self.object.keys().map(String::as_str)
     }
@@ -96,7 +88,7 @@ impl<'a> Fields<'a> {
     /// Refuses fields that nobody may set.
     pub fn forbid(&self, names: &[&str]) -> Result<(), Invalid> {
         match names.iter().find(|name| self.object.contains_key(**name)) {
-            Some(name) => Err(self.invalid(name, "cannot be set: the coach is taken from the key")),
+            Some(name) => Err(self.refuse(name, "cannot be set: the coach is taken from the key")),
             None => Ok(()),
         }
     }
@@ -124,28 +116,10 @@ impl<'a> Fields<'a> {
         fields.only(known)?;
         match fields.object.iter().find(|(_, value)| value.is_null()) {
             Some((name, _)) => {
-                Err(fields.invalid(name, "must not be null; give it a value, or leave it out where it is optional"))
+                Err(fields.refuse(name, "must not be null; give it a value, or leave it out where it is optional"))
             }
             None => Ok(fields),
         }
-    }
-
-    /// A UUID that has to be there.
-    pub fn required_uuid<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
-    ) -> Result<T, Invalid> {
-        self.required_text(name, usize::MAX).and_then(|text| parse(text).map_err(|rule| self.invalid(name, rule)))
-    }
-
-    /// A UUID; omitted or null is `None`.
-    pub fn uuid<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> Result<T, InvalidUuid>,
-    ) -> Result<Option<T>, Invalid> {
-        self.parsed(name, usize::MAX, parse)
     }
 
     /// A text of 1 to `max` characters; omitted or null is `None`, empty is an error.
@@ -153,25 +127,29 @@ impl<'a> Fields<'a> {
         self.text_of(name, max, "must not be empty; leave it out instead")
     }
 
+    fn needed<T>(&self, name: &str, found: Option<T>) -> Result<T, Invalid> {
+        found.ok_or_else(|| self.refuse(name, "is required"))
+    }
+
     fn text_of(&self, name: &str, max: usize, if_empty: &str) -> Result<Option<&'a str>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let text = value.as_str().ok_or_else(|| self.invalid(name, "must be a string"))?;
+        let text = value.as_str().ok_or_else(|| self.refuse(name, "must be a string"))?;
         if text.is_empty() {
-            return Err(self.invalid(name, if_empty));
+            return Err(self.refuse(name, if_empty));
         }
         if text.contains('\0') {
-            return Err(self.invalid(name, "must not contain the NUL character"));
+            return Err(self.refuse(name, "must not contain the NUL character"));
         }
         let length = text.chars().count();
         if length > max {
-            return Err(self.invalid(name, format_args!("must be at most {max} characters; it has {length}")));
+            return Err(self.refuse(name, format_args!("must be at most {max} characters; it has {length}")));
         }
         Ok(Some(text))
     }
 
     /// As [`Fields::text`], but has to be there.
     pub fn required_text(&self, name: &str, max: usize) -> Result<&'a str, Invalid> {
-        self.text_of(name, max, "must not be empty")?.ok_or_else(|| self.invalid(name, "is required"))
+        self.needed(name, self.text_of(name, max, "must not be empty")?)
     }
 
     /// A text that parses to a type with rules of its own.
@@ -182,7 +160,7 @@ impl<'a> Fields<'a> {
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Option<T>, Invalid> {
         let Some(text) = self.text(name, max)? else { return Ok(None) };
-        parse(text).map(Some).map_err(|rule| self.invalid(name, rule))
+        parse(text).map(Some).map_err(|rule| self.refuse(name, rule))
     }
 
     /// As [`Fields::parsed`], but has to be there.
@@ -192,56 +170,63 @@ impl<'a> Fields<'a> {
         max: usize,
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<T, Invalid> {
-        parse(self.required_text(name, max)?).map_err(|rule| self.invalid(name, rule))
+        parse(self.required_text(name, max)?).map_err(|rule| self.refuse(name, rule))
     }
 
-    /// A boolean; omitted or null is `None`.
     pub fn boolean(&self, name: &str) -> Result<Option<bool>, Invalid> {
-        self.value(name).map(|value| value.as_bool().ok_or_else(|| self.invalid(name, "must be a boolean"))).transpose()
+        self.value(name).map(|value| value.as_bool().ok_or_else(|| self.refuse(name, "must be a boolean"))).transpose()
     }
 
     /// A boolean that has to be there.
     pub fn required_boolean(&self, name: &str) -> Result<bool, Invalid> {
-        self.boolean(name)?.ok_or_else(|| self.invalid(name, "is required and must be a boolean"))
+        self.boolean(name)?.ok_or_else(|| self.refuse(name, "is required and must be a boolean"))
     }
 
     /// A number above 0 and at most `max`. What is closer to 0 than can be kept is kept as close as it can be.
     pub fn positive_number(&self, name: &str, max: f64) -> Result<Option<f64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let number = value.as_f64().ok_or_else(|| self.invalid(name, "must be a number"))?;
+        let number = value.as_f64().ok_or_else(|| self.refuse(name, "must be a number"))?;
         if number > 0.0 && number <= max {
             Ok(Some(number.max(LEAST_NUMBER)))
         } else {
-            Err(self.invalid(name, format_args!("must be a number above 0 and at most {max}")))
+            Err(self.refuse(name, format_args!("must be a number above 0 and at most {max}")))
         }
     }
 
-    /// A whole number of 0 or more.
+    /// A whole number that fits in 32 bits.
     pub fn count(&self, name: &str) -> Result<Option<u32>, Invalid> {
-        let Some(value) = self.value(name) else { return Ok(None) };
-        let count = whole(value, u32::MAX.into()).and_then(|count| u32::try_from(count).ok());
-        count.map(Some).ok_or_else(|| self.invalid(name, COUNT_RULE))
+        Ok(self.whole_number(name, u32::MAX.into())?.map(|count| count as u32))
     }
 
-    /// A whole number of 0 or more that has to be there.
+    /// As [`Fields::count`], but has to be there.
     pub fn required_count(&self, name: &str) -> Result<u32, Invalid> {
-        self.count(name)?.ok_or_else(|| self.invalid(name, format_args!("is required and {COUNT_RULE}")))
+        let rule = format_args!("is required and must be an integer from 0 to {}", u32::MAX);
+        self.count(name)?.ok_or_else(|| self.refuse(name, rule))
     }
 
-    /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is one that every reader
-    /// of JSON holds exactly.
+    /// A whole number in a range, which has to be there.
+    pub fn required_within(&self, name: &str, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
+        self.within(name, self.required_count(name)?, range)
+    }
+
+    /// The count of a field, unless it is out of range.
+    pub fn within(&self, name: &str, count: u32, range: RangeInclusive<u32>) -> Result<u32, Invalid> {
+        let rule = format_args!("must be an integer from {} to {}", range.start(), range.end());
+        if range.contains(&count) { Ok(count) } else { Err(self.refuse(name, rule)) }
+    }
+
+    /// A whole number from 0 to `max`, as JSON Schema has it: `1.0` and `1e3` are whole, `"1"` is no number. `max` is
+    /// one that every reader of JSON holds exactly.
     pub fn whole_number(&self, name: &str, max: u64) -> Result<Option<u64>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        whole(value, max)
-            .map(Some)
-            .ok_or_else(|| self.invalid(name, format_args!("must be an integer from 0 to {max}")))
+        whole(value, max).map(Some).ok_or_else(|| self.refuse(name, format_args!("must be an integer from 0 to {max}")))
     }
 
     /// An object of at most `max` numbers by names of at most `max_chars`, which has to be there.
     pub fn required_numbers(&self, name: &str, max: usize, max_chars: usize) -> Result<BTreeMap<String, f64>, Invalid> {
         let rule = || {
             let what = format_args!("an object of at most {max} numbers, with names of at most {max_chars} characters");
-            self.invalid(name, format_args!("is required and must be {what}"))
+            self.refuse(name, format_args!("is required and must be {what}"))
         };
         let fits = |object: &&Map<String, Value>| {
             object.len() <= max && object.keys().all(|name| name.chars().count() <= max_chars)
@@ -251,23 +236,25 @@ impl<'a> Fields<'a> {
         numbers.collect::<Option<_>>().ok_or_else(rule)
     }
 
-    /// A point in time.
+    /// A whole number as [`Fields::whole_number`] reads it, which has to be there.
+    pub fn required_whole_number(&self, name: &str, max: u64) -> Result<u64, Invalid> {
+        self.needed(name, self.whole_number(name, max)?)
+    }
+
     pub fn timestamp(&self, name: &str) -> Result<Option<Timestamp>, Invalid> {
         self.parsed(name, LONGEST_TIME, |text| Timestamp::parse(text).ok_or(TIME_RULE))
     }
 
     /// The time of a fact, to the nanosecond, that has to be there.
     pub fn required_fact_time(&self, name: &str) -> Result<FactTime, Invalid> {
-        let at = self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?;
-        at.ok_or_else(|| self.invalid(name, "is required"))
+        self.needed(name, self.parsed(name, LONGEST_TIME, |text| FactTime::parse(text).ok_or(TIME_RULE))?)
     }
 
     /// A point in time that has to be there.
     pub fn required_timestamp(&self, name: &str) -> Result<Timestamp, Invalid> {
-        self.timestamp(name)?.ok_or_else(|| self.invalid(name, "is required"))
+        self.needed(name, self.timestamp(name)?)
     }
 
-    /// A calendar date.
     pub fn date(&self, name: &str) -> Result<Option<NaiveDate>, Invalid> {
         const LENGTH: usize = 10;
         self.parsed(name, LENGTH, |text| parse_date(text).ok_or(DATE_RULE))
@@ -275,12 +262,12 @@ impl<'a> Fields<'a> {
 
     /// A calendar date that has to be there.
     pub fn required_date(&self, name: &str) -> Result<NaiveDate, Invalid> {
-        self.date(name)?.ok_or_else(|| self.invalid(name, "is required"))
+        self.needed(name, self.date(name)?)
     }
 
     /// A list of at most `max` objects, which has to be there. `path` is its own name with a dot.
     pub fn required_objects(&self, name: &str, path: &'a str, max: usize) -> Result<Vec<Fields<'a>>, Invalid> {
-        let rule = || self.invalid(name, format_args!("is required and must be an array of at most {max} objects"));
+        let rule = || self.refuse(name, format_args!("is required and must be an array of at most {max} objects"));
         let items = self.value(name).and_then(Value::as_array).filter(|items| items.len() <= max).ok_or_else(rule)?;
         let objects = items.iter().map(|item| item.as_object().map(|object| Fields { object, path }));
         objects.collect::<Option<_>>().ok_or_else(rule)
@@ -289,33 +276,37 @@ impl<'a> Fields<'a> {
     /// A nested object; omitted or null is `None`. `path` is its own name with a dot.
     pub fn object(&self, name: &str, path: &'a str) -> Result<Option<Fields<'a>>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let object = value.as_object().ok_or_else(|| self.invalid(name, "must be an object"))?;
+        let object = value.as_object().ok_or_else(|| self.refuse(name, "must be an object"))?;
         Ok(Some(Fields { object, path }))
     }
 
     /// A nested object that has to be there.
     pub fn required_object(&self, name: &str, path: &'a str) -> Result<Fields<'a>, Invalid> {
-        self.object(name, path)?.ok_or_else(|| self.invalid(name, "is required and must be an object"))
+        self.object(name, path)?.ok_or_else(|| self.refuse(name, "is required and must be an object"))
     }
 
-    /// A list of names that each parse; omitted or null is `None`. The rule says which there are.
-    pub fn list<T, E: std::fmt::Display>(
+    /// A list of these names; omitted or null is `None`.
+    pub fn list<T: Copy>(
         &self,
         name: &str,
-        parse: impl Fn(&str) -> Result<T, E>,
+        all: &[T],
+        as_str: fn(T) -> &'static str,
     ) -> Result<Option<Vec<T>>, Invalid> {
         let Some(value) = self.value(name) else { return Ok(None) };
-        let items = value.as_array().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
-        let parsed = items.iter().map(|item| {
-            let text = item.as_str().ok_or_else(|| self.invalid(name, "must be an array of strings"))?;
-            parse(text)
-                .map_err(|rule| self.invalid(name, format_args!("{rule}; \"{}\" is none of them", shortened(text))))
+        let mistyped = || self.refuse(name, "must be an array of strings");
+        let unknown = |text: &str| {
+            let names: Vec<&str> = all.iter().map(|item| as_str(*item)).collect();
+            self.refuse(name, format_args!("takes {}; \"{}\" is none of them", names.join(", "), shortened(text)))
+        };
+        let items = value.as_array().ok_or_else(mistyped)?.iter().map(|item| {
+            let text = item.as_str().ok_or_else(mistyped)?;
+            all.iter().copied().find(|known| as_str(*known) == text).ok_or_else(|| unknown(text))
         });
-        parsed.collect::<Result<Vec<T>, Invalid>>().map(Some)
+        items.collect::<Result<Vec<T>, Invalid>>().map(Some)
     }
 }
 
-/// As much of a text as is quoted.
+/// The part of a text that a refusal quotes.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED_CHARS) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
-/// Longest identifier, in characters.
 pub const MAX_ID_CHARS: usize = 128;
 
 /// A text that is no identifier.
@@ -25,12 +24,11 @@ macro_rules! opaque_id {
     ($($(#[$doc:meta])* $name:ident)*) => {$(
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
+        #[serde(try_from = "String")]
         #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
         pub struct $name(String);
 
         impl $name {
-            /// The identifier that `text` is.
             pub fn parse(text: &str) -> Result<Self, InvalidId> {
                 check(text).map(|()| Self(text.to_owned()))
             }
@@ -45,12 +43,6 @@ macro_rules! opaque_id {
             type Error = InvalidId;
             fn try_from(text: String) -> Result<Self, InvalidId> {
                 check(&text).map(|()| Self(text))
-            }
-        }
-
-        impl From<$name> for String {
-            fn from(id: $name) -> Self {
-                id.0
             }
         }
 
@@ -148,7 +140,8 @@ impl FactId {
 }
 
 impl DeliveryId {
-    /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by it.
+    /// The delivery of an event to an endpoint. `at_ms` is the event's time, which leads the id, so that ids sort by
+    /// it.
     pub fn derive(at_ms: i64, event: &EventId, endpoint: &EndpointId) -> Self {
         Self(format!("dlv_{}", derived_uuid(at_ms, &[event.as_str(), endpoint.as_str()]).simple()))
     }
@@ -187,7 +180,6 @@ pub fn new_uuid(now_ms: i64, random: [u8; 10]) -> Uuid {
 #[error("must be a UUID such as 0197a6a0-5c3b-7000-8000-2f1d3c4b5a69")]
 pub struct InvalidUuid;
 
-/// Characters of a UUID.
 const UUID_CHARS: usize = 36;
 
 /// The UUID that `text` is: 32 digits and four hyphens (RFC 9562), in either case.

@@ -1,12 +1,9 @@
 //! Idempotency keys and how long what is recorded under one counts.
 //!
-//! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds a
-//! SHA-256, never the key: callers put names and order numbers into them.
-
-use std::collections::BTreeMap;
+//! Explicit keys (the header) and derived ones (from the e-mail) are apart: neither can meet the other. The table holds
+//! a SHA-256, never the key: callers put names and order numbers into them.
 
 use chrono::TimeDelta;
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -18,21 +15,21 @@ use crate::id::{CoachId, parse_uuid};
 pub const MAX_KEY_CHARS: usize = 255;
 /// How long a claim protects its work. Functions behind the API end long before.
 pub const LEASE: TimeDelta = TimeDelta::seconds(60);
-/// What a caller that meets a claim in progress is told to wait, in seconds.
+/// The `Retry-After` of a request that meets a claim in progress, in seconds.
 pub const IN_PROGRESS_RETRY_S: u32 = 5;
-/// How long records are kept.
 pub const RETENTION: TimeDelta = TimeDelta::hours(24);
-/// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a day.
+/// Under a derived key, a 4xx counts this long: a request without a header that was mended must not be locked out for a
+/// day.
 const DERIVED_REFUSAL_RETENTION: TimeDelta = TimeDelta::seconds(60);
 /// Under a derived key, an answer with a password counts this long: whoever knows the e-mail could ask for it again.
 const DERIVED_PASSWORD_RETENTION: TimeDelta = TimeDelta::hours(1);
 
-/// How a key came about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum KeySource {
-    Explicit,
-    Derived,
+crate::named! {
+    /// The source of a key.
+    KeySource {
+        Explicit = "explicit",
+        Derived = "derived",
+    }
 }
 
 /// The kinds of answers that count for different times under a derived key.
@@ -45,12 +42,12 @@ pub enum AnswerKind {
     Other,
 }
 
-/// What becomes of a request whose key stands for another payload.
+/// The treatment of a request whose key was used with another payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
-    /// It is given the answer that was recorded, marked. Where none was, it takes the other's place.
+    /// The recorded answer is replayed, marked. Where there is none, the request takes the other's place.
     Replayed,
-    /// It is refused.
+    /// The request is refused.
     Refused,
 }
 
@@ -68,7 +65,6 @@ pub struct IdempotencyKey {
 pub struct InvalidKey;
 
 impl IdempotencyKey {
-    /// The key that a header names.
     pub fn explicit(coach: &CoachId, scope: Scope, header: &[u8]) -> Result<Self, InvalidKey> {
         let chars = std::str::from_utf8(header).map_or(header.len(), |text| text.chars().count());
         if header.is_empty() || chars > MAX_KEY_CHARS {
@@ -83,15 +79,10 @@ impl IdempotencyKey {
     }
 
     fn new(coach: &CoachId, scope: Scope, source: KeySource, key: &[u8]) -> Self {
-        let label = match source {
-            KeySource::Explicit => "explicit",
-            KeySource::Derived => "derived",
-        };
-        let text = format!("{coach}#{}#{label}#{}", scope.as_str(), hex::encode(Sha256::digest(key)));
+        let text = format!("{coach}#{}#{}#{}", scope.as_str(), source.as_str(), hex::encode(Sha256::digest(key)));
         Self { text, source }
     }
 
-    /// The key as it is stored.
     pub fn as_str(&self) -> &str {
         &self.text
     }
@@ -131,7 +122,6 @@ impl Fingerprint {
         }
     }
 
-    /// The fingerprint as it is recorded.
     pub fn as_bytes(&self) -> &[u8] {
         &self.read
     }
@@ -152,10 +142,9 @@ fn with_parsed_ids(body: &Value) -> Value {
     Value::Object(parsed.collect())
 }
 
-/// SHA-256 over the canonical JSON.
 fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
     let mut hash = Sha256::new();
-    for part in [method, path, &canonical(body)] {
+    for part in [method, path, &canonical(body).to_string()] {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
@@ -165,25 +154,19 @@ fn digest(method: &str, path: &str, body: &Value) -> [u8; 32] {
 /// Integers below this are exact as floating-point numbers (RFC 8785 takes all numbers for such).
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_992.0;
 
-/// JSON text with the members of every object sorted by name, whatever order the parser keeps.
-fn canonical(value: &Value) -> String {
+/// A value whose JSON text is canonical. `serde_json` sorts the members of objects; a number is the same however it is
+/// written: 3, 3.0 and 3e0, or 0 and -0.0.
+fn canonical(value: &Value) -> Value {
     match value {
-        Value::Object(members) => {
-            let sorted: BTreeMap<&str, &Value> = members.iter().map(|(name, value)| (name.as_str(), value)).collect();
-            let text: Vec<String> =
-                sorted.into_iter().map(|(name, value)| format!("{}:{}", Value::from(name), canonical(value))).collect();
-            format!("{{{}}}", text.join(","))
-        }
-        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
-        // A number is the same however it is written: 3, 3.0 and 3e0.
+        Value::Object(members) => members.iter().map(|(name, value)| (name.as_str(), canonical(value))).collect(),
+        Value::Array(items) => items.iter().map(canonical).collect(),
         Value::Number(number) => match number.as_f64() {
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < MAX_SAFE_INTEGER => {
-                // There is one zero, whatever its sign.
-                format!("{:.0}", float + 0.0)
+                Value::from(float as i64)
             }
-            _ => number.to_string(),
+            _ => value.clone(),
         },
-        scalar => scalar.to_string(),
+        scalar => scalar.clone(),
     }
 }
 

@@ -1,7 +1,5 @@
 //! The form that a new client fills in. The application serves it; the link that opens it is made here.
 
-use std::fmt;
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
@@ -13,7 +11,7 @@ use crate::workspace::CanonicalHost;
 /// Bytes of randomness in an intake's token.
 pub const INTAKE_TOKEN_BYTES: usize = 32;
 
-/// Whether the client has been sent the link.
+/// The way that an intake's link takes to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntakeState {
@@ -23,27 +21,24 @@ pub enum IntakeState {
     Issued,
 }
 
-/// What opens an intake: 256 random bits. Only its SHA-256 is kept.
+/// The token that opens an intake: 256 random bits. Only its SHA-256 is kept.
 #[derive(Clone)]
 pub struct IntakeToken(Zeroizing<String>);
+crate::discreet! { IntakeToken }
 
 impl IntakeToken {
-    /// The token of these random bytes.
     pub fn new(bytes: &[u8; INTAKE_TOKEN_BYTES]) -> Self {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// A token that was made earlier.
     pub fn restore(text: String) -> Self {
         Self(Zeroizing::new(text))
     }
 
-    /// The token's text.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// The link to the form.
     pub fn url(&self, host: &CanonicalHost) -> String {
         format!("{}/intake/{}", host.as_str(), *self.0)
     }
@@ -51,11 +46,5 @@ impl IntakeToken {
     /// Lower-case hex of the SHA-256 of the token's text.
     pub fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
-    }
-}
-
-impl fmt::Debug for IntakeToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("IntakeToken(..)")
     }
 }

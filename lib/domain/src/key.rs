@@ -1,4 +1,5 @@
-//! The record of an API key: what a coach asks for, and what the settings show of it. A key itself is shown once, when it is made.
+//! The record of an API key: what a coach asks for, and what the settings show of it. A key itself is shown once, when
+//! it is made.
 
 use chrono::TimeDelta;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use crate::time::Timestamp;
 pub const MAX_LIVE_KEYS: usize = 50;
 /// How long a rotated key lives on.
 pub const ROTATION_OVERLAP: TimeDelta = TimeDelta::hours(24);
-/// Most characters of a key's name.
 pub const MAX_KEY_NAME_CHARS: usize = 100;
 
 const FIELDS: [&str; 4] = ["name", "scope", "permissions", "expires_at"];
@@ -34,7 +34,7 @@ impl KeyDraft {
         fields.only(&FIELDS)?;
         let name = fields.required_text("name", MAX_KEY_NAME_CHARS)?.to_owned();
         let scope = fields.required("scope", MAX_SCOPE_CHARS, Scope::parse)?;
-        let mut permissions = fields.list("permissions", Permission::parse)?.unwrap_or_default();
+        let mut permissions = fields.list("permissions", &Permission::ALL, Permission::as_str)?.unwrap_or_default();
         if scope == Scope::Partner && !permissions.is_empty() {
             return Err(Invalid::field(
                 "permissions",
@@ -50,7 +50,6 @@ impl KeyDraft {
         Ok(Self { name, scope, permissions, expires_at })
     }
 
-    /// What [`KeyDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> crate::openapi::Body {
         use crate::openapi::{Body, Field};
@@ -59,7 +58,7 @@ impl KeyDraft {
             ("name", Field::text(MAX_KEY_NAME_CHARS).required().about("What the coach calls the key.")),
             (
                 "scope",
-                Field::one_of(&[Scope::Partner.as_str(), Scope::Crm.as_str()]).required().about("What the key opens."),
+                Field::one_of(&Scope::ALL.map(Scope::as_str)).required().about("What the key opens."),
             ),
             (
                 "permissions",
@@ -127,7 +126,6 @@ pub enum KeyFilter {
 }
 
 impl KeyFilter {
-    /// The filter that `status` names.
     pub fn parse(status: Option<&str>) -> Result<Self, Invalid> {
         match status {
             None => Ok(Self::All),
@@ -172,10 +170,7 @@ impl KeyCursor {
     }
 
     fn read(text: &str) -> Option<Self> {
-        let (live, after) = match text.split_once('.') {
-            Some((live, after)) => (live, Some(after)),
-            None => (text, None),
-        };
+        let (live, after) = text.split_once('.').map_or((text, None), |(live, after)| (live, Some(after)));
         let (shown, ids) = live.split_at_checked(SHOWN_DIGITS)?;
         let ids = ids.as_bytes().chunks(KEY_ID_DIGITS).map(|digits| key_id(std::str::from_utf8(digits).ok()?));
         let named: Vec<KeyId> = ids.collect::<Option<_>>()?;

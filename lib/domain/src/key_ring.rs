@@ -1,5 +1,5 @@
-//! Keys as the secrets store keeps them: `{"current": "<id>", "<id>": "<text>", ...}`. The current one makes, all of them are accepted, so
-//! that a key is changed without a gap: the new one is added first, and becomes current later.
+//! Keys as the secrets store keeps them: `{"current": "<id>", "<id>": "<text>", ...}`. The current one makes, all of
+//! them are accepted, so that a key is changed without a gap: the new one is added first, and becomes current later.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,7 +22,6 @@ pub struct KeyRing {
 pub struct InvalidSecret;
 
 impl KeyRing {
-    /// The keys of a secret's text.
     pub fn parse(json: &str) -> Result<Self, InvalidSecret> {
         let entries: BTreeMap<String, String> = serde_json::from_str(json).map_err(|_| InvalidSecret)?;
         let current = entries.get("current").and_then(|id| id.parse().ok()).ok_or(InvalidSecret)?;
@@ -43,7 +42,6 @@ impl KeyRing {
         self.current
     }
 
-    /// All ids and texts, by id.
     pub fn texts(&self) -> impl Iterator<Item = (u8, &str)> {
         self.texts.iter().map(|(id, text)| (*id, text.as_str()))
     }

@@ -1,5 +1,5 @@
-//! Types and pure decisions of the Partner API. No AWS, no HTTP, no clock, no environment: whatever is a rule is here, and can
-//! be tested without any of them. Time and randomness are arguments.
+//! Types and pure decisions of the Partner API. No AWS, no HTTP, no clock, no environment: whatever is a rule is here,
+//! and can be tested without any of them. Time and randomness are arguments.
 
 pub mod account;
 pub mod address;
@@ -36,6 +36,7 @@ pub mod key;
 pub mod key_ring;
 pub mod list;
 pub mod login_link;
+pub mod names;
 pub mod notice;
 #[cfg(feature = "openapi")]
 pub mod openapi;

@@ -1,9 +1,8 @@
-//! A link that signs a client in once. It is a bearer credential: whoever opens it is taken for the client, for 15 minutes at most.
+//! A link that signs a client in once. It is a bearer credential: whoever opens it is taken for the client, for 15
+//! minutes at most.
 //!
-//! A link is made for a client as it is at that moment, which its `login_epoch` stands for. Deactivation, hand-over and a changed e-mail
-//! begin another epoch, and the links of earlier ones are dead for good.
-
-use std::fmt;
+//! A link is made for a client as it is at that moment, which its `login_epoch` stands for. Deactivation, hand-over and
+//! a changed e-mail begin another epoch, and the links of earlier ones are dead for good.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -21,15 +20,15 @@ use crate::workspace::CanonicalHost;
 pub const LOGIN_TOKEN_BYTES: usize = 32;
 /// How long a link can be used.
 pub const LOGIN_LINK_LIFE: TimeDelta = TimeDelta::minutes(15);
-/// What the caller is told of that.
+/// The life of a link, as answers put it.
 pub const EXPIRES_NOTE: &str = "Single use: the link works once, within 15 minutes of being made.";
 
-/// What opens a login page: 256 random bits. Only its SHA-256 is kept.
+/// The token that opens a login page: 256 random bits. Only its SHA-256 is kept.
 #[derive(Clone)]
 pub struct LoginToken(Zeroizing<String>);
+crate::discreet! { LoginToken }
 
 impl LoginToken {
-    /// The token of these random bytes.
     pub fn new(bytes: &[u8; LOGIN_TOKEN_BYTES]) -> Self {
         Self(Zeroizing::new(URL_SAFE_NO_PAD.encode(bytes)))
     }
@@ -40,7 +39,6 @@ impl LoginToken {
         (bytes.len() == LOGIN_TOKEN_BYTES).then(|| Self(Zeroizing::new(text.to_owned())))
     }
 
-    /// The link.
     pub fn url(&self, host: &CanonicalHost) -> String {
         format!("{}/login/{}", host.as_str(), *self.0)
     }
@@ -48,12 +46,6 @@ impl LoginToken {
     /// Lower-case hex of the SHA-256 of the token's text.
     pub fn sha256(&self) -> String {
         hex::encode(Sha256::digest(self.0.as_bytes()))
-    }
-}
-
-impl fmt::Debug for LoginToken {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("LoginToken(..)")
     }
 }
 
@@ -75,7 +67,7 @@ impl LoginLink {
     }
 }
 
-/// Whom a link signs in, and until when.
+/// The client that a link signs in, and the time until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginGrant {
     pub client_id: ClientId,
@@ -86,7 +78,7 @@ pub struct LoginGrant {
     pub valid_until: Timestamp,
 }
 
-/// Why a client is given no link.
+/// The reason why a client is given no link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoLoginLink {
     /// Where both hold, this one is told: whoever asks can change it.
@@ -95,7 +87,7 @@ pub enum NoLoginLink {
 }
 
 impl LoginGrant {
-    /// What a link that is made now grants the client.
+    /// The grant of a link that is made now.
     pub fn new(client: &Client, login_epoch: u64, now: Timestamp) -> Result<Self, NoLoginLink> {
         if !client.is_active {
             return Err(NoLoginLink::Inactive);
@@ -111,7 +103,7 @@ impl LoginGrant {
         })
     }
 
-    /// Whether the link could be used now, as far as its client is as it was.
+    /// True if the link can be used now: its client is as it was, and the link has not expired.
     pub fn holds(&self, client: &Client, login_epoch: u64, now: Timestamp) -> bool {
         let same_client = client.id == self.client_id && client.coach_id == self.coach_id;
         same_client && client.is_active && login_epoch == self.login_epoch && now < self.valid_until

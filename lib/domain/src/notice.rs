@@ -1,5 +1,5 @@
-//! Mails to a coach about a webhook endpoint: it has failed for a day, or it gets nothing any more. Of the address the host alone is named:
-//! the rest may hold a secret.
+//! Mails to a coach about a webhook endpoint: it has failed for a day, or it gets nothing any more. Of the address the
+//! host alone is named: the rest may hold a secret.
 
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,6 @@ impl EndpointNotice {
         format!("notice_{}_{}_{what}", self.endpoint_id, self.at.ms())
     }
 
-    /// The mail.
     pub fn render(&self) -> Mail {
         let host = &self.host;
         let (subject, what, next) = match &self.what {

@@ -1,7 +1,8 @@
-//! What request bodies may hold, as JSON Schema, for the OpenAPI document. (What is answered derives its schema from its type.)
+//! The schemas of request bodies, as JSON Schema, for the OpenAPI document. Answers derive their schemas from their
+//! types.
 //!
-//! A body's schema stands beside its parser and takes its limits from the same constants. The tests here feed every parser what its
-//! schema allows and what it forbids, at each limit and one beyond, so that the two cannot drift.
+//! A body's schema stands beside its parser and takes its limits from the same constants. The tests here feed every
+//! parser what its schema allows and what it forbids, at each limit and one beyond, so that the two cannot drift.
 
 use serde_json::{Map, Value, json};
 
@@ -33,7 +34,6 @@ impl Field {
         Self::of(json!({ "type": "string", "format": "idn-email", "maxLength": max }))
     }
 
-    /// A URL that webhooks are sent to.
     pub fn receiver_url(max: usize) -> Self {
         Self::of(json!({ "type": "string", "format": "uri", "pattern": "^https://", "maxLength": max }))
     }
@@ -53,12 +53,10 @@ impl Field {
         Self::of(json!({ "type": "string", "format": "uuid" }))
     }
 
-    /// A whole number from 0 to `max`.
     pub fn whole_number(max: u64) -> Self {
         Self::of(json!({ "type": "integer", "minimum": 0, "maximum": max }))
     }
 
-    /// True or false.
     pub fn boolean() -> Self {
         Self::of(json!({ "type": "boolean" }))
     }
@@ -78,12 +76,10 @@ impl Field {
         Self::of(json!({ "type": "string", "pattern": TIME_OF_DAY }))
     }
 
-    /// A point in time.
     pub fn timestamp() -> Self {
         Self::of(json!({ "type": "string", "format": "date-time" }))
     }
 
-    /// One of these names.
     pub fn one_of(names: &[&str]) -> Self {
         Self::of(json!({ "type": "string", "enum": names }))
     }
@@ -103,13 +99,13 @@ impl Field {
         self
     }
 
-    /// What applies where the field is left out.
+    /// Sets the value that applies where the field is left out.
     pub fn default_value(mut self, value: impl Into<Value>) -> Self {
         self.schema["default"] = value.into();
         self
     }
 
-    /// What the field is for.
+    /// Describes the field.
     pub fn about(mut self, text: &str) -> Self {
         self.schema["description"] = json!(text);
         self
@@ -128,7 +124,8 @@ impl Field {
 }
 
 impl Body {
-    /// A body of these fields. A field that need not be there may be null, which counts as left out; other fields are ignored.
+    /// A body of these fields. A field that need not be there may be null, which counts as left out; other fields are
+    /// ignored.
     pub fn new(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         Self::with(fields, Field::or_null)
     }
@@ -138,7 +135,8 @@ impl Body {
         Self::with(fields, |field| field).closed()
     }
 
-    /// A change of a record: what is left out stays as it is, so that null does not count as left out, and something has to be there.
+    /// A change of a record: what is left out stays as it is, so that null does not count as left out, and something
+    /// has to be there.
     pub fn change(fields: impl IntoIterator<Item = (&'static str, Field)>) -> Self {
         let mut body = Self::strict(fields);
         body.0["minProperties"] = json!(1);
@@ -192,7 +190,6 @@ impl Body {
         self
     }
 
-    /// The schema.
     pub fn into_json(self) -> Value {
         self.0
     }

@@ -1,8 +1,8 @@
 //! Opportunities: what a contact may come to buy, and where in a pipeline that stands.
 //!
-//! The application tells of the whole record, the API of a name, of a value, or of a place in the pipeline; each of these counts as it was
-//! told last. Whether an opportunity is open, won or lost is read off its stage, so that a pipeline which is rearranged takes its
-//! opportunities along.
+//! The application tells of the whole record, the API of a name, of a value, or of a place in the pipeline; each of
+//! these counts as it was told last. Whether an opportunity is open, won or lost is read off its stage, so that a
+//! pipeline which is rearranged takes its opportunities along.
 
 mod draft;
 mod rule;
@@ -66,8 +66,8 @@ pub struct Told {
 }
 crate::discreet! { Told }
 
-/// A reason that the API gave a stage which somebody else had chosen. It stands wherever nothing later names another stage: older facts may
-/// lead away from that stage, and back to it.
+/// A reason that the API gave a stage which somebody else had chosen. It stands wherever nothing later names another
+/// stage: older facts may lead away from that stage, and back to it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToldReason {
     pub pipeline_id: PipelineId,
@@ -78,7 +78,7 @@ pub struct ToldReason {
 crate::discreet! { ToldReason }
 
 impl Told {
-    /// When anything was told last.
+    /// The latest of all times.
     fn last(&self) -> Option<Timestamp> {
         let Self { whole_at, contact_at, name_at, value_at, place_at, reason } = self;
         let reason_at = reason.as_ref().map(|reason| reason.at);
@@ -124,7 +124,8 @@ impl Opportunity {
         id: OpportunityId,
         draft: &OpportunityDraft,
         contact_name: &str,
-        (pipeline, initial_stage): (&Pipeline, &StageId),
+        pipeline: &Pipeline,
+        initial_stage: &StageId,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -148,8 +149,8 @@ impl Opportunity {
         }
     }
 
-    /// What becomes of an opportunity by the application's whole record of it, which was said `at` that time. What the API has
-    /// told since then stays. `None`: what is known is newer.
+    /// The opportunity after the application's whole record of it, which is a fact of the time `at`. Values that the
+    /// API has set since then stay. `None`: the known record is newer.
     pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let told = known.map(|known| known.told.clone()).unwrap_or_default();
         if told.whole_at > Some(at) {
@@ -189,27 +190,26 @@ impl Opportunity {
         {
             heard.lost_reason = Some(reason.text.clone());
         }
-        if heard.shown() != known.shown() {
+        if heard.differs(known) {
             heard.updated_at = known.later(now);
         }
         Some(heard)
     }
 
-    /// What the API shows of it and the application may change.
-    fn shown(&self) -> (ContactId, &str, u64, &PipelineId, &StageId, Option<&str>) {
-        let Self { contact_id, name, value_cents, pipeline_id, stage, lost_reason, .. } = self;
-        (*contact_id, name, *value_cents, pipeline_id, stage, lost_reason.as_deref())
+    /// True if anything differs but when it was told.
+    fn differs(&self, other: &Self) -> bool {
+        Self { told: other.told.clone(), ..self.clone() } != *other
     }
 
-    /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid for. Where pipeline or
-    /// stage is not known, a reason tells that it is lost.
+    /// Open, won or lost, by its pipeline as that is now. What was won stays so where its stage is gone: it was paid
+    /// for. Where pipeline or stage is not known, a reason tells that it is lost.
     pub fn status(&self, pipeline: Option<&Pipeline>) -> StageKind {
         let pipeline = pipeline.filter(|pipeline| pipeline.pipeline_id == self.pipeline_id);
         let unplaced = if self.lost_reason.is_some() { StageKind::Lost } else { StageKind::Open };
         pipeline.and_then(|pipeline| pipeline.meaning_of(&self.stage)).unwrap_or(unplaced)
     }
 
-    /// What the API shows of it.
+    /// The opportunity as the API shows it.
     pub fn view(&self, pipeline: Option<&Pipeline>) -> OpportunityView {
         let status = self.status(pipeline);
         OpportunityView {
@@ -226,7 +226,8 @@ impl Opportunity {
         }
     }
 
-    /// The time of a change: after all that was told, even by a request that came before one that has told something meanwhile.
+    /// The time of a change: after all that was told, even by a request that came before one that has told something
+    /// meanwhile.
     fn later(&self, now: Timestamp) -> Timestamp {
         now.after(self.told.last().map_or(self.updated_at, |told_at| told_at.max(self.updated_at)))
     }

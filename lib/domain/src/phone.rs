@@ -4,8 +4,6 @@
 //! contacts are indexed by the last digits of their number, which no country's rules change ([`PhoneEnding`]). Whoever
 //! finds them there compares the E.164 forms.
 
-use std::fmt;
-
 use rlibphonenumber::{
     PHONE_NUMBER_UTIL, PhoneNumber, PhoneNumberFormat, Region, get_national_significant_number_owned,
 };
@@ -25,6 +23,7 @@ const MAX_PARSED_BYTES: usize = 250;
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(transparent)]
 pub struct Phone(String);
+crate::discreet! { Phone }
 
 /// A phone number in E.164, the form in which numbers are compared.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -32,10 +31,12 @@ pub struct PhoneKey {
     e164: String,
     national: String,
 }
+crate::discreet! { PhoneKey }
 
 /// The last digits of a number, without its extension: the same for every way to write it, in whatever country.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct PhoneEnding(String);
+crate::discreet! { PhoneEnding }
 
 impl Phone {
     /// Any text counts: what people write as their number is kept, whether or not it can be matched.
@@ -43,7 +44,6 @@ impl Phone {
         Self(text.to_owned())
     }
 
-    /// The number as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -96,27 +96,8 @@ impl PhoneEnding {
         Self(digits[digits.len().saturating_sub(ENDING_DIGITS)..].to_owned())
     }
 
-    /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-}
-
-impl fmt::Debug for Phone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Phone(..)")
-    }
-}
-
-impl fmt::Debug for PhoneKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PhoneKey(..)")
-    }
-}
-
-impl fmt::Debug for PhoneEnding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("PhoneEnding(..)")
     }
 }
 

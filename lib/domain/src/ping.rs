@@ -1,4 +1,4 @@
-//! What a key's holder is told about the key.
+//! The answer that tells a key's holder about the key.
 
 use serde::Serialize;
 

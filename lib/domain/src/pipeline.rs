@@ -1,5 +1,5 @@
-//! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one that the coach
-//! configured.
+//! Pipelines: the stages that opportunities go through, in order. The application makes them; the API works on the one
+//! that the coach configured.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{PipelineId, StageId};
 
-/// Most stages of a pipeline.
 pub const MAX_STAGES: usize = 200;
 
 /// A pipeline's record.
@@ -30,41 +29,27 @@ pub struct Stage {
     pub kind: StageKind,
 }
 
-/// What it means to be in a stage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-pub enum StageKind {
-    Open,
-    /// Paid for. Payments alone bring an opportunity here.
-    Won,
-    Lost,
-}
-
-impl StageKind {
-    /// The kind of that name.
-    pub fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "open" => Ok(Self::Open),
-            "won" => Ok(Self::Won),
-            "lost" => Ok(Self::Lost),
-            _ => Err("must be open, won or lost"),
-        }
+crate::named! {
+    /// What it means to be in a stage.
+    StageKind {
+        Open = "open",
+        /// Paid for. Payments alone bring an opportunity here.
+        Won = "won",
+        Lost = "lost",
     }
 }
 
 impl Pipeline {
-    /// What kind a stage is of; `None`: the pipeline has no such stage.
+    /// The kind of a stage. `None`: the pipeline has no such stage.
     pub fn kind_of(&self, stage: &StageId) -> Option<StageKind> {
         self.stages.iter().find(|known| known.id == *stage).map(|known| known.kind)
     }
 
-    /// What it means to be in a stage, also in one that the pipeline has no more, as far as that is known.
+    /// The kind of a stage, also of a won stage that the pipeline no longer has.
     pub fn meaning_of(&self, stage: &StageId) -> Option<StageKind> {
         self.kind_of(stage).or_else(|| self.won_once.contains(stage).then_some(StageKind::Won))
     }
 
-    /// The stages that are won ones.
     pub fn won(&self) -> impl Iterator<Item = &StageId> {
         self.stages.iter().filter(|stage| stage.kind == StageKind::Won).map(|stage| &stage.id)
     }

@@ -4,7 +4,6 @@
 
 use crate::time::Timestamp;
 
-/// Length of a window, in seconds.
 pub const WINDOW_S: u32 = 60;
 
 /// A limit per calendar minute.
@@ -20,9 +19,9 @@ pub enum Limit {
     TestEvents,
 }
 
-/// What a request counts against.
+/// The limits of a request.
 pub const REQUEST: &[Limit] = &[Limit::Requests];
-/// What a request for a login link counts against: both or, where one is used up, neither.
+/// The limits of a request for a login link, which counts against both or, where one is used up, neither.
 pub const LOGIN_LINK_REQUEST: &[Limit] = &[Limit::Requests, Limit::LoginLinks];
 /// The limit of a request to the settings.
 pub const SETTINGS_REQUEST: &[Limit] = &[Limit::SettingsRequests];
@@ -30,7 +29,6 @@ pub const SETTINGS_REQUEST: &[Limit] = &[Limit::SettingsRequests];
 pub const TEST_EVENT: &[Limit] = &[Limit::TestEvents];
 
 impl Limit {
-    /// All limits.
     pub const ALL: [Self; 4] = [Self::Requests, Self::LoginLinks, Self::SettingsRequests, Self::TestEvents];
 
     /// Requests in a minute that it lets through.
@@ -58,7 +56,6 @@ impl Limit {
 pub struct Minute(pub i64);
 
 impl Minute {
-    /// The minute that a time falls in.
     pub fn of(at: Timestamp) -> Self {
         Self(at.unix_s().div_euclid(i64::from(WINDOW_S)))
     }

@@ -1,7 +1,7 @@
 //! The URL that a coach registers for webhooks. A secret of a kind: logs, mails and facts show its host alone.
 //!
-//! `https` only, no credentials, no fragment, no host that is refused by name or by address. The URL parser (WHATWG) turns decimal, hex
-//! and octal spellings of an IPv4 address into the address before it is judged.
+//! `https` only, no credentials, no fragment, no host that is refused by name or by address. The URL parser (WHATWG)
+//! turns decimal, hex and octal spellings of an IPv4 address into the address before it is judged.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,17 +10,17 @@ use url::{Host, Url};
 
 use crate::address::is_public;
 
-/// Most characters of a receiver URL.
 pub const MAX_URL_CHARS: usize = 2048;
 
 const TOO_LONG: &str = "must be at most 2048 characters as it is sent, with %C3%BC for ü";
 
-/// Of a host name and of what lies between its dots (RFC 1035, 2.3.4).
+/// Limits of a host name and of its labels (RFC 1035, 2.3.4).
 const MAX_NAME_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 const LOOPBACK_NAME: &str = "localhost";
-/// Names that lead into private networks or to a cloud's metadata, and every name below them. Where such a name resolves to a private
-/// address, the address is refused too: this list gives the reason early, and holds where a resolver is told otherwise.
+/// Names that lead into private networks or to a cloud's metadata, and every name below them. Where such a name
+/// resolves to a private address, the address is refused too: this list gives the reason early, and holds where a
+/// resolver is told otherwise.
 const REFUSED_NAMES: [&str; 11] = [
     LOOPBACK_NAME,
     "internal",
@@ -35,7 +35,6 @@ const REFUSED_NAMES: [&str; 11] = [
     "metadata.platformequinix.com",
 ];
 
-/// What may be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// https to public addresses.
@@ -48,12 +47,11 @@ impl Reach {
     /// The environment variable that says it. Local runs alone set it.
     pub const SETTING: &str = "ALLOW_LOOPBACK_RECEIVERS";
 
-    /// What the variable's value allows: `true` adds loopback and http, everything else nothing.
+    /// The reach by the variable's value: `true` adds loopback and http, everything else nothing.
     pub fn by_setting(value: Option<&str>) -> Self {
         if value == Some("true") { Self::PublicAndLoopback } else { Self::Public }
     }
 
-    /// Whether a webhook may be sent to the address.
     pub fn allows(self, address: IpAddr) -> bool {
         is_public(address) || (self == Self::PublicAndLoopback && address.to_canonical().is_loopback())
     }
@@ -94,13 +92,14 @@ impl ReceiverUrl {
         Ok(Self(url))
     }
 
-    /// As [`ReceiverUrl::parse`], of a text that a caller sends. What is stored and shown is longer where characters have to be escaped.
+    /// As [`ReceiverUrl::parse`], of a text that a caller sends. What is stored and shown is longer where characters
+    /// have to be escaped.
     pub fn parse_sent(text: &str, reach: Reach) -> Result<Self, &'static str> {
         let url = Self::parse(text, reach)?;
         if url.expose().len() > MAX_URL_CHARS { Err(TOO_LONG) } else { Ok(url) }
     }
 
-    /// Whether it may be reached, by those who can perhaps reach less than whoever parsed it.
+    /// True if the URL is within a reach, which may be less than the one that it was parsed with.
     pub fn is_within(&self, reach: Reach) -> bool {
         check_scheme(&self.0, reach).and_then(|()| check_host(&self.0, reach)).is_ok()
     }
@@ -110,19 +109,18 @@ impl ReceiverUrl {
         self.0.as_str()
     }
 
-    /// Whether the host is a name, to be resolved, and no address.
+    /// True if the host is a name, to be resolved, and no address.
     pub fn is_name(&self) -> bool {
         matches!(self.0.host(), Some(Host::Domain(_)))
     }
 
-    /// The host, which may be shown.
     pub fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
 }
 
 const CREDENTIALS: &str = "must not contain a user name or password; check the signature instead";
-/// What is said of an address that no webhook is sent to.
+/// The rule that an address breaks which no webhook is sent to.
 pub const REFUSED_ADDRESS: &str = "must not point to a private, loopback, link-local or otherwise special address";
 const REFUSED_NAME: &str = "must not point to a name of a private network (localhost, *.internal, *.local, *.home.arpa) or of a cloud's metadata";
 const MALFORMED_NAME: &str = "must name a host of letters, digits and hyphens";
@@ -159,7 +157,8 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// The URL parser lets more through than a name server, a certificate or an HTTP library takes. Underscores are common all the same.
+/// The URL parser lets more through than a name server, a certificate or an HTTP library takes. Underscores are common
+/// all the same.
 fn is_host_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_label = |label: &str| {

@@ -14,8 +14,9 @@ const MAX_JITTER_PERCENT: i64 = 5;
 /// Longest time that SQS holds a message back.
 pub const MAX_QUEUE_DELAY_S: u32 = 900;
 
-/// The wait before the attempt after `attempts_made`; `None` when there is no attempt left. `jitter` spreads over the whole range. In
-/// whole seconds, which is as finely as a queue delays: the attempt is made when the log says that it is.
+/// The wait before the attempt after `attempts_made`; `None` when there is no attempt left. `jitter` spreads over the
+/// whole range. In whole seconds, which is as finely as a queue delays: the attempt is made when the log says that it
+/// is.
 pub fn gap_after(attempts_made: u32, jitter: u16) -> Option<TimeDelta> {
     let index = usize::try_from(attempts_made.checked_sub(1)?).ok()?;
     let gap_s = i64::from(*GAPS_S.get(index)?);
@@ -24,8 +25,8 @@ pub fn gap_after(attempts_made: u32, jitter: u16) -> Option<TimeDelta> {
     Some(TimeDelta::seconds(gap_s + extra_s))
 }
 
-/// How long a message that is due in `wait` is to be delayed for now, in whole seconds: the wait rounded up, or the longest that the
-/// queue allows, after which the rest is waited again.
+/// How long a message that is due in `wait` is to be delayed for now, in whole seconds: the wait rounded up, or the
+/// longest that the queue allows, after which the rest is waited again.
 pub fn queue_delay_s(wait: TimeDelta) -> u32 {
     let wait_s = (wait.num_milliseconds().max(0) + 999) / 1000;
     u32::try_from(wait_s).unwrap_or(MAX_QUEUE_DELAY_S).min(MAX_QUEUE_DELAY_S)

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta};
 
 use crate::time::Timestamp;
 
-/// What a receiver may ask for at least, whatever the schedule says.
+/// The least cap on a receiver's request, whatever the schedule says.
 const LEAST_CAP: TimeDelta = TimeDelta::hours(1);
 /// IMF-fixdate, which is the form of RFC 5322; RFC 850; asctime.
 const OBSOLETE_FORMS: [&str; 2] = ["%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"];
@@ -23,8 +23,8 @@ fn asked(text: &str, now: Timestamp) -> Option<TimeDelta> {
     Some(at - now.utc()).filter(|wait| *wait > TimeDelta::zero())
 }
 
-/// The gap before the next attempt: the scheduled one, or what the receiver asks for where that is longer, but never longer than an hour
-/// or the scheduled gap, whichever is more.
+/// The gap before the next attempt: the scheduled one, or what the receiver asks for where that is longer, but never
+/// longer than an hour or the scheduled gap, whichever is more.
 pub fn lengthened(scheduled: TimeDelta, retry_after: Option<&str>, now: Timestamp) -> TimeDelta {
     let asked = retry_after.and_then(|text| asked(text, now)).unwrap_or_default();
     // Whole seconds, as the schedule has it.

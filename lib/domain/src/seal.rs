@@ -1,8 +1,9 @@
-//! Encryption of what the tables may hold but not show: recorded answers, passwords in waiting, webhook secrets, contact details.
+//! Encryption of what the tables may hold but not show: recorded answers, passwords in waiting, webhook secrets,
+//! contact details.
 //!
-//! XChaCha20-Poly1305 with a random nonce of 192 bits: no bound on messages a key that this service could reach. The sealed form is
-//! `version (1 byte) | key id (1 byte) | nonce (24 bytes) | ciphertext and tag`. The context (which record, which field) is
-//! authenticated, so that a sealed value cannot be moved to another record.
+//! XChaCha20-Poly1305 with a random nonce of 192 bits: no bound on messages a key that this service could reach. The
+//! sealed form is `version (1 byte) | key id (1 byte) | nonce (24 bytes) | ciphertext and tag`. The context (which
+//! record, which field) is authenticated, so that a sealed value cannot be moved to another record.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,7 +1,6 @@
-//! Signatures of outgoing webhooks, by Standard Webhooks 1.0.0 (<https://github.com/standard-webhooks/standard-webhooks>):
-//! `v1,` and the base64 of HMAC-SHA-256 over `{webhook-id}.{webhook-timestamp}.{body}`.
-
-use std::fmt;
+//! Signatures of outgoing webhooks, by Standard Webhooks 1.0.0
+//! (<https://github.com/standard-webhooks/standard-webhooks>): `v1,` and the base64 of HMAC-SHA-256 over
+//! `{webhook-id}.{webhook-timestamp}.{body}`.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,16 +10,15 @@ use zeroize::Zeroizing;
 
 use crate::id::EventId;
 
-/// Bytes of randomness in a secret.
 pub const SECRET_BYTES: usize = 32;
 const PREFIX: &str = "whsec_";
 
 /// The secret that an endpoint's receiver verifies with.
 #[derive(Clone)]
 pub struct SigningSecret(Zeroizing<[u8; SECRET_BYTES]>);
+crate::discreet! { SigningSecret }
 
 impl SigningSecret {
-    /// The secret of these random bytes.
     pub fn new(bytes: [u8; SECRET_BYTES]) -> Self {
         Self(Zeroizing::new(bytes))
     }
@@ -35,7 +33,7 @@ impl SigningSecret {
         self.0.as_ref()
     }
 
-    /// What the coach is shown, once: `whsec_` and base64.
+    /// The secret as the coach is shown it, once: `whsec_` and base64.
     pub fn reveal(&self) -> String {
         format!("{PREFIX}{}", STANDARD.encode(self.0.as_ref()))
     }
@@ -48,12 +46,6 @@ impl SigningSecret {
         mac.update(b".");
         mac.update(body);
         format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
-    }
-}
-
-impl fmt::Debug for SigningSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningSecret(..)")
     }
 }
 

@@ -16,8 +16,8 @@ use chrono::{NaiveDate, TimeDelta};
 use serde::{Deserialize, Serialize};
 
 use crate::automation::{Automation, Trigger};
-use crate::client::Measure;
 use crate::dose::{DoseSchedule, DosesLogged};
+use crate::event::{ComputedType, EventData};
 use crate::id::{AutomationId, CoachId, EndpointId};
 use crate::programme::ProgrammePhase;
 use crate::time::Timestamp;
@@ -34,11 +34,11 @@ pub const MAX_SWEPT: usize = 100;
 /// Most states that are kept of automations that are not evaluated.
 const MAX_KEPT: usize = 100;
 
-/// What is known of a client, as far as the rules ask.
+/// A client's facts that the rules ask for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     pub created_at: Timestamp,
-    /// Of the workspace.
+    /// The workspace's time zone.
     pub zone: Tz,
     /// When the latest check-in was submitted.
     pub last_check_in_at: Option<Timestamp>,
@@ -75,43 +75,15 @@ pub struct Rule {
 pub struct Computed {
     pub coach_id: CoachId,
     pub automation_id: AutomationId,
-    pub name: String,
-    /// In percent or days; `None` where the automation has none.
-    pub threshold: Option<Measure>,
+    pub event_type: ComputedType,
     /// When the client came to match.
     pub at: Timestamp,
-    pub found: Found,
+    /// The figures at the evaluation, with the automation.
+    pub data: EventData,
     /// Distinguishes this match from every other of this client and automation. The event's id derives from it.
     pub episode: String,
     /// The endpoints that the automation's Webhook steps name.
     pub to: Vec<EndpointId>,
-}
-
-/// The figures of a computed event at the evaluation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(untagged)]
-pub enum Found {
-    ComplianceDrop {
-        compliance_pct: u8,
-    },
-    ComplianceMilestone {
-        compliance_pct: u8,
-    },
-    PhaseEligible {
-        current_phase: String,
-        /// The local date on which the client came to match.
-        eligible_since: NaiveDate,
-    },
-    CheckInInactivity {
-        last_check_in_at: Option<Timestamp>,
-        /// Whole spans of 24 hours since the last check-in, or the creation.
-        days_inactive: i64,
-    },
-    DailyLogInactivity {
-        last_logged_on: Option<NaiveDate>,
-        /// Whole local days without a log.
-        days_inactive: i64,
-    },
 }
 
 /// The result of an evaluation: both parts are committed in one transaction, on condition that the evaluated states are
@@ -148,8 +120,8 @@ pub fn evaluate(
         let lasting = last.map(|last| &last.mark.lasting).or_else(|| states.lasting.get(&automation.id));
         let silent = states.silent || known.is_none();
         let mut mark = known.map_or_else(|| Mark::seed(lasting), |known| known.mark.clone());
-        let started = matching.start(&automation.trigger, &mut mark, silent);
-        emitted.extend(started.filter(|_| !silent).map(|started| started.of(rule)));
+        let started = matching.start(rule, &mut mark, silent);
+        emitted.extend(started.filter(|_| !silent));
         next.due = earliest(next.due, matching.due(&automation.trigger, &mark));
         next.of.insert(automation.id.clone(), State { revision: *revision, mark });
     }
@@ -206,13 +178,9 @@ fn is_swept(automation: &Automation) -> bool {
 fn considered(rules: &[Rule]) -> Vec<&Rule> {
     let mut swept: Vec<&Rule> = rules.iter().filter(|rule| is_swept(&rule.automation)).collect();
     swept.sort_by(|a, b| a.automation.id.cmp(&b.automation.id));
-    let mut kinds: Vec<(std::mem::Discriminant<Trigger>, usize)> = Vec::new();
+    let mut counts: BTreeMap<Option<ComputedType>, usize> = BTreeMap::new();
     swept.retain(|rule| {
-        let kind = std::mem::discriminant(&rule.automation.trigger);
-        let Some((_, count)) = kinds.iter_mut().find(|(known, _)| *known == kind) else {
-            kinds.push((kind, 1));
-            return true;
-        };
+        let count = counts.entry(rule.automation.trigger.computed()).or_default();
         *count += 1;
         *count <= MAX_SWEPT
     });

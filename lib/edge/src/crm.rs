@@ -1,10 +1,11 @@
-//! What the routes of the CRM have in common beyond the gate: writes that are done once and whose fate can always be found out, ids in
-//! paths, contacts that have to be live, pages.
+//! The routes of the CRM beyond the gate: writes that are done once and whose fate can always be found out, ids in
+//! paths, pages.
 
 use std::borrow::Cow;
 use std::future::Future;
 
-use domain::api_key::Scope;
+use axum::response::Response;
+use domain::api_key::{Permission, Scope};
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid};
@@ -14,7 +15,6 @@ use runtime::{BoxError, Environment};
 use serde::Serialize;
 use serde_json::Value;
 use store::claim::{Claim, Claims};
-use store::contact::{Standing, StoredContact};
 use store::crm_write::{Committed, CrmWrite};
 use store::outbox::Outbox;
 use store::page::{Listed, PAGE_BYTES, PageRequest};
@@ -22,7 +22,7 @@ use store::vault::Vault;
 use store::{Db, StoreError, retry};
 use uuid::Uuid;
 
-use crate::gate::CrmCaller;
+use crate::gate::{CrmCaller, Gate};
 use crate::idempotency::{Outcome, Repeat, Ticket, once, required_key_of};
 use crate::inbound::Inbound;
 use crate::problem::{Fault, Problem};
@@ -30,9 +30,9 @@ use crate::reply::Reply;
 
 /// A write, as an endpoint says what is to be done.
 pub trait Write: Sync {
-    /// What is asked for.
+    /// The request, parsed.
     type Request: Send + Sync;
-    /// What the write is decided by.
+    /// The records that decide the write.
     type Found: Send;
 
     /// The payload of the request's fingerprint.
@@ -75,7 +75,8 @@ pub struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// What the write leaves beside its records: this answer, which is about the contact, and this fact if there is something to tell.
+    /// The part of the transaction beside the records: this answer, which is about the contact, and this change if
+    /// there is one to emit.
     pub fn leaving(&self, contact: ContactId, reply: &Reply, fact: Option<Change>) -> CrmWrite<'_> {
         CrmWrite {
             claims: &self.writer.claims,
@@ -103,12 +104,24 @@ impl Writer {
         Ok(Self { claims: Claims::new(env, db, vault)?, outbox: Outbox::new(env, db, vault)? })
     }
 
-    /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that another write was in
-    /// the way.
+    /// Checks the caller of a write, does the write once, and answers.
+    pub async fn answer<W: Write>(
+        &self,
+        gate: &Gate,
+        inbound: &Inbound,
+        permission: Permission,
+        write: &W,
+    ) -> Response {
+        gate.crm(inbound, permission, async |caller| self.write(inbound, &caller, write).await).await
+    }
+
+    /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that
+    /// another write was in the way.
     ///
-    /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not answer, nobody knows
-    /// whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the repeat finds out.
-    pub async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
+    /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not
+    /// answer, nobody knows whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the
+    /// repeat finds out.
+    async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
         let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
         let read = async {
             let request = write.parse(inbound)?;
@@ -166,23 +179,14 @@ pub(crate) fn unconfirmed(problem: Problem) -> Problem {
 /// The body. What is no JSON breaks the one rule that bodies of the CRM have a code for.
 pub fn body(inbound: &Inbound) -> Result<&Value, Problem> {
     inbound.json().map_err(|problem| match problem {
-        Problem::InvalidJson(_) | Problem::TooDeep => Invalid::whole(problem.message()).into(),
+        Problem::InvalidJson(_) | Problem::TooDeep => Invalid::whole(problem.to_string()).into(),
         other => other,
     })
 }
 
 /// The id that a path names.
-pub fn path_id<T>(text: &str, parse: impl FnOnce(&str) -> Result<T, InvalidUuid>) -> Result<T, Problem> {
-    parse(text).map_err(|rule| Invalid::field("id", rule).into())
-}
-
-/// The contact that a request names, which has to be live.
-pub fn live(standing: Standing) -> Result<StoredContact, Problem> {
-    match standing {
-        Standing::Live(contact) => Ok(*contact),
-        Standing::Merged { into } => Err(Problem::ContactMerged(into)),
-        Standing::Unknown | Standing::Erased => Err(Problem::NotFound("contact")),
-    }
+pub fn path_id<T>(inbound: &Inbound, parse: impl FnOnce(&str) -> Result<T, InvalidUuid>) -> Result<T, Problem> {
+    parse(inbound.parameter(0)).map_err(|rule| Invalid::field("id", rule).into())
 }
 
 /// Which page a request asks for.
@@ -193,7 +197,8 @@ pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
     Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })
 }
 
-/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` tells a record's id.
+/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` tells a record's
+/// id.
 pub fn page_reply<T, V: Serialize>(
     listed: Listed<T>,
     id_of: impl Fn(&T) -> Uuid,

@@ -1,4 +1,5 @@
-//! Who calls: the key, its minute, its scope and what its workspace is entitled to, in one call to the store.
+//! Authenticates callers: the key, its minute, its scope and what its workspace is entitled to, in one call to the
+//! store.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use domain::country::Country;
 use domain::id::{CoachId, KeyId};
 use domain::rate_limit::{Limit, Quota, REQUEST};
 use domain::time::Timestamp;
-use domain::tz::{Tz, ZoneName};
+use domain::tz::ZoneName;
 use domain::workspace::CrmConfiguration;
 use http::{HeaderMap, Method};
 use runtime::{BoxError, Clock, Environment, note};
@@ -31,8 +32,9 @@ pub struct Partner {
     pub coach: CoachId,
     /// Default region of phone numbers.
     pub country: Country,
+    /// The time zone of the workspace's days.
     pub time_zone: ZoneName,
-    /// When the request arrived.
+    /// Time of the request's arrival.
     pub now: Timestamp,
 }
 
@@ -40,50 +42,30 @@ pub struct Partner {
 #[derive(Debug, Clone)]
 pub struct CrmCaller {
     pub coach: CoachId,
-    /// Where opportunities of the key are.
+    /// Pipeline and stage of the key's opportunities.
     pub crm: CrmConfiguration,
+    /// The time zone of the workspace's days.
     pub time_zone: ZoneName,
-    /// When the request arrived.
+    /// Time of the request's arrival.
     pub now: Timestamp,
 }
 
-impl Partner {
-    /// Where the workspace's days begin and end.
-    pub fn zone(&self) -> Result<Tz, Problem> {
-        zone(&self.time_zone)
-    }
-}
-
-impl CrmCaller {
-    /// Where the workspace's days begin and end.
-    pub fn zone(&self) -> Result<Tz, Problem> {
-        zone(&self.time_zone)
-    }
-}
-
-fn zone(name: &ZoneName) -> Result<Tz, Problem> {
-    name.zone().map_err(|unknown| Problem::internal("find the workspace's time zone", unknown))
-}
-
 /// A caller that was let in.
-pub struct Admitted<C> {
+struct Admitted<C> {
     caller: C,
     key_id: KeyId,
     quotas: Vec<Quota>,
     stale_windows: Vec<String>,
 }
 
-/// A caller that was not, and what it is told.
-pub struct Refused {
+/// The refusal of a caller.
+struct Refused {
     problem: Problem,
-    /// None while nobody knows whose key it is.
+    /// Empty while nobody knows whose key it is.
     quotas: Vec<Quota>,
 }
 
-/// What came of checking a caller, and of what was read beside.
-pub type Admission<C, T> = Result<(Admitted<C>, T), Refused>;
-
-/// Lets callers in.
+/// Lets callers in and answers them.
 #[derive(Clone)]
 pub struct Gate {
     keys: Keys,
@@ -97,25 +79,37 @@ impl Gate {
         Ok(Self { keys: Keys::new(env, db)?, known: KnownKeys::default(), clock: env.clock() })
     }
 
-    /// Checks the caller of a partner route.
-    pub async fn partner(&self, inbound: &Inbound) -> Admission<Partner, ()> {
-        self.partner_beside(inbound, std::future::ready(())).await
-    }
-
     /// Checks the caller of a partner route and runs `read`: beside the check for a key that this environment has
-    /// admitted before, after the check for any other. The result may belong to anybody: the work checks its owner.
-    /// A key without the right form costs no call at all, and a forged key its check alone.
-    pub async fn partner_beside<T>(&self, inbound: &Inbound, read: impl Future<Output = T>) -> Admission<Partner, T> {
-        self.partner_within(inbound, REQUEST, read).await
+    /// admitted before, after the check for any other. Then `work` answers, with the result of the read, which may
+    /// belong to anybody: the work checks its owner. A key without the right form costs no call at all, and a forged
+    /// key its check alone.
+    pub async fn partner<T>(
+        &self,
+        inbound: &Inbound,
+        read: impl Future<Output = T>,
+        work: impl AsyncFnOnce(Partner, T) -> Result<Reply, Problem>,
+    ) -> Response {
+        self.partner_within(inbound, REQUEST, read, work).await
     }
 
-    /// Like [`Gate::partner_beside`], for a route with limits of its own.
+    /// Like [`Gate::partner`], for a route with limits of its own.
     pub async fn partner_within<T>(
         &self,
         inbound: &Inbound,
         limits: &[Limit],
         read: impl Future<Output = T>,
-    ) -> Admission<Partner, T> {
+        work: impl AsyncFnOnce(Partner, T) -> Result<Reply, Problem>,
+    ) -> Response {
+        let admission = self.admit(inbound, limits, read).await;
+        self.answer(inbound, admission, work).await
+    }
+
+    async fn admit<T>(
+        &self,
+        inbound: &Inbound,
+        limits: &[Limit],
+        read: impl Future<Output = T>,
+    ) -> Result<(Admitted<Partner>, T), Refused> {
         // Before anything is read, not beside it: without a key nobody reaches a table.
         let key = presented(&inbound.headers).map_err(unknown)?;
         let hash = key.hash();
@@ -136,15 +130,24 @@ impl Gate {
         admission
     }
 
-    /// Checks the caller of a CRM route, whose key needs a permission.
-    pub async fn crm(&self, inbound: &Inbound, permission: Permission) -> Admission<CrmCaller, ()> {
-        let key = presented(&inbound.headers).map_err(unknown)?;
-        match self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await {
+    /// Checks the caller of a CRM route, whose key needs a permission. Then `work` answers.
+    pub async fn crm(
+        &self,
+        inbound: &Inbound,
+        permission: Permission,
+        work: impl AsyncFnOnce(CrmCaller) -> Result<Reply, Problem>,
+    ) -> Response {
+        let check = async {
+            let key = presented(&inbound.headers).map_err(unknown)?;
+            self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await
+        };
+        let admission = match check.await {
             Ok(admitted) => Ok((admitted, ())),
             // A write is to be repeated, whichever of its calls was not answered.
             Err(refused) if permission.is_write() => Err(Refused { problem: unconfirmed(refused.problem), ..refused }),
             Err(refused) => Err(refused),
-        }
+        };
+        self.answer(inbound, admission, async |caller, ()| work(caller).await).await
     }
 
     async fn check<C>(
@@ -170,12 +173,13 @@ impl Gate {
         }
     }
 
-    /// Does an admitted caller's work and answers it; a refused one is told why.
-    pub async fn answer<C, T, F, Fut>(&self, inbound: &Inbound, admission: Admission<C, T>, work: F) -> Response
-    where
-        F: FnOnce(C, T) -> Fut,
-        Fut: Future<Output = Result<Reply, Problem>>,
-    {
+    /// Does an admitted caller's work and answers it. A refused caller gets the reason.
+    async fn answer<C, T>(
+        &self,
+        inbound: &Inbound,
+        admission: Result<(Admitted<C>, T), Refused>,
+        work: impl AsyncFnOnce(C, T) -> Result<Reply, Problem>,
+    ) -> Response {
         let (result, quotas) = match admission {
             Err(Refused { problem, quotas }) => (Err(problem), quotas),
             Ok((admitted, read)) => {
@@ -195,7 +199,7 @@ impl Gate {
         reply.with_quotas(&quotas).into_response_for(inbound)
     }
 
-    /// Nothing depends on old counters going; a request does not fail over it.
+    /// Deletes old counters. Nothing depends on it, and a request does not fail over it.
     async fn tidy(&self, key_id: &KeyId, windows: &[String]) {
         if !windows.is_empty()
             && let Err(error) = self.keys.drop_windows(key_id, windows).await

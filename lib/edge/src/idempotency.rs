@@ -21,8 +21,8 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, route};
 
-/// What is not done by then after a request began to be worked on is given up, which leaves time to end its claim before the request is
-/// answered for it.
+/// Time for the work. After it the work is given up, which leaves time to end its claim before the request is answered
+/// for it.
 const WORK_WITHIN: Duration = Duration::from_secs(19);
 
 /// A request whose key is claimed, and the stage that an earlier attempt came to.
@@ -51,52 +51,48 @@ pub enum Outcome {
     ClaimLost,
 }
 
-/// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither. Checks the body's
-/// size and type between the two.
+/// The key that the request names, or else the one that its body's `email` stands for; `None` when it has neither.
+/// Checks the body's size and type between the two.
 pub fn key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
-    if let Some(header) = inbound.header("idempotency-key") {
-        let key = IdempotencyKey::explicit(coach, scope, header);
-        let key = key.map_err(|_| Problem::IdempotencyKeyInvalid)?;
-        check_envelope(inbound)?;
-        return Ok(Some(key));
-    }
+    let named = named_key(inbound, coach, scope)?;
     check_envelope(inbound)?;
-    let email = inbound.json_if_any().and_then(|body| body.get("email")).and_then(Value::as_str);
-    Ok(email.map(|email| IdempotencyKey::derived(coach, scope, email)))
+    Ok(named.or_else(|| {
+        let email = inbound.json_if_any()?.get("email")?.as_str()?;
+        Some(IdempotencyKey::derived(coach, scope, email))
+    }))
 }
 
 /// The key that a request names which has to name one. Checks the body's size and type after it.
 pub fn required_key_of(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<IdempotencyKey, Problem> {
-    let header = inbound.header("idempotency-key").ok_or(Problem::IdempotencyKeyRequired)?;
-    let key = IdempotencyKey::explicit(coach, scope, header).map_err(|_| Problem::IdempotencyKeyInvalid)?;
+    let named = named_key(inbound, coach, scope)?.ok_or(Problem::IdempotencyKeyRequired)?;
     check_envelope(inbound)?;
-    Ok(key)
+    Ok(named)
 }
 
-/// What is wrong with a body from without is told before its key is claimed: repeats that mend it have the same payload, and would be
-/// given the recorded refusal.
+fn named_key(inbound: &Inbound, coach: &CoachId, scope: Scope) -> Result<Option<IdempotencyKey>, Problem> {
+    let named = inbound.header("idempotency-key").map(|header| IdempotencyKey::explicit(coach, scope, header));
+    named.transpose().map_err(|_| Problem::IdempotencyKeyInvalid)
+}
+
+/// Checks size and type of the body before its key is claimed: repeats that mend them have the same payload, and would
+/// get the recorded refusal.
 fn check_envelope(inbound: &Inbound) -> Result<(), Problem> {
     inbound.check_size()?;
     inbound.check_media_type()
 }
 
-/// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the claiming; the work is
-/// given what it read.
+/// Claims the key and runs the work, or answers for the work that has run or is running. `read` runs beside the
+/// claiming; the work is given what it read.
 ///
 /// A refusal (4xx) is recorded as any answer is. A fault (5xx) ends the claim, so that the next request runs.
-pub async fn once<S, T, F, Fut>(
+pub async fn once<S: DeserializeOwned, T>(
     claims: &Claims,
     inbound: &Inbound,
     Repeat { key, mismatch, payload }: Repeat<'_>,
     now: Timestamp,
     read: impl Future<Output = T>,
-    work: F,
-) -> Result<Reply, Problem>
-where
-    S: DeserializeOwned,
-    F: FnOnce(Ticket<S>, T) -> Fut,
-    Fut: Future<Output = Result<Outcome, Problem>>,
-{
+    work: impl AsyncFnOnce(Ticket<S>, T) -> Result<Outcome, Problem>,
+) -> Result<Reply, Problem> {
     let until = Instant::now() + WORK_WITHIN;
     let asked = Asked { fingerprint: fingerprint(inbound, &payload), mismatch };
     let (begun, read) = futures::future::join(claims.begin(&key, asked, now), read).await;

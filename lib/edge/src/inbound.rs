@@ -1,13 +1,11 @@
 //! A request as the functions see it, and the ways to read it.
 
 use std::borrow::Cow;
-use std::convert::Infallible;
 use std::sync::OnceLock;
 
 use axum::extract::{FromRequest, FromRequestParts, RawPathParams, Request};
 use bytes::Bytes;
 use domain::time::Timestamp;
-use http::request::Parts;
 use http::{HeaderMap, Method, header};
 use http_body_util::BodyExt;
 use lambda_http::RequestExt;
@@ -37,24 +35,18 @@ pub struct Inbound {
     query: String,
     body: Bytes,
     /// The body's JSON, parsed when it is first asked for.
-    parsed: OnceLock<Result<Value, NotJson>>,
+    parsed: OnceLock<Result<Value, String>>,
     claims: Option<serde_json::Map<String, Value>>,
 }
 domain::discreet! { Inbound }
-
-/// Why a body is no JSON.
-#[derive(Clone)]
-enum NotJson {
-    TooDeep,
-    Malformed(String),
-}
 
 impl<S: Send + Sync> FromRequest<S> for Inbound {
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
-        let Ok(PathParameters(parameters)) = PathParameters::from_request_parts(&mut parts, state).await;
+        let parameters = RawPathParams::from_request_parts(&mut parts, state).await;
+        let parameters = parameters.map(|all| all.iter().map(|(_, value)| value.to_owned()).collect());
         let collected = body.collect().await.map_err(|error| Problem::internal("read the body", error))?;
         let claims = parts.request_context_ref().and_then(jwt_claims);
         Ok(Self {
@@ -63,49 +55,11 @@ impl<S: Send + Sync> FromRequest<S> for Inbound {
             query: parts.uri.query().unwrap_or_default().to_owned(),
             headers: parts.headers,
             request_id: parts.extensions.get::<RequestId>().map_or_else(String::new, |id| id.0.clone()),
-            parameters,
+            parameters: parameters.unwrap_or_default(),
             body: collected.to_bytes(),
             parsed: OnceLock::new(),
             claims,
         })
-    }
-}
-
-/// The decoded value of a path's one parameter. What does not decode is left empty: it names nothing, which the caller is told after it
-/// has been let in.
-#[derive(Clone)]
-pub struct PathParameter(pub String);
-domain::discreet! { PathParameter }
-
-impl<S: Send + Sync> FromRequestParts<S> for PathParameter {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        let parameters = RawPathParams::from_request_parts(parts, state).await;
-        let value = parameters.ok().and_then(|parameters| parameters.iter().next().map(|(_, value)| value.to_owned()));
-        Ok(Self(value.unwrap_or_default()))
-    }
-}
-
-/// The decoded values of a path's parameters, in their order. What does not decode leaves none.
-#[derive(Clone)]
-pub struct PathParameters(pub Vec<String>);
-domain::discreet! { PathParameters }
-
-impl PathParameters {
-    /// The value at a place. Empty, which names nothing, where there is none.
-    pub fn get(&self, index: usize) -> &str {
-        self.0.get(index).map_or("", String::as_str)
-    }
-}
-
-impl<S: Send + Sync> FromRequestParts<S> for PathParameters {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Infallible> {
-        let parameters = RawPathParams::from_request_parts(parts, state).await;
-        let values = parameters.map(|parameters| parameters.iter().map(|(_, value)| value.to_owned()).collect());
-        Ok(Self(values.unwrap_or_default()))
     }
 }
 
@@ -121,6 +75,12 @@ fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<serde_js
 }
 
 impl Inbound {
+    /// The value of the path's parameter at this place, decoded. Empty, which names nothing, where it does not decode:
+    /// the caller is told after it has been let in.
+    pub fn parameter(&self, index: usize) -> &str {
+        self.parameters.get(index).map_or("", String::as_str)
+    }
+
     /// The first value of a query parameter, decoded.
     pub fn query(&self, name: &str) -> Option<String> {
         form_urlencoded::parse(self.query.as_bytes()).find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
@@ -160,10 +120,11 @@ impl Inbound {
         if self.is_bodiless() {
             return Err(Problem::InvalidJson("the body is empty".to_owned()));
         }
-        let value = self.parsed().map_err(|not_json| match not_json {
-            NotJson::TooDeep => Problem::TooDeep,
-            NotJson::Malformed(reason) => Problem::InvalidJson(reason.clone()),
-        })?;
+        let value = match self.parsed() {
+            Ok(value) => value,
+            Err(reason) if reason.starts_with("recursion limit exceeded") => return Err(Problem::TooDeep),
+            Err(reason) => return Err(Problem::InvalidJson(reason.clone())),
+        };
         match value {
             Value::Object(_) if depth(value) > MAX_JSON_DEPTH => Err(Problem::TooDeep),
             Value::Object(_) => Ok(value),
@@ -185,14 +146,9 @@ impl Inbound {
         self.parsed().ok()
     }
 
-    fn parsed(&self) -> Result<&Value, &NotJson> {
-        let parse = || {
-            serde_json::from_slice(self.text()).map_err(|error| {
-                let reason = error.to_string();
-                let too_deep = reason.starts_with("recursion limit exceeded");
-                if too_deep { NotJson::TooDeep } else { NotJson::Malformed(reason) }
-            })
-        };
+    /// The body's JSON, or the reason why it is none.
+    fn parsed(&self) -> Result<&Value, &String> {
+        let parse = || serde_json::from_slice(self.text()).map_err(|error| error.to_string());
         self.parsed.get_or_init(parse).as_ref()
     }
 
@@ -221,7 +177,7 @@ impl Inbound {
         self.text().is_empty()
     }
 
-    /// Whether the caller wants errors by RFC 9457.
+    /// Returns true if the caller wants errors by RFC 9457.
     pub fn wants_problem_json(&self) -> bool {
         let accept = self.headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
         accept.split(',').any(|range| {

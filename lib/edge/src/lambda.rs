@@ -1,11 +1,13 @@
 //! From the Lambda runtime to a router and back.
 //!
-//! lambda_http builds the request's URI by string concatenation and panics where a raw query or Host does not fit. Both are put right
-//! before it sees them, and the path is restored as it came: a normalised path would be routed as something that nobody asked for.
+//! lambda_http builds the request's URI by string concatenation and panics where a raw query or Host does not fit. Both
+//! are put right before it sees them, and the path is restored as it came: a normalised path would be routed as
+//! something that nobody asked for.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use axum::Router;
@@ -16,7 +18,7 @@ use http::{HeaderValue, Method, StatusCode, Uri, header};
 use lambda_http::request::LambdaRequest;
 use lambda_http::{Adapter, Body, IntoResponse, LambdaEvent};
 use lambda_runtime::{Context, Error, service_fn};
-use runtime::{Environment, Observer, note};
+use runtime::{BoxError, Environment, Observer, note};
 use serde_json::Value;
 use tower::{Service, ServiceExt};
 
@@ -25,22 +27,22 @@ use crate::problem::Problem;
 use crate::reply::Reply;
 use crate::routes::{Routed, route};
 
-/// What a request's line says whose route there is not.
+/// The route in the line of a request that has none.
 const UNROUTED: &str = "unrouted";
 
-/// What is not answered by then is answered with what is known: functions end after 25 s, and what the gateway says then tells a caller
-/// nothing.
+/// Time for an answer. After it a problem is answered: functions end after 25 s, and what the gateway says then tells a
+/// caller nothing.
 const ANSWER_WITHIN: Duration = Duration::from_secs(22);
 
-/// Serves a router's function until the runtime ends it.
-pub async fn run(env: &Environment, router: Router) -> Result<(), Error> {
-    let observer = env.observer();
-    let serving = lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
-        let (router, observer) = (router.clone(), observer.clone());
-        async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
-    }));
-    // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
-    tokio::spawn(serving).await?
+/// The process of a function behind the API, which serves the routes that `router` makes.
+pub fn main(router: impl AsyncFnOnce(&Environment) -> Result<Router, BoxError>) -> ExitCode {
+    runtime::run(async |env| {
+        let (router, observer) = (router(&env).await?, env.observer());
+        Ok(lambda_runtime::run(service_fn(move |event: LambdaEvent<LambdaRequest>| {
+            let (router, observer) = (router.clone(), observer.clone());
+            async move { Ok::<_, Error>(handle(&router, &observer, event).await) }
+        })))
+    })
 }
 
 /// Hands one event, as API Gateway makes it, to a router and gives the answer as API Gateway takes it.
@@ -74,8 +76,9 @@ async fn handle(
     }
 }
 
-/// An answer on its way to the gateway: text as it is, and anything else in base64. lambda_http's own way there knows every character set,
-/// and brings tables of them, a third of a megabyte, into each function; all of ours is UTF-8, or is none.
+/// An answer on its way to the gateway: text as it is, and anything else in base64. lambda_http's own way there knows
+/// every character set, and brings tables of them, a third of a megabyte, into each function; all of ours is UTF-8, or
+/// is none.
 struct Answer(Response);
 
 impl IntoResponse for Answer {
@@ -93,8 +96,8 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Has the request answered, and notes its route and its status for its line in the log: of the path the template alone, since a login
-/// link's path is the secret itself.
+/// Has the request answered, and notes its route and its status for its line in the log: of the path the template
+/// alone, since a login link's path is the secret itself.
 async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
     let routed = route(request.method(), request.uri().path());
     match &routed {
@@ -106,7 +109,8 @@ async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
     response
 }
 
-/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any other.
+/// Asks the route table first: axum's own 404 and 405 have neither our body nor `Allow`. A panic is a fault like any
+/// other.
 async fn answer(router: Router, routed: Routed, request: http::Request<Body>) -> Response {
     let (bare, is_preflight) = (bare(&request), is_preflight(&request));
     let request = request.map(axum::body::Body::new);
@@ -119,8 +123,8 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
                 Err(elapsed) => Problem::late(bare.method(), template, elapsed),
             }
         }
-        // The gateway answers one by itself only where no route takes it, and `$default` takes all. It does add the headers that count, but a
-        // browser wants a status that says yes.
+        // The gateway answers one by itself only where no route takes it, and `$default` takes all. It does add the
+        // headers that count, but a browser wants a status that says yes.
         Routed::OtherMethods(_) | Routed::UnknownPath if is_preflight => {
             return axum::response::IntoResponse::into_response(StatusCode::NO_CONTENT);
         }
@@ -133,7 +137,7 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
     }
 }
 
-/// Whether a browser asks on behalf of a page of another origin what it may ask.
+/// Returns true if a browser asks, on behalf of a page of another origin, which requests it may make.
 fn is_preflight<B>(request: &http::Request<B>) -> bool {
     let asks = [header::ORIGIN, header::ACCESS_CONTROL_REQUEST_METHOD];
     request.method() == Method::OPTIONS && asks.iter().all(|name| request.headers().contains_key(name))
@@ -152,7 +156,8 @@ fn bare(request: &http::Request<Body>) -> http::Request<axum::body::Body> {
     bare
 }
 
-/// Takes path and query out of the event, in a form that a URI can hold, and leaves what cannot go wrong in their place.
+/// Takes path and query out of the event, in a form that a URI can hold, and leaves what cannot go wrong in their
+/// place.
 fn take_target(payload: &mut LambdaRequest, context: &Context) -> (PathAndQuery, String) {
     let LambdaRequest::ApiGatewayV2(request) = payload else {
         return (PathAndQuery::from_static("/"), context.request_id.clone());

@@ -34,8 +34,8 @@ impl Page {
         Self { status, title: title.to_owned(), main: main.into(), forms_go_to: None }
     }
 
-    /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold redirects to the
-    /// policy of the page with the form. Without this a page sends no forms.
+    /// Lets the page's forms be sent to where the page is from, and be redirected to `origin` from there: browsers hold
+    /// redirects to the policy of the page with the form. Without this a page sends no forms.
     pub fn with_forms_to(mut self, origin: &str) -> Self {
         self.forms_go_to = Some(origin.to_owned());
         self
@@ -52,7 +52,7 @@ impl Page {
                 );
                 ("Something went wrong on our side", text)
             }
-            other => ("This did not work", escape(&other.message())),
+            other => ("This did not work", escape(&other.to_string())),
         };
         Self::new(status, title, format!("<h1>{title}</h1>\n<p>{text}</p>"))
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with a request. Handlers return it; one place gives each variant its status.
+//! The error of handlers. One place gives each variant its code, and with it its status.
 
 use std::error::Error;
 
@@ -9,7 +9,9 @@ use domain::id::{ContactId, StageId};
 use domain::idempotency::MAX_KEY_CHARS;
 use domain::key::MAX_LIVE_KEYS;
 use domain::rate_limit::{Limit, Quota};
-use http::{Method, StatusCode};
+use domain::tz::UnknownZone;
+use http::Method;
+use serde_json::{Map, Value, json};
 use store::StoreError;
 use tokio::time::error::Elapsed;
 
@@ -20,100 +22,127 @@ use crate::routes::writes_to_crm;
 /// Stages that a refusal names.
 const MAX_NAMED_STAGES: usize = 20;
 
-/// The only error of a handler.
-#[derive(Debug)]
+/// The only error of a handler. Displays as the message for a person, which is not stable.
+#[derive(Debug, thiserror::Error)]
 pub enum Problem {
     /// Missing, malformed, unknown, revoked or expired key.
+    #[error("{0}")]
     Unauthenticated(&'static str),
     /// The limit that is used up.
+    #[error("{}", used_up(.0))]
     RateLimited(Quota),
-    WrongScope {
-        needed: &'static str,
-    },
-    /// The workspace is not entitled to the Partner API.
+    #[error("This key is real but has another scope. This operation needs a key of scope {needed}.")]
+    WrongScope { needed: &'static str },
+    #[error("This workspace is not entitled to the Partner API. The coach can add it to the plan.")]
     NotEntitled,
-    /// The workspace is not entitled to the CRM.
+    #[error("This workspace is not entitled to the Pro CRM. The coach can add it to the plan.")]
     CrmNotEntitled,
+    #[error("The gym capability is not enabled for this workspace. The coach can enable it.")]
     GymNotEnabled,
     /// The coach has not configured the CRM for the API, or what is configured is gone.
+    #[error(
+        "The coach has not set the CRM up for the API: a pipeline and its initial open stage, in the application's settings."
+    )]
     CrmNotConfigured,
+    #[error("This key lacks the permission {}. The coach can make a key that has it.", .0.as_str())]
     PermissionMissing(Permission),
-    /// No valid session of a coach.
+    #[error("Sign in as a coach to use the settings.")]
     NoSession,
+    #[error("Idempotency-Key must be 1 to {} characters.", MAX_KEY_CHARS)]
     IdempotencyKeyInvalid,
+    #[error("Idempotency-Key is required: 1 to {} characters, one for each thing to be done.", MAX_KEY_CHARS)]
     IdempotencyKeyRequired,
-    /// The key stands for another request.
+    #[error("This Idempotency-Key was used for another method, path or body. Send the same again, or take a new key.")]
     IdempotencyPayloadMismatch,
+    #[error("The body must be at most {} bytes.", MAX_BODY_BYTES)]
     BodyTooLarge,
+    #[error("The body must be JSON: Content-Type: application/json.")]
     UnsupportedMediaType,
+    #[error("The body must be a JSON object: {0}.")]
     InvalidJson(String),
+    #[error("The body must not nest deeper than {} levels.", MAX_JSON_DEPTH)]
     TooDeep,
+    #[error("{}", .0.message)]
     Invalid(Invalid),
     /// The thing does not exist for this caller.
+    #[error("There is no such {0}.")]
     NotFound(&'static str),
+    #[error("There is nothing at this path. /docs names all paths.")]
     UnknownPath,
+    #[error("This path takes {}.", .0.join(", "))]
     MethodNotAllowed(Vec<&'static str>),
-    /// The answer is too large for a caller that takes no gzip.
+    #[error("This is large, and sent compressed alone. Send `Accept-Encoding: gzip` (curl: --compressed).")]
     GzipOnly,
+    #[error("A request with the same idempotency key is in progress. Retry as it is.")]
     IdempotencyInProgress,
-    /// The contact lives on as another.
+    #[error("This contact was merged into another, which mergedIntoId names. Use that one.")]
     ContactMerged(ContactId),
     /// The stages that there are to choose from.
+    #[error("stage must be the id of an open or lost stage of this key's pipeline: {}.", named(.0))]
     StageUnknown(Vec<StageId>),
+    #[error("lostReason is required with a lost stage.")]
     LostReasonRequired,
+    #[error("lostReason goes with a lost stage alone; this one is open.")]
     LostReasonNotAllowed,
-    /// Payments alone win an opportunity, and a won one takes a new name only.
+    #[error("Winning is left to payments: a won stage cannot be chosen, and a won opportunity takes a new name only.")]
     StagePaymentControlled,
+    #[error("This time cannot be booked. POST /v1/crm/bookings/availability lists the times that can.")]
     SlotUnavailable,
-    /// The calendar is paid for, there.
+    /// The URL where the person books and pays.
+    #[error("This calendar is paid for. Send the person to bookingUrl; nothing was charged or reserved.")]
     CheckoutRequired(String),
-    /// The booking is cancelled or past.
+    #[error("This booking is cancelled or past.")]
     BookingNotActive,
+    #[error("An account already exists for this email.")]
     EmailTaken,
-    /// A client that is switched off signs in with nothing.
+    #[error("This client is not active. PATCH it with is_active true first.")]
     ClientInactive,
+    #[error("This client has no login email. The coach can add one in the application.")]
     NoLoginEmail,
+    #[error("The plan's client limit is reached. It counts every stored client, deactivated ones included.")]
     PlanFull,
+    #[error("The team's client limit is reached.")]
     TeamFull,
+    #[error("The application has not handed this workspace over yet. Try again in a minute.")]
     WorkspaceUnknown,
+    #[error("A workspace has at most {} live keys. Revoke one first.", MAX_LIVE_KEYS)]
     KeyLimit,
+    #[error("A key that is revoked or has expired cannot be rotated.")]
     KeyNotLive,
+    #[error("A workspace has at most {} webhook endpoints. Delete one first.", MAX_ENDPOINTS)]
     EndpointLimit,
+    #[error("The receiver answered 410 Gone, which is for good. Register a new endpoint.")]
     EndpointGone,
+    #[error("The endpoint is switched off. Enable it first.")]
     EndpointDisabled,
-    /// As many secrets sign as may.
+    #[error(
+        "{} secrets sign for this endpoint at present. Wait for the oldest to end, {} hours after its rotation.",
+        MAX_SECRETS,
+        SECRET_OVERLAP.num_hours()
+    )]
     SecretLimit,
-    /// A delivery's attempt is under way.
+    #[error("An attempt at this delivery is under way. Try again in a minute.")]
     DeliveryInProgress,
-    /// There is nothing left of it to send.
+    #[error("The client that this event is about is erased, and the event with it.")]
     DeliveryErased,
     /// Another recovery of the endpoint runs, for as long as this at most.
-    RecoveryRunning {
-        retry_after_s: u32,
-    },
+    #[error("A recovery of this endpoint is running. Try again in {retry_after_s} s.")]
+    RecoveryRunning { retry_after_s: u32 },
     /// The store did not answer a write: it may or may not have happened.
+    #[error("It could not be confirmed whether this was done. Retry with the same Idempotency-Key: it is done once.")]
     Unconfirmed(Fault),
     /// A fault of ours. Logged where it is rendered; its text never leaves.
+    #[error(
+        "Something went wrong on our side. Retry, with the same Idempotency-Key where it had one; if it stays, give support the event_id."
+    )]
     Internal(Fault),
 }
 
-/// What failed, and why.
+/// A failed step, and its cause.
 #[derive(Debug)]
 pub struct Fault {
     pub doing: &'static str,
     pub source: Box<dyn Error + Send + Sync>,
-}
-
-/// How a problem is told.
-#[derive(Debug)]
-pub(crate) struct Told {
-    pub(crate) status: StatusCode,
-    /// Stable: callers may branch on it.
-    pub(crate) code: &'static str,
-    pub(crate) message: String,
-    pub(crate) retry_after_s: Option<u32>,
-    pub(crate) allow: Option<String>,
-    pub(crate) field: Option<String>,
 }
 
 impl Problem {
@@ -126,18 +155,6 @@ impl Problem {
     pub(crate) fn late(method: &Method, path: &str, elapsed: Elapsed) -> Self {
         let fault = Fault { doing: "answer in time", source: elapsed.into() };
         if writes_to_crm(method, path) { Self::Unconfirmed(fault) } else { Self::Internal(fault) }
-    }
-
-    pub(crate) fn tell(&self) -> Told {
-        let code = self.code();
-        Told {
-            status: code.status(),
-            code: code.as_str(),
-            message: self.message(),
-            retry_after_s: self.retry_after_s(),
-            allow: self.allow(),
-            field: self.field(),
-        }
     }
 
     /// The stable name, which goes with one status.
@@ -190,117 +207,28 @@ impl Problem {
         }
     }
 
-    /// What a person reads. Not stable.
-    pub fn message(&self) -> String {
-        let text = match self {
-            Self::Unauthenticated(why) => *why,
-            Self::RateLimited(quota) => return used_up(quota),
-            Self::WrongScope { needed } => {
-                return format!(
-                    "This key is real but has another scope. This operation needs a key of scope {needed}."
-                );
-            }
-            Self::NotEntitled => "This workspace is not entitled to the Partner API. The coach can add it to the plan.",
-            Self::CrmNotEntitled => "This workspace is not entitled to the Pro CRM. The coach can add it to the plan.",
-            Self::GymNotEnabled => "The gym capability is not enabled for this workspace. The coach can enable it.",
-            Self::CrmNotConfigured => {
-                "The coach has not set the CRM up for the API: a pipeline and its initial open stage, in the application's settings."
-            }
-            Self::PermissionMissing(permission) => {
-                return format!(
-                    "This key lacks the permission {}. The coach can make a key that has it.",
-                    permission.as_str()
-                );
-            }
-            Self::NoSession => "Sign in as a coach to use the settings.",
-            Self::IdempotencyKeyInvalid => return format!("Idempotency-Key must be 1 to {MAX_KEY_CHARS} characters."),
-            Self::IdempotencyKeyRequired => {
-                return format!(
-                    "Idempotency-Key is required: 1 to {MAX_KEY_CHARS} characters, one for each thing to be done."
-                );
-            }
-            Self::IdempotencyPayloadMismatch => {
-                "This Idempotency-Key was used for another method, path or body. Send the same again, or take a new key."
-            }
-            Self::BodyTooLarge => return format!("The body must be at most {MAX_BODY_BYTES} bytes."),
-            Self::UnsupportedMediaType => "The body must be JSON: Content-Type: application/json.",
-            Self::InvalidJson(why) => return format!("The body must be a JSON object: {why}."),
-            Self::TooDeep => return format!("The body must not nest deeper than {MAX_JSON_DEPTH} levels."),
-            Self::Invalid(invalid) => return invalid.message.clone(),
-            Self::NotFound(what) => return format!("There is no such {what}."),
-            Self::UnknownPath => "There is nothing at this path. /docs names all paths.",
-            Self::MethodNotAllowed(methods) => return format!("This path takes {}.", methods.join(", ")),
-            Self::GzipOnly => {
-                "This is large, and sent compressed alone. Send `Accept-Encoding: gzip` (curl: --compressed)."
-            }
-            Self::IdempotencyInProgress => "A request with the same idempotency key is in progress. Retry as it is.",
-            Self::ContactMerged(_) => "This contact was merged into another, which mergedIntoId names. Use that one.",
-            Self::StageUnknown(stages) => {
-                let ids: Vec<&str> = stages.iter().take(MAX_NAMED_STAGES).map(StageId::as_str).collect();
-                let more = if stages.len() > ids.len() { ", .." } else { "" };
-                let ids = ids.join(", ");
-                return format!("stage must be the id of an open or lost stage of this key's pipeline: {ids}{more}.");
-            }
-            Self::LostReasonRequired => "lostReason is required with a lost stage.",
-            Self::LostReasonNotAllowed => "lostReason goes with a lost stage alone; this one is open.",
-            Self::StagePaymentControlled => {
-                "Winning is left to payments: a won stage cannot be chosen, and a won opportunity takes a new name only."
-            }
-            Self::SlotUnavailable => {
-                "This time cannot be booked. POST /v1/crm/bookings/availability lists the times that can."
-            }
-            Self::CheckoutRequired(_) => {
-                "This calendar is paid for. Send the person to bookingUrl; nothing was charged or reserved."
-            }
-            Self::BookingNotActive => "This booking is cancelled or past.",
-            Self::EmailTaken => "An account already exists for this email.",
-            Self::ClientInactive => "This client is not active. PATCH it with is_active true first.",
-            Self::NoLoginEmail => "This client has no login email. The coach can add one in the application.",
-            Self::PlanFull => {
-                "The plan's client limit is reached. It counts every stored client, deactivated ones included."
-            }
-            Self::TeamFull => "The team's client limit is reached.",
-            Self::WorkspaceUnknown => "The application has not handed this workspace over yet. Try again in a minute.",
-            Self::KeyLimit => return format!("A workspace has at most {MAX_LIVE_KEYS} live keys. Revoke one first."),
-            Self::KeyNotLive => "A key that is revoked or has expired cannot be rotated.",
-            Self::EndpointLimit => {
-                return format!("A workspace has at most {MAX_ENDPOINTS} webhook endpoints. Delete one first.");
-            }
-            Self::EndpointGone => "The receiver answered 410 Gone, which is for good. Register a new endpoint.",
-            Self::EndpointDisabled => "The endpoint is switched off. Enable it first.",
-            Self::SecretLimit => {
-                return format!(
-                    "{MAX_SECRETS} secrets sign for this endpoint at present. Wait for the oldest to end, {} hours after its rotation.",
-                    SECRET_OVERLAP.num_hours()
-                );
-            }
-            Self::DeliveryInProgress => "An attempt at this delivery is under way. Try again in a minute.",
-            Self::DeliveryErased => "The client that this event is about is erased, and the event with it.",
-            Self::RecoveryRunning { retry_after_s } => {
-                return format!("A recovery of this endpoint is running. Try again in {retry_after_s} s.");
-            }
-            Self::Unconfirmed(_) => {
-                "It could not be confirmed whether this was done. Retry with the same Idempotency-Key: it is done once."
-            }
-            Self::Internal(_) => {
-                "Something went wrong on our side. Retry, with the same Idempotency-Key where it had one; if it stays, give support the event_id."
-            }
+    /// The body of an answer. A fault has the `event_id` that it is logged under.
+    pub fn body(&self, request_id: &str, event_id: Option<String>) -> Map<String, Value> {
+        let mut members = Map::from_iter([
+            ("error".to_owned(), json!(self.to_string())),
+            ("code".to_owned(), json!(self.code().as_str())),
+            ("request_id".to_owned(), json!(request_id)),
+        ]);
+        match self {
+            Self::ContactMerged(into) => members.insert("mergedIntoId".to_owned(), json!(into)),
+            Self::CheckoutRequired(booking_url) => members.insert("bookingUrl".to_owned(), json!(booking_url)),
+            _ => None,
         };
-        text.to_owned()
+        members.extend(self.field().map(|field| ("field".to_owned(), json!(field))));
+        members.extend(event_id.map(|event_id| ("event_id".to_owned(), json!(event_id))));
+        members
     }
 
-    fn retry_after_s(&self) -> Option<u32> {
+    pub(crate) fn retry_after_s(&self) -> Option<u32> {
         match self {
             Self::RateLimited(quota) => Some(quota.reset_s),
             Self::RecoveryRunning { retry_after_s } => Some(*retry_after_s),
             Self::IdempotencyInProgress | Self::Unconfirmed(_) => Some(domain::idempotency::IN_PROGRESS_RETRY_S),
-            _ => None,
-        }
-    }
-
-    fn allow(&self) -> Option<String> {
-        match self {
-            Self::MethodNotAllowed(methods) => Some(methods.join(", ")),
             _ => None,
         }
     }
@@ -314,15 +242,13 @@ impl Problem {
             _ => None,
         }
     }
+}
 
-    /// Members of the answer that only this problem has.
-    pub fn members(&self) -> Vec<(&'static str, String)> {
-        match self {
-            Self::ContactMerged(into) => vec![("mergedIntoId", into.to_string())],
-            Self::CheckoutRequired(booking_url) => vec![("bookingUrl", booking_url.clone())],
-            _ => Vec::new(),
-        }
-    }
+/// The first stages by id.
+fn named(stages: &[StageId]) -> String {
+    let ids: Vec<&str> = stages.iter().take(MAX_NAMED_STAGES).map(StageId::as_str).collect();
+    let more = if stages.len() > ids.len() { ", .." } else { "" };
+    ids.join(", ") + more
 }
 
 fn used_up(quota: &Quota) -> String {
@@ -339,6 +265,12 @@ fn used_up(quota: &Quota) -> String {
 impl From<Invalid> for Problem {
     fn from(invalid: Invalid) -> Self {
         Self::Invalid(invalid)
+    }
+}
+
+impl From<UnknownZone> for Problem {
+    fn from(unknown: UnknownZone) -> Self {
+        Self::internal("find the workspace's time zone", unknown)
     }
 }
 

@@ -67,33 +67,23 @@ impl Reply {
 
     /// A problem as an answer. A fault is logged here, once, under an `event_id` that the caller is given.
     pub fn problem(problem: &Problem, inbound: &Inbound) -> Self {
-        let told = problem.tell();
-        let mut members = Map::new();
-        members.insert("error".to_owned(), json!(told.message));
-        members.insert("code".to_owned(), json!(told.code));
-        members.insert("request_id".to_owned(), json!(inbound.request_id));
-        if let Some(field) = told.field {
-            members.insert("field".to_owned(), json!(field));
-        }
-        for (name, value) in problem.members() {
-            members.insert(name.to_owned(), json!(value));
-        }
-        match problem {
-            Problem::Internal(fault) => {
-                members.insert("event_id".to_owned(), json!(log_fault(fault)));
+        let event_id = match problem {
+            Problem::Internal(fault) => Some(log_fault(fault)),
+            Problem::Unconfirmed(fault) => {
+                log_unconfirmed(fault);
+                None
             }
-            Problem::Unconfirmed(fault) => log_unconfirmed(fault),
-            _ => {}
-        }
-        let body = Value::Object(members).to_string().into_bytes();
-        let mut reply = Self { status: told.status, body, headers: Vec::new() };
-        if let Some(seconds) = told.retry_after_s {
+            _ => None,
+        };
+        let body = Value::Object(problem.body(&inbound.request_id, event_id)).to_string().into_bytes();
+        let mut reply = Self { status: problem.code().status(), body, headers: Vec::new() };
+        if let Some(seconds) = problem.retry_after_s() {
             reply = reply.header("retry-after", seconds);
         }
-        if let Some(methods) = told.allow {
-            reply = reply.header("allow", methods);
+        if let Problem::MethodNotAllowed(methods) = problem {
+            reply = reply.header("allow", methods.join(", "));
         }
-        if told.status == StatusCode::UNAUTHORIZED {
+        if reply.status == StatusCode::UNAUTHORIZED {
             reply = reply.header("www-authenticate", "Bearer realm=\"partner-api\"");
         }
         reply
@@ -115,7 +105,9 @@ impl Reply {
     pub fn into_response_for(self, inbound: &Inbound) -> Response {
         let is_error = self.status.is_client_error() || self.status.is_server_error();
         let (kind, body) = if is_error && inbound.wants_problem_json() {
-            ("application/problem+json", problem_json(self.status, &self.body))
+            let own = serde_json::from_slice(&self.body).unwrap_or_default();
+            let details = Value::Object(problem_details(self.status, own));
+            ("application/problem+json", details.to_string().into_bytes())
         } else {
             ("application/json", self.body)
         };
@@ -135,16 +127,16 @@ impl Reply {
     }
 }
 
-/// RFC 9457: its own members before ours.
-fn problem_json(status: StatusCode, body: &[u8]) -> Vec<u8> {
-    let own: Map<String, Value> = serde_json::from_slice(body).unwrap_or_default();
-    let mut members = Map::new();
-    members.insert("type".to_owned(), json!("about:blank"));
-    members.insert("title".to_owned(), json!(status.canonical_reason()));
-    members.insert("status".to_owned(), json!(status.as_u16()));
-    members.insert("detail".to_owned(), own.get("error").cloned().unwrap_or_default());
+/// An error as problem details (RFC 9457), which hold its own members too.
+pub fn problem_details(status: StatusCode, own: Map<String, Value>) -> Map<String, Value> {
+    let mut members = Map::from_iter([
+        ("type".to_owned(), json!("about:blank")),
+        ("title".to_owned(), json!(status.canonical_reason())),
+        ("status".to_owned(), json!(status.as_u16())),
+        ("detail".to_owned(), own.get("error").cloned().unwrap_or_default()),
+    ]);
     members.extend(own);
-    Value::Object(members).to_string().into_bytes()
+    members
 }
 
 /// Logs a fault of ours; the `event_id` under which it is found.
@@ -165,8 +157,8 @@ fn log_unconfirmed(fault: &Fault) {
 /// A problem before there is a request to answer: axum's own rejections.
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let told = self.tell();
-        let body = json!({ "error": told.message, "code": told.code });
-        (told.status, [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
+        let code = self.code();
+        let body = json!({ "error": self.to_string(), "code": code.as_str() });
+        (code.status(), [(header::CONTENT_TYPE, "application/json")], body.to_string()).into_response()
     }
 }

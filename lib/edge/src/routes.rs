@@ -1,4 +1,5 @@
-//! All routes of the service. Unknown paths and methods reach whatever function the gateway sends them to; it answers by this table.
+//! All routes of the service. Unknown paths and methods reach whatever function the gateway sends them to; it answers
+//! by this table.
 
 use http::Method;
 

@@ -1,5 +1,5 @@
-//! The queues that carry orders to deliver. A queue holds a message back for 15 minutes at most, so an order that is due later is sent
-//! with the longest delay and put back when it comes round.
+//! The queues that carry orders to deliver. A queue holds a message back for 15 minutes at most, so an order that is
+//! due later is sent with the longest delay and put back when it comes round.
 
 use aws_sdk_sqs::operation::send_message_batch::SendMessageBatchOutput;
 use aws_sdk_sqs::types::SendMessageBatchRequestEntry;

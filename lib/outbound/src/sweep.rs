@@ -1,9 +1,6 @@
-//! The queue of shards that a sweep is to go through.
+//! The messages of the queue of shards that a sweep is to go through.
 
-use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
-
-use crate::queue::{Queue, QueueError};
 
 /// A shard of the due index, to be gone through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,21 +13,9 @@ impl ShardOrder {
     pub fn read(body: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str(body)
     }
-}
 
-/// The queue itself.
-#[derive(Clone)]
-pub struct SweepQueue(Queue);
-
-impl SweepQueue {
-    /// The queue whose URL is in `SWEEP_QUEUE_URL`.
-    pub fn new(env: &Environment) -> Result<Self, BoxError> {
-        Queue::new(env, "SWEEP_QUEUE_URL").map(Self)
-    }
-
-    /// Orders one sweep of a shard.
-    pub async fn send(&self, order: ShardOrder) -> Result<(), QueueError> {
-        let body = serde_json::to_string(&order).expect("an order converts to JSON");
-        self.0.send(body, 0).await
+    /// The body of the order's message.
+    pub fn message(self) -> String {
+        serde_json::to_string(&self).expect("an order converts to JSON")
     }
 }

@@ -1,7 +1,7 @@
 //! The settings that all AWS SDK clients share.
 //!
-//! The SDK's own loader is left out: a function's credentials and region are environment variables, and looking for them
-//! elsewhere costs start-up time.
+//! The SDK's own loader is left out: a function's credentials and region are environment variables, and looking for
+//! them elsewhere costs start-up time.
 
 use std::time::Duration;
 
@@ -18,13 +18,14 @@ use rustls::pki_types::pem::PemObject;
 use crate::config::{Config, ConfigError};
 use crate::http::{Http, amazon_roots, roots};
 
-/// A call to AWS is given up after this long, retries included: well inside the 25 s that functions behind the API have.
+/// A call to AWS is given up after this long, retries included: well inside the 25 s that functions behind the API
+/// have.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(10);
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(4);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Settings from `AWS_REGION`, the credential variables of the Lambda runtime and, where AWS is somewhere else, `AWS_ENDPOINT_URL`, and
-/// `AWS_CA_BUNDLE` with the file of those roots (PEM) that are trusted there.
+/// Settings from `AWS_REGION`, the credential variables of the Lambda runtime and, where AWS is somewhere else,
+/// `AWS_ENDPOINT_URL`, and `AWS_CA_BUNDLE` with the file of those roots (PEM) that are trusted there.
 pub(crate) fn sdk_config(config: &Config) -> Result<SdkConfig, ConfigError> {
     let credentials = Credentials::new(
         config.get("AWS_ACCESS_KEY_ID")?,

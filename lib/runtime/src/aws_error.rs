@@ -1,5 +1,5 @@
-//! What AWS says of a call that it refuses may quote what was to be written or sent, which is nobody's business but its recipient's: of its
-//! answer only the error's name is kept, with what finds it in AWS's own records.
+//! What AWS says of a call that it refuses may quote what was to be written or sent, which is nobody's business but its
+//! recipient's: of its answer only the error's name is kept, with what finds it in AWS's own records.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_runtime_api::client::result::SdkError;

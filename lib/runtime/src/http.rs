@@ -1,6 +1,7 @@
 //! The HTTP client of the AWS SDK: HTTP/1.1 over TLS that trusts Amazon's roots alone.
 //!
-//! The SDK's own one always brings HTTP/2 along, which no service here speaks, and the operating system's roots. This is hyper's client behind the SDK's interface.
+//! The SDK's own one always brings HTTP/2 along, which no service here speaks, and the operating system's roots. This
+//! is hyper's client behind the SDK's interface.
 
 use std::error::Error;
 use std::sync::Arc;

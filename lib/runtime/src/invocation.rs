@@ -1,10 +1,10 @@
 //! The event that a function is at work on: its line in the log, and what all other lines of that time say of it.
 //!
-//! Work on an event is a future within [`Observer::request`] or [`Observer::event`]. Whatever code it comes to adds to the event's line
-//! without being handed anything, as it does to any log. A function environment handles one event at a time, and none of our functions
-//! leaves work to tasks of their own: what a future within does belongs to its event.
+//! Work on an event is a future within [`Observer::request`] or [`Observer::event`]. Whatever code it comes to adds to
+//! the event's line without being handed anything, as it does to any log. A function environment handles one event at a
+//! time, and none of our functions leaves work to tasks of their own: what a future within does belongs to its event.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,14 +14,14 @@ use chrono::{DateTime, Utc};
 use crate::clock::Clock;
 use crate::metric::{Line, Metric, TARGET, Unit};
 
-/// Of HTTP requests; `route` and `status` are texts of the line.
+/// Metrics of HTTP requests; `route` and `status` are texts of the line.
 const REQUESTS: Metric = Metric::new("requests", Unit::Count).by(BY_ROUTE);
 const REQUEST_MS: Metric = Metric::new("duration_ms", Unit::Milliseconds).by(BY_ROUTE);
 const BY_ROUTE: &[&[&str]] = &[&["route", "status"], &["function"]];
-/// Of all other events.
+/// Metrics of all other events.
 const INVOCATIONS: Metric = Metric::new("invocations", Unit::Count);
 const DURATION_MS: Metric = Metric::new("duration_ms", Unit::Milliseconds);
-/// What the event's calls to DynamoDB consumed.
+/// The event's calls to DynamoDB, and their consumption.
 const CALLS: Metric = Metric::new("calls", Unit::Count);
 const READ_UNITS: Metric = Metric::new("read_units", Unit::None);
 const WRITE_UNITS: Metric = Metric::new("write_units", Unit::None);
@@ -41,9 +41,6 @@ struct Invocation {
     observer: Observer,
     request_id: String,
     line: RefCell<Line>,
-    calls: Cell<u32>,
-    read_units: Cell<f64>,
-    write_units: Cell<f64>,
 }
 
 impl Observer {
@@ -69,20 +66,19 @@ impl Observer {
         work: Pin<Box<impl Future<Output = T>>>,
     ) -> T {
         let began = Instant::now();
-        let invocation = Invocation {
-            observer: self.clone(),
-            request_id: request_id.to_owned(),
-            line: RefCell::default(),
-            calls: Cell::default(),
-            read_units: Cell::default(),
-            write_units: Cell::default(),
-        };
+        // An event that makes no call consumed nothing, which its line says too.
+        let mut line = Line::default();
+        for consumed in [CALLS, READ_UNITS, WRITE_UNITS] {
+            line.add(consumed, 0.0);
+        }
+        let invocation =
+            Invocation { observer: self.clone(), request_id: request_id.to_owned(), line: RefCell::new(line) };
         let observed = async {
             let done = work.await;
             let elapsed_us = u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX);
             add(count, 1.0);
             add(duration_ms, f64::from(elapsed_us) / 1000.0);
-            CURRENT.with(Invocation::finish);
+            CURRENT.with(|current| current.write(&current.line.take()));
             done
         };
         CURRENT.scope(invocation, observed).await
@@ -90,14 +86,6 @@ impl Observer {
 }
 
 impl Invocation {
-    fn finish(&self) {
-        let mut line = self.line.take();
-        line.add(CALLS, f64::from(self.calls.get()));
-        line.add(READ_UNITS, self.read_units.get());
-        line.add(WRITE_UNITS, self.write_units.get());
-        self.write(&line);
-    }
-
     fn write(&self, line: &Line) {
         let at_ms = self.observer.clock.now().timestamp_millis();
         for line in line.render(&self.observer.function, &self.request_id, at_ms) {
@@ -123,10 +111,10 @@ pub fn add(metric: Metric, value: f64) {
 
 /// Adds a call to DynamoDB, and the capacity units that it consumed.
 pub fn add_call(read_units: f64, write_units: f64) {
-    let _ = CURRENT.try_with(|current| {
-        current.calls.set(current.calls.get() + 1);
-        current.read_units.set(current.read_units.get() + read_units);
-        current.write_units.set(current.write_units.get() + write_units);
+    with_line(|line| {
+        for (metric, value) in [(CALLS, 1.0), (READ_UNITS, read_units), (WRITE_UNITS, write_units)] {
+            line.add(metric, value);
+        }
     });
 }
 
@@ -139,7 +127,7 @@ fn with_line(change: impl FnOnce(&mut Line)) {
     let _ = CURRENT.try_with(|current| change(&mut current.line.borrow_mut()));
 }
 
-/// What a line of the log says of the event in whose handling it was written.
+/// The event in whose handling a line of the log is written, as the line names it.
 pub(crate) struct Surroundings {
     pub(crate) now: DateTime<Utc>,
     pub(crate) function: Arc<str>,

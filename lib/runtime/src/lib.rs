@@ -1,5 +1,5 @@
-//! What a function runs in: its configuration, clock, randomness, AWS settings, log and metrics. Of the product it knows names alone, for the
-//! log and the metrics: its crates ([`OUR_CRATES`]), `coach_id` and `PartnerApi`.
+//! The environment of a function: its configuration, clock, randomness, AWS settings, log and metrics. Of the product
+//! it knows names alone, for the log and the metrics: its crates ([`OUR_CRATES`]), `coach_id` and `PartnerApi`.
 
 mod aws;
 mod aws_error;
@@ -7,7 +7,6 @@ mod clock;
 mod config;
 mod http;
 mod invocation;
-mod json;
 mod log;
 mod metric;
 mod random;
@@ -50,7 +49,7 @@ impl Environment {
         Arc::clone(&self.clock)
     }
 
-    /// What writes a line for each event.
+    /// The observer, which writes a line for each event.
     pub fn observer(&self) -> Observer {
         Observer::new(self.config.find("AWS_LAMBDA_FUNCTION_NAME").unwrap_or("unknown"), self.clock())
     }

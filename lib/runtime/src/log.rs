@@ -6,6 +6,7 @@
 use std::fmt::{self, Write as _};
 
 use chrono::SecondsFormat;
+use serde_json::{Value, json};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
@@ -18,10 +19,10 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::Config;
 use crate::clock::{Clock, SystemClock};
 use crate::invocation::{Surroundings, surroundings};
-use crate::json::push_text;
 use crate::metric;
 
-/// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and errors.
+/// The crates of this workspace that a function consists of. `LOG_LEVEL` is about them; of all others come warnings and
+/// errors.
 pub const OUR_CRATES: [&str; 20] = [
     "client_records",
     "clients",
@@ -45,8 +46,8 @@ pub const OUR_CRATES: [&str; 20] = [
     "webhook",
 ];
 
-/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of them; metrics pass at
-/// any level.
+/// Starts logging for the process. `LOG_LEVEL` is `error`, `warn`, `info` or `debug`, and `info` where it is none of
+/// them; metrics pass at any level.
 pub(crate) fn log_json(config: &Config) {
     let level = config.find("LOG_LEVEL").and_then(|level| level.parse().ok()).unwrap_or(LevelFilter::INFO);
     // A process that logs already goes on as it does.
@@ -90,8 +91,8 @@ where
     }
 }
 
-/// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that runs several
-/// functions in one process and writes their lines beside its own.
+/// The line that a function writes for a tracing event, without its end; `None` where none is at work. For a host that
+/// runs several functions in one process and writes their lines beside its own.
 pub fn function_line(event: &Event<'_>) -> Option<String> {
     let surroundings = surroundings()?;
     Some(line_of(event, Some(&surroundings)))
@@ -104,28 +105,23 @@ fn line_of(event: &Event<'_>, surroundings: Option<&Surroundings>) -> String {
         return line.0;
     }
     let now = surroundings.map_or_else(|| SystemClock.now(), |surroundings| surroundings.now);
-    let mut line = String::with_capacity(256);
-    line.push_str("{\"timestamp\":");
-    push_text(&mut line, &now.to_rfc3339_opts(SecondsFormat::Millis, true));
+    let mut line = format!("{{\"timestamp\":{}", json!(now.to_rfc3339_opts(SecondsFormat::Millis, true)));
     member(&mut line, "level", event.metadata().level().as_str());
     event.record(&mut Fields(&mut line));
     if let Some(Surroundings { function, request_id, coach_id, .. }) = surroundings {
-        member(&mut line, "function", function);
-        member(&mut line, "request_id", request_id);
+        member(&mut line, "function", &**function);
+        member(&mut line, "request_id", request_id.as_str());
         // An event that names a coach itself knows better.
         if let Some(coach_id) = coach_id.as_ref().filter(|_| event.metadata().fields().field("coach_id").is_none()) {
-            member(&mut line, "coach_id", coach_id);
+            member(&mut line, "coach_id", coach_id.as_str());
         }
     }
     line.push('}');
     line
 }
 
-fn member(line: &mut String, name: &str, value: &str) {
-    line.push(',');
-    push_text(line, name);
-    line.push(':');
-    push_text(line, value);
+fn member(line: &mut String, name: &str, value: impl Into<Value>) {
+    write!(line, ",\"{name}\":{}", value.into()).expect("a string takes text");
 }
 
 /// The field `line` of an event that is nothing else.
@@ -143,33 +139,25 @@ impl Visit for WholeLine {
 /// Writes an event's fields as members of an object that has members already.
 struct Fields<'a>(&'a mut String);
 
-impl Fields<'_> {
-    fn plain(&mut self, field: &Field, value: impl std::fmt::Display) {
-        self.0.push(',');
-        push_text(self.0, field.name());
-        write!(self.0, ":{value}").expect("a string takes text");
-    }
-}
-
 impl Visit for Fields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         member(self.0, field.name(), value);
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.plain(field, value);
+        member(self.0, field.name(), value);
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.plain(field, value);
+        member(self.0, field.name(), value);
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.plain(field, value);
+        member(self.0, field.name(), value);
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
-        member(self.0, field.name(), &format!("{value:?}"));
+        member(self.0, field.name(), format!("{value:?}"));
     }
 }
 
@@ -240,13 +228,19 @@ mod tests {
                 r#""level":"ERROR","message":"somebody else is meant","coach_id":"bob","function":"ping","request_id":"req-1"}"#,
             ]
         );
-        assert!(lines[3].ends_with(r#""function":"ping","request_id":"req-1","part":1.5}"#), "{}", lines[3]);
-        let own = &lines[4];
-        assert!(
-            own.contains(r#""coach_id":"ada","route":"GET /v1/ping","status":"200","lag_s":4,"requests":1,"#),
-            "{own}"
+        let beside: Value = serde_json::from_str(&lines[3]).unwrap();
+        assert_eq!(
+            (&beside["function"], &beside["request_id"], &beside["part"]),
+            (&json!("ping"), &json!("req-1"), &json!(1.5))
         );
-        assert!(own.ends_with(r#""calls":2,"read_units":0.5,"write_units":2}"#), "{own}");
+        let own: Value = serde_json::from_str(&lines[4]).unwrap();
+        let expected = json!({
+            "coach_id": "ada", "route": "GET /v1/ping", "status": "200", "lag_s": 4, "requests": 1, "calls": 2,
+            "read_units": 0.5, "write_units": 2,
+        });
+        for (name, value) in expected.as_object().unwrap() {
+            assert_eq!(own[name], *value, "{name}");
+        }
         assert_eq!(lines.len(), 5);
         assert!(collected(LevelFilter::DEBUG, async { note("coach_id", "nobody's") }).await.is_empty());
     }

@@ -1,11 +1,12 @@
 //! Metrics as CloudWatch reads them out of a function's log: lines in the Embedded Metric Format
 //! (<https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>).
 //!
-//! A line holds metrics and the dimensions that they are kept by, and beside them properties, which are for those who search the log.
+//! A line holds metrics and the dimensions that they are kept by, and beside them properties, which are for those who
+//! search the log.
 
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 
-use crate::json::{push_number, push_text};
+use serde_json::{Map, Value, json};
 
 /// Target of the tracing events whose field `line` is such a line.
 pub(crate) const TARGET: &str = "metric";
@@ -14,10 +15,9 @@ const MAX_VALUES: usize = 100;
 /// Most texts of a property that is a list.
 const MAX_LISTED: usize = 100;
 
-/// What a metric is measured in.
+/// The unit of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Of what is counted within one line, the sum is told.
     Count,
     Milliseconds,
     Seconds,
@@ -58,149 +58,72 @@ impl Metric {
 /// A line in the making.
 #[derive(Debug, Default, Clone)]
 pub struct Line {
-    texts: Vec<(&'static str, Text)>,
-    metrics: Vec<(Metric, Values)>,
-}
-
-/// A metric's values. Most have one.
-#[derive(Debug, Clone)]
-enum Values {
-    One(f64),
-    Many(Vec<f64>),
-}
-
-#[derive(Debug, Clone)]
-enum Text {
-    One(String),
-    Many(Vec<String>),
-}
-
-impl Values {
-    fn as_slice(&self) -> &[f64] {
-        match self {
-            Self::One(value) => std::slice::from_ref(value),
-            Self::Many(values) => values,
-        }
-    }
+    /// Dimensions and properties: texts, and lists of texts.
+    texts: Map<String, Value>,
+    metrics: Vec<(Metric, Vec<f64>)>,
 }
 
 impl Line {
     /// Sets a text: a dimension, or a property.
     pub fn set(&mut self, name: &'static str, text: impl Into<String>) {
-        let text = Text::One(text.into());
-        match self.texts.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, old)) => *old = text,
-            None => self.texts.push((name, text)),
-        }
+        self.texts.insert(name.to_owned(), Value::String(text.into()));
     }
 
     /// Adds a text to a property that is a list, unless it is there, or there are too many.
     pub fn list(&mut self, name: &'static str, text: &str) {
-        match self.texts.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, Text::Many(all))) if all.len() < MAX_LISTED && !all.iter().any(|other| other == text) => {
-                all.push(text.to_owned());
-            }
-            Some(_) => {}
-            None => self.texts.push((name, Text::Many(vec![text.to_owned()]))),
+        if let Value::Array(all) = self.texts.entry(name).or_insert_with(|| json!([]))
+            && all.len() < MAX_LISTED
+            && !all.iter().any(|other| other == text)
+        {
+            all.push(json!(text));
         }
     }
 
-    /// Adds a value.
+    /// Adds a value. Counts and values without a unit are summed within a line.
     pub fn add(&mut self, metric: Metric, value: f64) {
         match self.metrics.iter_mut().find(|(other, _)| other.name == metric.name) {
-            Some((_, Values::One(sum))) if metric.unit == Unit::Count => *sum += value,
-            Some((_, Values::Many(values))) => values.push(value),
-            Some((_, values)) => *values = Values::Many(vec![values.as_slice()[0], value]),
-            None => self.metrics.push((metric, Values::One(value))),
+            Some((_, values)) if matches!(metric.unit, Unit::Count | Unit::None) => values[0] += value,
+            Some((_, values)) => values.push(value),
+            None => self.metrics.push((metric, vec![value])),
         }
     }
 
     /// The value of a text that is one.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
-        self.texts.iter().find_map(|(other, text)| match text {
-            Text::One(text) if *other == name => Some(text.as_str()),
-            _ => None,
-        })
+        self.texts.get(name)?.as_str()
     }
 
     /// The line, and as many more as it takes to hold all values.
     pub(crate) fn render(&self, function: &str, request_id: &str, at_ms: i64) -> Vec<String> {
-        let most = self.metrics.iter().map(|(_, values)| values.as_slice().len()).max().unwrap_or_default();
+        let most = self.metrics.iter().map(|(_, values)| values.len()).max().unwrap_or_default();
         let parts = most.div_ceil(MAX_VALUES).max(1);
         (0..parts).map(|part| self.render_part(part, function, request_id, at_ms)).collect()
     }
 
     fn render_part(&self, part: usize, function: &str, request_id: &str, at_ms: i64) -> String {
-        let metrics: Vec<(Metric, &[f64])> = self
-            .metrics
-            .iter()
-            .filter_map(|(metric, values)| Some((*metric, values.as_slice().chunks(MAX_VALUES).nth(part)?)))
-            .collect();
-        let mut line = String::with_capacity(1024);
-        write!(line, "{{\"_aws\":{{\"Timestamp\":{at_ms},\"CloudWatchMetrics\":[").expect("a string takes text");
-        push_directives(&mut line, &metrics);
-        line.push_str("]},\"function\":");
-        push_text(&mut line, function);
-        line.push_str(",\"request_id\":");
-        push_text(&mut line, request_id);
-        for (name, text) in &self.texts {
-            push_name(&mut line, name);
-            match text {
-                Text::One(text) => push_text(&mut line, text),
-                Text::Many(all) => push_list(&mut line, all, |line, text| push_text(line, text)),
-            }
+        let mut line = self.texts.clone();
+        line.insert("function".to_owned(), json!(function));
+        line.insert("request_id".to_owned(), json!(request_id));
+        let mut ways: BTreeMap<_, Vec<Value>> = BTreeMap::new();
+        for (metric, values) in &self.metrics {
+            let Some(values) = values.chunks(MAX_VALUES).nth(part) else { continue };
+            let values: Vec<Value> = values.iter().copied().map(number).collect();
+            let value = if let [value] = values.as_slice() { value.clone() } else { json!(values) };
+            line.insert(metric.name.to_owned(), value);
+            let way = ways.entry(metric.by).or_default();
+            way.push(json!({ "Name": metric.name, "Unit": metric.unit.as_str() }));
         }
-        for (metric, values) in metrics {
-            push_name(&mut line, metric.name);
-            match values {
-                [value] => push_number(&mut line, *value),
-                values => push_list(&mut line, values, |line, value| push_number(line, *value)),
-            }
-        }
-        line.push('}');
-        line
+        let directive = |(by, metrics)| json!({ "Namespace": "PartnerApi", "Dimensions": by, "Metrics": metrics });
+        let directives: Vec<Value> = ways.into_iter().map(directive).collect();
+        line.insert("_aws".to_owned(), json!({ "Timestamp": at_ms, "CloudWatchMetrics": directives }));
+        Value::Object(line).to_string()
     }
 }
 
-/// What CloudWatch is to make of the line: one directive for each way in which metrics are kept.
-fn push_directives(line: &mut String, metrics: &[(Metric, &[f64])]) {
-    let mut ways: Vec<&'static [&'static [&'static str]]> = Vec::new();
-    for (metric, _) in metrics {
-        if !ways.contains(&metric.by) {
-            ways.push(metric.by);
-        }
-    }
-    for (index, by) in ways.into_iter().enumerate() {
-        line.push_str(if index == 0 { "" } else { "," });
-        line.push_str("{\"Namespace\":\"PartnerApi\",\"Dimensions\":");
-        push_list(line, by, |line, set| push_list(line, set, |line, name| push_text(line, name)));
-        line.push_str(",\"Metrics\":[");
-        for (index, (metric, _)) in metrics.iter().filter(|(metric, _)| metric.by == by).enumerate() {
-            line.push_str(if index == 0 { "" } else { "," });
-            for part in ["{\"Name\":\"", metric.name, "\",\"Unit\":\"", metric.unit.as_str(), "\"}"] {
-                line.push_str(part);
-            }
-        }
-        line.push_str("]}");
-    }
-}
-
-/// Appends a member's name, which is one of ours and needs no escaping.
-fn push_name(line: &mut String, name: &str) {
-    line.push_str(",\"");
-    line.push_str(name);
-    line.push_str("\":");
-}
-
-fn push_list<T>(line: &mut String, items: &[T], push_item: impl Fn(&mut String, &T)) {
-    line.push('[');
-    for (index, item) in items.iter().enumerate() {
-        if index > 0 {
-            line.push(',');
-        }
-        push_item(line, item);
-    }
-    line.push(']');
+/// A number as short as it can be.
+fn number(value: f64) -> Value {
+    let whole = value as i64;
+    if whole as f64 == value { json!(whole) } else { json!(value) }
 }
 
 #[cfg(test)]
@@ -226,15 +149,31 @@ mod tests {
         line.add(WAIT, 0.5);
         line.add(WAIT, 7.0);
         let rendered = line.render("ping", "r1", 1_790_000_000_000);
+        assert_eq!(rendered.len(), 1);
         assert_eq!(
-            rendered,
-            [concat!(
-                r#"{"_aws":{"Timestamp":1790000000000,"CloudWatchMetrics":["#,
-                r#"{"Namespace":"PartnerApi","Dimensions":[["route","status"],["function"]],"Metrics":[{"Name":"requests","Unit":"Count"}]},"#,
-                r#"{"Namespace":"PartnerApi","Dimensions":[["function"]],"Metrics":[{"Name":"calls","Unit":"Count"},{"Name":"wait_ms","Unit":"Milliseconds"}]}"#,
-                r#"]},"function":"ping","request_id":"r1","route":"GET /v1/ping","status":"200","event_ids":["a","b\""],"#,
-                r#""requests":1,"calls":3,"wait_ms":[0.5,7]}"#
-            )]
+            serde_json::from_str::<Value>(&rendered[0]).unwrap(),
+            json!({
+                "_aws": {
+                    "Timestamp": 1_790_000_000_000_i64,
+                    "CloudWatchMetrics": [
+                        {
+                            "Namespace": "PartnerApi",
+                            "Dimensions": [["function"]],
+                            "Metrics": [
+                                { "Name": "calls", "Unit": "Count" },
+                                { "Name": "wait_ms", "Unit": "Milliseconds" },
+                            ],
+                        },
+                        {
+                            "Namespace": "PartnerApi",
+                            "Dimensions": [["route", "status"], ["function"]],
+                            "Metrics": [{ "Name": "requests", "Unit": "Count" }],
+                        },
+                    ],
+                },
+                "function": "ping", "request_id": "r1", "route": "GET /v1/ping", "status": "200",
+                "event_ids": ["a", "b\""], "requests": 1, "calls": 3, "wait_ms": [0.5, 7],
+            })
         );
         assert_eq!(line.text("status"), Some("200"));
     }
@@ -245,8 +184,15 @@ mod tests {
         line.add(CALLS, 1.0);
         (0..250u8).for_each(|value| line.add(WAIT, f64::from(value)));
         let rendered = line.render("relay", "r1", 0);
-        let values_of = |line: &String| line.rsplit_once('[').map_or(0, |(_, list)| list.split(',').count());
-        assert_eq!(rendered.iter().map(values_of).collect::<Vec<_>>(), [100, 100, 50]);
-        assert_eq!(rendered.iter().filter(|line| line.contains("calls")).count(), 1);
+        let parsed: Vec<Value> = rendered.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let values_of = |line: &Value| line["wait_ms"].as_array().unwrap().len();
+        assert_eq!(parsed.iter().map(values_of).collect::<Vec<_>>(), [100, 100, 50]);
+        assert_eq!(parsed.iter().filter(|line| line.get("calls").is_some()).count(), 1);
+    }
+
+    #[test]
+    fn a_number_is_written_as_short_as_it_can_be() {
+        let written = [0.0, 2.0, 0.5, 12.345, 1e15].map(|value| number(value).to_string());
+        assert_eq!(written, ["0", "2", "0.5", "12.345", "1000000000000000"]);
     }
 }

@@ -8,16 +8,21 @@ use crate::config::Config;
 use crate::log::{error_chain, log_json};
 use crate::{BoxError, Environment};
 
-/// Runs a function in the environment of this process. An error that ends it is a line of the log: of one that does not start, Lambda says
-/// no more than that it exited.
-pub async fn run(function: impl AsyncFnOnce(Environment) -> Result<(), BoxError>) -> ExitCode {
+/// Starts a function in the environment of this process, and serves until the Lambda runtime ends it. An error that
+/// ends it is a line of the log: of one that does not start, Lambda says no more than that it exited.
+pub fn run<S>(start: impl AsyncFnOnce(Environment) -> Result<S, BoxError>) -> ExitCode
+where
+    S: Future<Output = Result<(), BoxError>> + Send + 'static,
+{
     let config = Config::from_process();
     log_json(&config);
-    let ran = match Environment::new(config, Arc::new(SystemClock)) {
-        Ok(env) => function(env).await,
-        Err(error) => Err(error.into()),
+    let started = async {
+        let serving = start(Environment::new(config, Arc::new(SystemClock))?).await?;
+        // A task is woken by way of a queue; the outermost future is by way of the kernel, and back.
+        tokio::spawn(serving).await?
     };
-    match ran {
+    let executor = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    match executor.map_err(BoxError::from).and_then(|executor| executor.block_on(started)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error = error_chain(&*error), "the function cannot run");

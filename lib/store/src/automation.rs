@@ -8,7 +8,6 @@
 //! 3. `automations_on`   Query of the active ones, consistent: those that wait for one of these events, by id.
 //! 4. `rules`            The same: those on computed events.
 
-use aws_sdk_dynamodb::types::{Delete, Put};
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
 use domain::event::{ComputedType, EventName, EventType};
@@ -19,8 +18,8 @@ use domain::time::Timestamp;
 use runtime::{Metric, Unit, add};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Item, Part, StoreError, Write, failed, from_item, n, s, sk_of, to_item};
-use crate::fact_order::{AS_FOUND, SavedAt};
+use crate::db::{Item, Part, StoreError, Write, from_item, query_page, s, sk_of, to_item};
+use crate::fact_order::{SavedAt, as_found};
 use crate::workspace::{Workspaces, key_of, partition};
 
 /// Active automations of a coach beyond the limit of their event, which are not evaluated.
@@ -41,16 +40,25 @@ enum Stored {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Record {
-    automation_id: AutomationId,
+    #[serde(flatten, with = "StoredFields")]
+    automation: Automation,
+    #[serde(flatten)]
+    saved_at: SavedAt,
+    /// When the present revision was stored. No two revisions of an automation have the same.
+    stored_at: Timestamp,
+}
+
+/// The attributes of an automation.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Automation")]
+struct StoredFields {
+    #[serde(rename = "automation_id")]
+    id: AutomationId,
     coach_id: CoachId,
     name: String,
     active: bool,
     trigger: Trigger,
     steps: Vec<Step>,
-    #[serde(flatten)]
-    saved_at: SavedAt,
-    /// When the present revision was stored. No two revisions of an automation have the same.
-    stored_at: Timestamp,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -97,25 +105,13 @@ impl Stored {
     }
 
     fn is_active(&self) -> bool {
-        matches!(self, Self::Present(record) if record.active)
+        self.present().is_some_and(|record| record.automation.active)
     }
 }
 
-impl Record {
-    fn automation(&self) -> Automation {
-        Automation {
-            id: self.automation_id.clone(),
-            coach_id: self.coach_id.clone(),
-            name: self.name.clone(),
-            active: self.active,
-            trigger: self.trigger.clone(),
-            steps: self.steps.clone(),
-        }
-    }
-
-    fn is_swept(&self) -> bool {
-        self.active && self.trigger.computed().is_some()
-    }
+/// Returns true if the sweep evaluates the automation.
+fn is_swept(automation: &Automation) -> bool {
+    automation.active && automation.trigger.computed().is_some()
 }
 
 impl FoundAutomation {
@@ -135,31 +131,21 @@ impl FoundAutomation {
             return None;
         }
         let was = found.and_then(Stored::present);
-        let was_swept = was.is_some_and(Record::is_swept);
+        let was_swept = was.is_some_and(|was| is_swept(&was.automation));
         let Some(to) = to else {
             let stored = Stored::Deleted(Tombstone { deleted: true, saved_at: occurred_at.into() });
             return Some(NextAutomation { stored, changes_rules: was_swept });
         };
-        let is_same_revision =
-            |was: &&Record| was.active == to.active && was.trigger == to.trigger && was.steps == to.steps;
-        let same = was.filter(is_same_revision);
+        // Another name alone is no other revision.
+        let same = was.filter(|was| Automation { name: to.name.clone(), ..was.automation.clone() } == *to);
         let stored_at = match (same, was) {
             (Some(same), _) => same.stored_at,
-            // The time tells one revision from the next, whatever the clocks of two functions say.
+            // No two revisions have the same time, whatever the clocks of two functions say.
             (None, Some(was)) => now.max(was.stored_at + TimeDelta::milliseconds(1)),
             (None, None) => now,
         };
-        let record = Record {
-            automation_id: to.id.clone(),
-            coach_id: to.coach_id.clone(),
-            name: to.name.clone(),
-            active: to.active,
-            trigger: to.trigger.clone(),
-            steps: to.steps.clone(),
-            saved_at: occurred_at.into(),
-            stored_at,
-        };
-        let changes_rules = same.is_none() && (was_swept || record.is_swept());
+        let changes_rules = same.is_none() && (was_swept || is_swept(to));
+        let record = Record { automation: to.clone(), saved_at: occurred_at.into(), stored_at };
         (was != Some(&record)).then(|| NextAutomation { stored: Stored::Present(Box::new(record)), changes_rules })
     }
 }
@@ -169,7 +155,7 @@ impl Workspaces {
     pub(crate) async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
         let keys = [ACTIVE_PREFIX, INACTIVE_PREFIX].map(|prefix| key(coach, prefix, id));
         let mut found = FoundAutomation::default();
-        for item in self.db().read(self.table(), keys.into()).await? {
+        for item in self.table.read(keys.into()).await? {
             let is_active = sk_of(&item).starts_with(ACTIVE_PREFIX);
             let stored = Some(Stored::from_item(item)?);
             if is_active { found.active = stored } else { found.inactive = stored }
@@ -186,51 +172,26 @@ impl Workspaces {
         next: &NextAutomation,
         found: &FoundAutomation,
     ) -> [Write; 2] {
-        let (active, inactive) = (key(coach, ACTIVE_PREFIX, id), key(coach, INACTIVE_PREFIX, id));
-        match next.stored.is_active() {
-            true => [
-                self.put_stored(active, &next.stored, found.active.as_ref()),
-                self.delete_stored(inactive, found.inactive.as_ref()),
-            ],
-            false => [
-                self.put_stored(inactive, &next.stored, found.inactive.as_ref()),
-                self.delete_stored(active, found.active.as_ref()),
-            ],
-        }
-    }
-
-    fn put_stored(&self, key: Item, next: &Stored, found: Option<&Stored>) -> Write {
-        let mut item = key;
-        item.extend(match next {
+        let active = (key(coach, ACTIVE_PREFIX, id), &found.active);
+        let inactive = (key(coach, INACTIVE_PREFIX, id), &found.inactive);
+        let ((mut item, own), (other_key, other)) =
+            if next.stored.is_active() { (active, inactive) } else { (inactive, active) };
+        item.extend(match &next.stored {
             Stored::Present(record) => to_item(record),
             Stored::Deleted(tombstone) => to_item(tombstone),
         });
-        let put = Put::builder().table_name(self.table()).set_item(Some(item));
-        Part::Automation.put(match found.map(Stored::occurred_at) {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(at) => put
-                .condition_expression(AS_FOUND)
-                .expression_attribute_values(":found", n(at.ms()))
-                .expression_attribute_values(":found_ns", n(at.ns_of_ms())),
-        })
-    }
-
-    fn delete_stored(&self, key: Item, found: Option<&Stored>) -> Write {
-        let delete = Delete::builder().table_name(self.table()).set_key(Some(key));
-        Part::Automation.delete(match found.map(Stored::occurred_at) {
-            None => delete.condition_expression("attribute_not_exists(pk)"),
-            Some(at) => delete
-                .condition_expression(AS_FOUND)
-                .expression_attribute_values(":found", n(at.ms()))
-                .expression_attribute_values(":found_ns", n(at.ns_of_ms())),
-        })
+        let [own, other] = [own, other].map(|stored| stored.as_ref().map(Stored::occurred_at));
+        [
+            as_found(self.table.write(item), own).put(Part::Automation),
+            as_found(self.table.write(other_key), other).delete(Part::Automation),
+        ]
     }
 
     /// A coach's active automations on these events, in the order of their ids.
     pub async fn automations_on(&self, coach: &CoachId, events: &[EventType]) -> Result<Vec<Automation>, StoreError> {
         let names: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
         let found = self.active_automations(coach, &names).await?;
-        let found: Vec<Automation> = found.iter().map(Record::automation).collect();
+        let found: Vec<Automation> = found.into_iter().map(|record| record.automation).collect();
         for event in events {
             let waiting = found.iter().filter(|automation| automation.trigger.event() == EventName::from(*event));
             note_left_out(coach, event.as_str(), waiting.count(), MAX_TRIGGERED);
@@ -242,37 +203,34 @@ impl Workspaces {
     pub async fn rules(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
         let found = self.active_automations(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
         for event in ComputedType::ALL {
-            let waiting = found.iter().filter(|record| record.trigger.computed() == Some(event));
+            let waiting = found.iter().filter(|record| record.automation.trigger.computed() == Some(event));
             note_left_out(coach, event.as_str(), waiting.count(), MAX_SWEPT);
         }
-        Ok(found.iter().map(|record| Rule { automation: record.automation(), revision: record.stored_at }).collect())
+        let rules = found.into_iter();
+        Ok(rules.map(|Record { automation, stored_at, .. }| Rule { automation, revision: stored_at }).collect())
     }
 
     async fn active_automations(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<Record>, StoreError> {
+        let names: Vec<String> = (0..events.len()).map(|index| format!(":event{index}")).collect();
+        let values = [(":pk", s(partition(coach))), (":prefix", s(ACTIVE_PREFIX))];
+        let mut query = self
+            .table
+            .query("pk = :pk AND begins_with(sk, :prefix)", values)
+            .filter_expression(format!("#trigger.#event IN ({})", names.join(", ")))
+            .expression_attribute_names("#trigger", "trigger")
+            .expression_attribute_names("#event", "event")
+            .consistent_read(true);
+        for (name, event) in names.iter().zip(events) {
+            query = query.expression_attribute_values(name, s(*event));
+        }
         let mut found: Vec<Record> = Vec::new();
         let mut start = None;
         for _ in 0..MAX_PAGES {
-            let names: Vec<String> = (0..events.len()).map(|index| format!(":event{index}")).collect();
-            let mut query = self.db().client().query().table_name(self.table());
-            for (name, event) in names.iter().zip(events) {
-                query = query.expression_attribute_values(name, s(*event));
+            let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
+            for item in page.items {
+                found.push(from_item(ENTITY, item)?);
             }
-            let page = query
-                .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                .filter_expression(format!("#trigger.#event IN ({})", names.join(", ")))
-                .expression_attribute_names("#trigger", "trigger")
-                .expression_attribute_names("#event", "event")
-                .expression_attribute_values(":pk", s(partition(coach)))
-                .expression_attribute_values(":prefix", s(ACTIVE_PREFIX))
-                .consistent_read(true)
-                .set_exclusive_start_key(start)
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            for item in page.items.unwrap_or_default() {
-                found.push(from_item::<Record>(ENTITY, item)?);
-            }
-            start = page.last_evaluated_key;
+            start = page.next;
             if start.is_none() {
                 break;
             }
@@ -280,7 +238,7 @@ impl Workspaces {
         if start.is_some() {
             tracing::warn!(coach_id = %coach, "a coach has more automations than are read");
         }
-        found.retain(|record| record.active);
+        found.retain(|record| record.automation.active);
         Ok(found)
     }
 }
@@ -295,4 +253,33 @@ fn note_left_out(coach: &CoachId, event: &str, count: usize, limit: usize) {
 
 fn key(coach: &CoachId, prefix: &str, id: &AutomationId) -> Item {
     key_of(coach, &format!("{prefix}{id}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_from_its_item() {
+        let trigger = Trigger::ComplianceDrop { threshold: 70.0, window_days: 7 };
+        let record = Record {
+            automation: Automation {
+                id: AutomationId::parse("a1").unwrap(),
+                coach_id: CoachId::parse("coach_1").unwrap(),
+                name: "Low".to_owned(),
+                active: true,
+                trigger,
+                steps: Vec::new(),
+            },
+            saved_at: FactTime::from_ms_and_ns(5, 7).into(),
+            stored_at: Timestamp::from_ms(6),
+        };
+        let item = to_item(&record);
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let attributes =
+            ["active", "automation_id", "coach_id", "name", "saved_at", "saved_ns", "steps", "stored_at", "trigger"];
+        assert_eq!(names, attributes);
+        assert_eq!(from_item::<Record>(ENTITY, item).unwrap(), record);
+    }
 }

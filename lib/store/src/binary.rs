@@ -1,4 +1,4 @@
-//! Bytes as a binary attribute: `#[serde(with = "crate::binary")]`. Serde's own way for `Vec<u8>` would be a list of numbers.
+//! Bytes as a binary attribute: `#[serde(with = "crate::binary")]`. Serde's default is a list of numbers.
 
 use serde::{Deserializer, Serializer, de};
 

@@ -1,15 +1,17 @@
 //! Table `crm`, what stands on calendars. pk `COACH#<coach_id>`.
-//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` while it is confirmed and on a calendar.
+//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` while it is confirmed
+//! and on a calendar.
 //! GSI `by_contact`: `contact_ref` while it is with somebody. Whoever changes the record raises its `version`.
 //! sk `BUSY#..`: what takes time (module `bucket`).
 //!
 //! 1. `page`          Query of `listed`, consistent.
 //! 2. `read_booking`  BatchGetItem of the contact and the buckets around a date; beside it GetItem of the calendar.
 //!    `read_change`   The same with the event, for a move; beside it Query of all calendars.
-//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were, what the
-//!    write leaves (modules `change`, `crm_write`).
-//! 4. `save`          Transaction on the event's version alone: what the application tells has happened (module `feed`).
-//! 5. `tell_conflicts` Reads the buckets again, then a transaction: what is told of the overlaps, and the mark goes (module `conflict`).
+//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were,
+//!    what the write leaves (modules `change`, `crm_write`).
+//! 4. `save`          Transaction on the event's version alone: facts of the application (module `feed`).
+//! 5. `emit_conflicts` Reads the buckets again, then a transaction: the overlaps are emitted, and the mark goes (module
+//!    `conflict`).
 //! 6. `give_buffers`  Query of events that wait for a calendar, 40 at most, then a transaction for each (module
 //!    `waiting`).
 //! 7. `busy_between`  Query of buckets beside a read of the one of long events.
@@ -20,7 +22,6 @@ mod conflict;
 mod feed;
 mod waiting;
 
-use aws_sdk_dynamodb::types::Put;
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
 use domain::calendar::Buffers;
@@ -32,7 +33,7 @@ use serde::{Deserialize, Serialize};
 use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Item, Part, StoreError, Write, from_item, n, s, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, s, to_item};
 use crate::fact_order::ToldAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
@@ -49,7 +50,7 @@ pub struct StoredEvent {
     version: u64,
     /// The write of the API that it is left as.
     changed_by: Option<String>,
-    /// The fact that put it where it is, as long as what it overlaps there has not been told.
+    /// The fact that put it where it is, until its overlaps there are emitted.
     conflict_check: Option<String>,
 }
 
@@ -57,31 +58,22 @@ pub struct StoredEvent {
 struct Record {
     pk: String,
     sk: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     listed: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     contact_ref: Option<String>,
     id: CalendarEventId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     calendar_id: Option<CalendarId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     lead_id: Option<ContactId>,
     starts_at: i64,
     ends_at: i64,
     status: BookingStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     buffers: Option<Buffers>,
     created_at: i64,
     updated_at: i64,
     #[serde(flatten)]
     told_at: ToldAt,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     moved_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     cancelled_at: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     changed_by: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     conflict_check: Option<String>,
     version: u64,
 }
@@ -89,8 +81,7 @@ struct Record {
 /// Bookings and private entries in the CRM table.
 #[derive(Clone)]
 pub struct Bookings {
-    db: Db,
-    table: String,
+    table: Table,
     calendars: Calendars,
     contacts: Contacts,
     outbox: Outbox,
@@ -105,34 +96,31 @@ impl Bookings {
         contacts: &Contacts,
         outbox: &Outbox,
     ) -> Result<Self, BoxError> {
-        let table = env.config().get("CRM_TABLE")?.to_owned();
         let (calendars, contacts, outbox) = (calendars.clone(), contacts.clone(), outbox.clone());
-        Ok(Self { db: db.clone(), table, calendars, contacts, outbox })
+        Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, calendars, contacts, outbox })
     }
 
     /// A page of the bookings that are not cancelled.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<CalendarEvent>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
-        let page = listing.page(&self.db, coach, request).await?;
+        let page = listing.page(coach, request).await?;
         page.try_map(|item| StoredEvent::from_item(item).map(|stored| stored.event))
     }
 
     async fn event(&self, coach: &CoachId, id: CalendarEventId) -> Result<Option<StoredEvent>, StoreError> {
-        let found = self.db.read(&self.table, vec![event_key(coach, id)]).await?.pop();
+        let found = self.table.read(vec![event_key(coach, id)]).await?.pop();
         found.map(StoredEvent::from_item).transpose()
     }
 
     /// The event comes to be this, unless it is no longer as it was found.
     fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> Write {
-        let put = Put::builder().table_name(&self.table).set_item(Some(stored.to_item(coach)));
-        let Some(found) = found else { return Part::Event.put(put.condition_expression("attribute_not_exists(pk)")) };
-        let put = put.expression_attribute_values(":version", n(found.version));
-        Part::Event.put(match &found.conflict_check {
-            None => put.condition_expression("version = :version AND attribute_not_exists(conflict_check)"),
-            Some(mark) => put
-                .condition_expression("version = :version AND conflict_check = :mark")
-                .expression_attribute_values(":mark", s(mark)),
-        })
+        let put = self.table.write(stored.to_item(coach)).when_version(found.map(|found| found.version));
+        match found.map(|found| &found.conflict_check) {
+            None => put,
+            Some(None) => put.when("attribute_not_exists(conflict_check)", []),
+            Some(Some(mark)) => put.when("conflict_check = :mark", [(":mark", s(mark))]),
+        }
+        .put(Part::Event)
     }
 }
 
@@ -197,7 +185,6 @@ impl StoredEvent {
     }
 }
 
-/// Sort keys of events begin with it.
 pub(crate) const EVENT_PREFIX: &str = "EVENT#";
 
 fn event_sk(id: CalendarEventId) -> String {

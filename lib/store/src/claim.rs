@@ -1,15 +1,17 @@
-//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`: `contact_ref`.
+//! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`:
+//! `contact_ref`.
 //!
-//! A claim is a lease with an owner token. Whoever writes under it states the token, so that a process which lost its lease changes
-//! nothing. Work that commits in a transaction moves its claim along in the same transaction: to the answer, or to a stage that says
-//! what a takeover has to go on with.
+//! A claim is a lease with an owner token. Every write under the claim states the token, so that a process which lost
+//! its lease changes nothing. Work that commits in a transaction moves its claim along in the same transaction: to the
+//! answer, or to a stage from which a takeover goes on.
 //!
-//! 1. `begin`    PutItem, unless there is a record that counts. The refused put returns it: an answer, a lease, or one to take over.
+//! 1. `begin`    PutItem, unless there is a record that counts. The refused put returns it: an answer, a lease, or one
+//!    to take over.
 //! 2. `take_over` UpdateItem, if the lease is still the lapsed one.
 //! 3. `stage`, `answer`  Parts of the work's transaction.
 //! 4. `finish`   UpdateItem to the answer.
-//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once. `withdraw` ends the
-//!    record too.
+//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
+//!    `withdraw` ends the record too.
 //! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
 //! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody else's by now.
 
@@ -17,7 +19,7 @@ mod eraser;
 
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue, ReturnValuesOnConditionCheckFailure, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::TimeDelta;
 use domain::id::ClientId;
 use domain::idempotency::{Fingerprint, IdempotencyKey, LEASE, Mismatch, RETENTION};
@@ -29,10 +31,10 @@ use serde::{Deserialize, Serialize};
 pub use eraser::ClaimEraser;
 
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Db, Item, Part, StoreError, Write, Written, b, from_item, n, s, to_item, write};
+use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, Written, b, from_item, n, s, to_item};
 use crate::vault::Vault;
 
-/// How long whoever waits for an answer waits for a lease to be ended.
+/// How long the end of a lease may delay an answer.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Claims whose lease ran out under work that died, and that somebody took over.
@@ -50,7 +52,7 @@ pub struct Claim {
 #[serde(transparent)]
 pub struct ClaimKey(String);
 
-/// Whom an answer, or the stage before it, is about. Who erases them finds the record by it, and removes no other.
+/// The person that an answer, or the stage before it, is about. Their erasure finds the record by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum About {
     Client(ClientId),
@@ -97,7 +99,7 @@ pub struct Asked {
     pub mismatch: Mismatch,
 }
 
-/// What stands under a key when a request arrives with it.
+/// The state of a key when a request arrives with it.
 #[derive(Debug)]
 pub enum Begun<S> {
     /// Nothing, or work that died before it committed anything.
@@ -118,19 +120,11 @@ struct Record {
     lease_until: i64,
     #[serde(with = "crate::binary")]
     fingerprint: Vec<u8>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     stage: Option<Sealed>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     status: Option<u16>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     body: Option<Sealed>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
-}
-
-#[derive(Deserialize)]
-struct Named {
-    pk: ClaimKey,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -140,18 +134,17 @@ struct Sealed(#[serde(with = "crate::binary")] Vec<u8>);
 /// The idempotency table.
 #[derive(Clone)]
 pub struct Claims {
-    db: Db,
-    table: String,
+    table: Table,
     vault: Vault,
 }
 
 impl Claims {
     /// The table that `IDEMPOTENCY_TABLE` names.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("IDEMPOTENCY_TABLE")?.to_owned(), vault: vault.clone() })
+        Ok(Self { table: Table::new(env, db, "IDEMPOTENCY_TABLE")?, vault: vault.clone() })
     }
 
-    /// Claims a key, or tells what stands in the way.
+    /// Claims a key, or returns what stands in the way.
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
@@ -169,23 +162,14 @@ impl Claims {
             expires_at: ends_s(now + RETENTION),
         };
         let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
-        let item = to_item(&record);
-        let written = write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            // A put whose answer was lost is repeated by the SDK and finds its own token. One that was given up and takes effect after
-            // all finds what has been done meanwhile, which stays.
-            put.condition_expression(
-                "attribute_not_exists(pk) OR expires_at <= :now \
-                 OR (#owner = :owner AND attribute_not_exists(stage) AND attribute_not_exists(#status))",
-            )
-            .expression_attribute_names("#owner", "owner")
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":now", n(now.unix_s()))
-            .expression_attribute_values(":owner", s(&claim.owner))
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .ask()
-        });
-        match written.await {
+        // A put whose answer was lost is repeated by the SDK and finds its own token. One that was given up and takes
+        // effect after all finds what has been done meanwhile, which stays.
+        let put = self.table.write(to_item(&record)).when(
+            "attribute_not_exists(pk) OR expires_at <= :now \
+             OR (#owner = :owner AND attribute_not_exists(stage) AND attribute_not_exists(#status))",
+            [(":now", n(now.unix_s())), (":owner", s(&claim.owner))],
+        );
+        match put.put_now().await {
             Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
             Ok(Written::Refused(Some(old))) => self.standing(claim, old, asked, now).await,
             // Deleted by TTL between the check and the answer.
@@ -229,33 +213,24 @@ impl Claims {
         now: Timestamp,
     ) -> Result<Begun<S>, StoreError> {
         let same_payload = fingerprint.is(&lapsed.fingerprint);
-        // What was committed under the old payload stays what it is; a claim without a stage is as good as new.
+        // A stage was committed under the old payload and stays its; a claim without a stage is as good as new.
         let recorded = if lapsed.stage.is_some() { &lapsed.fingerprint[..] } else { fingerprint.as_bytes() };
-        // An update whose answer was lost is repeated by the SDK and finds its own token.
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
-            update
-                .update_expression(
-                    "SET #owner = :owner, lease_until = :until, fingerprint = :print, expires_at = :expires",
-                )
-                .condition_expression(
-                    "(#owner = :owner OR (#owner = :lapsed_owner AND lease_until = :lapsed_until)) \
-                     AND attribute_not_exists(#status)",
-                )
-                .expression_attribute_names("#owner", "owner")
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":owner", s(&claim.owner))
-                .expression_attribute_values(":until", n((now + LEASE).ms()))
-                .expression_attribute_values(":print", b(recorded.to_vec()))
-                .expression_attribute_values(":expires", n(ends_s(now + RETENTION)))
-                .expression_attribute_values(":lapsed_owner", s(&lapsed.owner))
-                .expression_attribute_values(":lapsed_until", n(lapsed.lease_until))
-                .return_values(ReturnValue::AllNew)
-                .ask()
-        });
-        let taken = match written.await? {
-            Written::Done(output) => output.attributes.unwrap_or_default(),
-            Written::Refused(_) => return Ok(Begun::InProgress { same_payload: true }),
+        let update = self
+            .table
+            .write(db::pk(&claim.pk))
+            .set("owner", s(&claim.owner))
+            .set("lease_until", n((now + LEASE).ms()))
+            .set("fingerprint", b(recorded.to_vec()))
+            .set("expires_at", n(ends_s(now + RETENTION)))
+            // An update whose answer was lost is repeated by the SDK and finds its own token.
+            .when(
+                "#owner = :owner OR (#owner = :lapsed_owner AND lease_until = :lapsed_until)",
+                [(":lapsed_owner", s(&lapsed.owner)), (":lapsed_until", n(lapsed.lease_until))],
+            )
+            .when("attribute_not_exists(#status)", [])
+            .returning_item();
+        let Written::Done(taken) = update.update_now().await? else {
+            return Ok(Begun::InProgress { same_payload: true });
         };
         let taken: Record = from_item("claim", taken)?;
         // One that was given back is no sign of work that died.
@@ -274,12 +249,7 @@ impl Claims {
     /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
     pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, about: &About) -> Write {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
-        let update = self
-            .owned(claim)
-            .update_expression(format!("SET stage = :stage, {} = :about", about.attribute()))
-            .expression_attribute_values(":stage", b(sealed))
-            .expression_attribute_values(":about", about.value());
-        Part::Claim.update(update)
+        self.owned(claim).set("stage", b(sealed)).set(about.attribute(), about.value()).update(Part::Claim)
     }
 
     /// The claim ends with an answer, together with the work that it is the answer to.
@@ -291,28 +261,11 @@ impl Claims {
         keep: TimeDelta,
         now: Timestamp,
     ) -> Write {
-        let update = self
-            .owned(claim)
-            .update_expression(answering(Some(about)))
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":status", n(answer.status))
-            .expression_attribute_values(":body", b(self.vault.seal(&context(&claim.pk, "body"), &answer.body)))
-            .expression_attribute_values(":expires", n(ends_s(now + keep)))
-            .expression_attribute_values(":about", about.value());
-        Part::Claim.update(update)
+        self.answering(claim, answer, Some(about), keep, now).update(Part::Claim)
     }
 
-    fn owned(&self, claim: &Claim) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
-        Update::builder()
-            .table_name(&self.table)
-            .key("pk", s(&claim.pk))
-            .condition_expression("#owner = :owner")
-            .expression_attribute_names("#owner", "owner")
-            .expression_attribute_values(":owner", s(&claim.owner))
-    }
-
-    /// Records an answer, and whom it is about if it is about somebody. False: the claim was taken over in the meantime, and keeps
-    /// what its new owner makes of it.
+    /// Records an answer, and the person that it is about, if any. Returns false if the claim was taken over in the
+    /// meantime: it keeps what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
@@ -321,28 +274,33 @@ impl Claims {
         keep: TimeDelta,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
-            let update = match about {
-                None => update,
-                Some(about) => update.expression_attribute_values(":about", about.value()),
-            };
-            update
-                .update_expression(answering(about))
-                .condition_expression("#owner = :owner")
-                .expression_attribute_names("#owner", "owner")
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":owner", s(&claim.owner))
-                .expression_attribute_values(":status", n(answer.status))
-                .expression_attribute_values(":body", b(body.clone()))
-                .expression_attribute_values(":expires", n(ends_s(now + keep)))
-                .ask()
-        });
-        Ok(matches!(written.await?, Written::Done(_)))
+        Ok(self.answering(claim, answer, about, keep, now).update_now().await?.is_done())
     }
 
-    /// Ends the lease without an answer. It is not waited for long: somebody waits for what went wrong, and the lease lapses by itself.
+    /// The stage goes with the answer: the password in it has no further use.
+    fn answering(
+        &self,
+        claim: &Claim,
+        answer: &Answer,
+        about: Option<&About>,
+        keep: TimeDelta,
+        now: Timestamp,
+    ) -> ItemWrite<'_> {
+        let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
+        let answered = self.owned(claim).set("status", n(answer.status)).set("body", b(body)).remove(["stage"]);
+        let answered = answered.set("expires_at", n(ends_s(now + keep)));
+        match about {
+            None => answered,
+            Some(about) => answered.set(about.attribute(), about.value()),
+        }
+    }
+
+    /// A write under the lease.
+    fn owned(&self, claim: &Claim) -> ItemWrite<'_> {
+        self.table.write(db::pk(&claim.pk)).when("#owner = :owner", [(":owner", s(&claim.owner))])
+    }
+
+    /// Ends the lease without an answer. It is not waited for long: the lease expires by itself.
     pub async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
         self.end(claim, None).await
     }
@@ -353,35 +311,15 @@ impl Claims {
     }
 
     async fn end(&self, claim: &Claim, expires_at: Option<Timestamp>) -> Result<(), StoreError> {
-        let ended = tokio::time::timeout(RELEASE_WITHIN, self.end_lease(claim, expires_at)).await;
-        ended.unwrap_or_else(|elapsed| Err(StoreError::Unavailable { operation: "UpdateItem", source: elapsed.into() }))
+        let mut end = self.owned(claim).set("lease_until", n(0)).when("attribute_not_exists(#status)", []);
+        if let Some(at) = expires_at {
+            end = end.set("expires_at", n(at.unix_s()));
+        }
+        match tokio::time::timeout(RELEASE_WITHIN, end.update_now()).await {
+            Ok(ended) => ended.map(drop),
+            Err(elapsed) => Err(StoreError::Unavailable { operation: "UpdateItem", source: elapsed.into() }),
+        }
     }
-
-    async fn end_lease(&self, claim: &Claim, expires_at: Option<Timestamp>) -> Result<(), StoreError> {
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).key("pk", s(&claim.pk));
-            let update = match expires_at {
-                None => update.update_expression("SET lease_until = :over"),
-                Some(at) => update
-                    .update_expression("SET lease_until = :over, expires_at = :expires")
-                    .expression_attribute_values(":expires", n(at.unix_s())),
-            };
-            update
-                .condition_expression("#owner = :owner AND attribute_not_exists(#status)")
-                .expression_attribute_names("#owner", "owner")
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":owner", s(&claim.owner))
-                .expression_attribute_values(":over", n(0))
-                .ask()
-        });
-        written.await.map(|_| ())
-    }
-}
-
-/// The stage goes with the answer: the password in it has no further use.
-fn answering(about: Option<&About>) -> String {
-    let about = about.map_or_else(String::new, |about| format!(", {} = :about", about.attribute()));
-    format!("SET #status = :status, body = :body, expires_at = :expires{about} REMOVE stage")
 }
 
 /// The first whole second in which what is kept until then has ended: nothing lives shorter than it is said to.

@@ -1,10 +1,12 @@
 //! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<compared form>`: who has the address (module
 //! `held_by`); its first holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
-//! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`, `listed_at`; active ones only.
+//! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`,
+//! `listed_at`; active ones only.
 //!
 //! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
 //! 2. `page`       Query `by_owner` or `active`, newest first.
-//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment ago.
+//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment
+//!    ago.
 //! 4. `create`     Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
 //! 5. `set_active` Transaction on the versions read: record, watch, counts, outbox.
 //! 6. `save`       Reads, then transaction on the versions read: record, watch, address, seats and counts, outbox.
@@ -17,7 +19,7 @@ mod lookup;
 mod record;
 mod standing;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::change::Change;
 use domain::client::{Client, ClientListItem};
 use domain::email::{Email, EmailKey};
@@ -26,18 +28,20 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
 pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite, WelcomeWrite};
-pub use erase::Erased;
 pub use feed::FeedOutcome;
 pub use lookup::ClientLookup;
 use lookup::is_tombstone;
-pub use record::place_of;
+pub use record::{Traces, place_of};
 pub(crate) use standing::Standing;
 pub use standing::StoredClient;
 
 use crate::contact::Contacts;
-use crate::db::{Ask, Db, Item, Part, StoreError, Transacted, Write, failed, from_item, n, retry, s};
+use crate::db::{
+    self, Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, query_up_to, retry, s, text,
+};
 use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
+use crate::page::Listed;
 use crate::watch::{Marked, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
 use record::Record;
@@ -54,10 +58,9 @@ pub struct Page<T> {
 /// The clients table, and what a client's life touches beside it.
 #[derive(Clone)]
 pub struct Clients {
-    db: Db,
-    lookup: ClientLookup,
-    table: String,
-    workspaces: Workspaces,
+    table: Table,
+    pub(crate) lookup: ClientLookup,
+    pub(crate) workspaces: Workspaces,
     contacts: Contacts,
     outbox: Outbox,
     watches: Watches,
@@ -73,9 +76,8 @@ impl Clients {
         outbox: &Outbox,
     ) -> Result<Self, BoxError> {
         Ok(Self {
-            db: db.clone(),
+            table: Table::new(env, db, "CLIENTS_TABLE")?,
             lookup: ClientLookup::new(env, db)?,
-            table: env.config().get("CLIENTS_TABLE")?.to_owned(),
             workspaces: workspaces.clone(),
             contacts: contacts.clone(),
             outbox: outbox.clone(),
@@ -92,47 +94,31 @@ impl Clients {
         limit: u32,
     ) -> Result<Page<ClientListItem>, StoreError> {
         let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
-        // One more than asked for tells whether there is a next page.
-        let wanted = limit as usize + 1;
-        let mut items: Vec<Item> = Vec::new();
-        let mut start = after.map(|listed_at| page_start(coach, partition, listed_at));
-        loop {
-            let missing = i32::try_from(wanted - items.len()).unwrap_or(i32::MAX);
-            let query = self.db.client().query().table_name(&self.table).index_name(index).scan_index_forward(false);
-            let page = query
-                .key_condition_expression("#owner = :coach")
-                .expression_attribute_names("#owner", partition)
-                .expression_attribute_values(":coach", s(coach.as_str()))
-                .limit(missing)
-                .set_exclusive_start_key(start)
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            items.extend(page.items.unwrap_or_default());
-            start = page.last_evaluated_key;
-            if start.is_none() || items.len() >= wanted {
-                break;
-            }
-        }
-        let more = items.len() > limit as usize;
-        items.truncate(limit as usize);
-        let next = if more { items.last().and_then(listed_at) } else { None };
+        // One more than asked for shows whether there is a next page.
+        let wanted = limit + 1;
+        let query = self.table.query(&format!("#{partition} = :coach"), [(":coach", s(coach.as_str()))]);
+        let query = query
+            .index_name(index)
+            .scan_index_forward(false)
+            .limit(i32::try_from(wanted).unwrap_or(i32::MAX))
+            .set_exclusive_start_key(after.map(|listed_at| page_start(coach, partition, listed_at)));
+        let Listed { records: items, more } = Listed::new(query_up_to(query, wanted as usize).await?, limit);
+        let next = items.last().filter(|_| more).map(listed_at);
         let items = items.into_iter().map(record::list_item).collect::<Result<Vec<_>, _>>()?;
         Ok(Page { items, next })
     }
 
-    /// All clients with that address, newest first, whoever owns them. One that is erased, or has another address, since its holders were
-    /// read is none.
+    /// All clients with that address, of all coaches, newest first.
     pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for (_, holders) in self.locks(email).await? {
-            keys.extend(holders.iter().flat_map(Holders::all).map(|id| key(&client_pk(id))));
+            keys.extend(holders.iter().flat_map(Holders::all).map(|id| db::pk(client_pk(id))));
         }
         if keys.is_empty() {
             return Ok(clients);
         }
-        for item in self.db.read(&self.table, keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
-            let client = from_item::<Record>("client", item)?.into_client();
+        for item in self.table.read(keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
+            let client = from_item::<Record>("client", item)?.client;
             let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
             clients.extend(has_it.then_some(client));
         }
@@ -140,8 +126,9 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Sets the active flag of a client that was read. `None`: the coach has no such client. The value already held changes nothing but
-    /// when it was said: what the application said before is older, and where it is the application's value, that is told.
+    /// Sets the active flag of a client that was read. `None`: the coach has no such client. Setting the same value
+    /// again moves the time from which older facts count no more, and emits the change if the application had set the
+    /// value.
     pub async fn set_active(
         &self,
         coach: &CoachId,
@@ -179,14 +166,20 @@ impl Clients {
             let fact = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
             writes.push(self.outbox.put(&fact, now));
         }
+        let update = self.update_of(stored).set("activation_set_at", n(set_at.ms()));
         if is_new {
-            writes.push(self.activation(&client, stored.version, set_at));
+            let update = update.set("is_active", AttributeValue::Bool(is_active));
+            let update = match is_active {
+                true => update.set("active_owner", s(client.coach_id.as_str())),
+                false => update.remove(["active_owner"]).count("login_epoch"),
+            };
+            writes.push(update.update(Part::Client));
             writes.push(self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 }));
             let change = WatchUpdate::between(&stored.client, &client);
             let marked = Marked { now, silent: false };
             writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
         } else {
-            writes.push(self.confirmation(&client, stored.version, set_at));
+            writes.push(update.update(Part::Client));
         }
         Ok(self.commit(stored, &writes, now).await?.is_done().then_some(client))
     }
@@ -199,7 +192,7 @@ impl Clients {
         writes: &[Write],
         now: Timestamp,
     ) -> Result<Transacted, StoreError> {
-        let transacted = self.db.transact(writes).await?;
+        let transacted = self.table.db.transact(writes).await?;
         if let Transacted::Refused(refused) = &transacted
             && refused.is(Part::Watch)
         {
@@ -211,44 +204,12 @@ impl Clients {
     /// Creates the watch of a client that has none, such as one whose table was restored to an earlier time.
     pub(crate) async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
         let writes = [self.watches.create_missing(&found.client, now), self.unchanged(found)];
-        self.db.transact(&writes).await?;
+        self.table.db.transact(&writes).await?;
         Ok(())
     }
 
-    fn confirmation(&self, client: &Client, version: u64, set_at: Timestamp) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&client_pk(&client.id))))
-            .update_expression("SET activation_set_at = :at ADD version :one")
-            .condition_expression("version = :version")
-            .expression_attribute_values(":version", n(version))
-            .expression_attribute_values(":at", n(set_at.ms()))
-            .expression_attribute_values(":one", n(1));
-        Part::Client.update(update)
-    }
-
-    fn activation(&self, client: &Client, version: u64, set_at: Timestamp) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&client_pk(&client.id))))
-            .condition_expression("version = :version")
-            .expression_attribute_values(":version", n(version))
-            .expression_attribute_values(":at", n(set_at.ms()))
-            .expression_attribute_values(":active", AttributeValue::Bool(client.is_active))
-            .expression_attribute_values(":one", n(1));
-        let set = "is_active = :active, activation_set_at = :at";
-        let update = if client.is_active {
-            update
-                .update_expression(format!("SET {set}, active_owner = :owner ADD version :one"))
-                .expression_attribute_values(":owner", s(client.coach_id.as_str()))
-        } else {
-            update.update_expression(format!("SET {set} REMOVE active_owner ADD version :one, login_epoch :one"))
-        };
-        Part::Client.update(update)
-    }
-
     async fn holders(&self, email: &EmailKey) -> Result<Option<Holders>, StoreError> {
-        self.lookup.item(&email_pk(email)).await?.map(Holders::from_item).transpose()
+        self.table.item(db::pk(email_pk(email))).await?.map(Holders::from_item).transpose()
     }
 
     /// The items of an address with their holders: the address's own, and the one under which version 0.1 stored it
@@ -270,20 +231,16 @@ impl Clients {
     }
 
     fn address(&self, email: &EmailKey) -> Address<'_> {
-        Address { table: &self.table, key: key(&email_pk(email)) }
+        Address { table: &self.table, key: db::pk(email_pk(email)) }
     }
-}
-
-fn key(pk: &str) -> Item {
-    Item::from([("pk".to_owned(), s(pk))])
 }
 
 fn email_pk(email: &EmailKey) -> String {
     format!("EMAIL#{}", email.as_str())
 }
 
-fn listed_at(item: &Item) -> Option<String> {
-    item.get("listed_at").and_then(|value| value.as_s().ok()).cloned()
+fn listed_at(item: &Item) -> String {
+    text(item, "listed_at").to_owned()
 }
 
 /// The index key that a page ended at. The client's id is the end of `listed_at`, after the time.

@@ -1,24 +1,19 @@
-//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or what is left of one that was
-//! merged away or erased. sk `EMAIL#<compared form>` and `PHONE#<last digits>`: the live contacts with that address
-//! (module `held_by`).
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: live contacts by `email_key`, their address as it is compared,
-//! each address followed by the contacts that had it when they were merged away. GSI `by_contact`: what is about a
-//! contact, those merged into it included.
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or the rest of one that was
+//! merged away or erased. sk `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address
+//! (`held_by`).
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`, for each address the live ones, then
+//! those that had it when they were merged away. GSI `by_contact`: items about a contact, and contacts merged into it.
 //!
 //! 1. `page`       Query `listed`, consistent.
-//! 2. `with_email` Query `by_email`, consistent: the oldest of those who have the address. If nobody has, reads along
-//!    the chains of merges of those who had.
+//! 2. `with_email` Query `by_email`, consistent; if no live contact has the address, reads along chains of merges.
 //! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
-//! 4. `create`     Transaction: record, the address, which one alone can take, what the write leaves (module `crm_write`).
-//! 5. `change`     Transaction on the version read: record, what the write leaves.
-//! 6. `save`       Read, then a transaction on the version read: the record and its addresses, or the address that one
-//!    that was merged away had. The first time Query `by_contact`, too: who was merged into it before it was seen.
-//! 7. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends; of an erased contact, an
-//!    UpdateItem of its tombstone.
-//! 8. `find_lead`  BatchGetItem of the addresses, then BatchGetItem of the contacts: who a new client has been so far.
-//! 9. `link`       Part of a client's creation: the contact becomes that client.
-//! 10. `erasure`   Reads, then parts of a client's erasure. `erase`, `erase_all`: each contact in a transaction of its own, then Query
-//!     `by_contact`, BatchGetItem of who was merged into it, and a write for each thing about it, of some hundreds.
+//! 4. `create`, `change`     Transaction: record, address, what the write leaves (module `crm_write`).
+//! 5. `save`       Read, then a transaction on the version read: record and addresses. The first time Query
+//!    `by_contact`.
+//! 6. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
+//! 7. `find_lead`  BatchGetItem of the addresses, then of the contacts. `link`: part of a client's creation.
+//! 8. `erasure`    Reads, then parts of a client's erasure. `erase`, `erase_all`: a transaction for each contact, then
+//!    Query `by_contact` and a write for each item about it.
 
 mod erase;
 mod feed;
@@ -26,7 +21,6 @@ mod record;
 mod standing;
 mod write;
 
-use aws_sdk_dynamodb::types::Update;
 use domain::contact::Contact;
 use domain::country::Country;
 use domain::email::EmailKey;
@@ -42,7 +36,7 @@ pub use record::StoredContact;
 pub use standing::Standing;
 pub(crate) use standing::contact_key;
 
-use crate::db::{Ask, Db, Item, Part, StoreError, Write, failed, from_item, n, s, sk_of, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -57,36 +51,31 @@ const MAX_MERGED: usize = 10;
 /// The contacts in the CRM table.
 #[derive(Clone)]
 pub struct Contacts {
-    db: Db,
-    table: String,
+    table: Table,
 }
 
 impl Contacts {
     /// The table that `CRM_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("CRM_TABLE")?.to_owned() })
+        Ok(Self { table: Table::new(env, db, "CRM_TABLE")? })
     }
 
     /// A page of a coach's live contacts.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredContact>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: PREFIX };
-        listing.page(&self.db, coach, request).await?.try_map(live)
+        listing.page(coach, request).await?.try_map(|item| from_item("contact", item))
     }
 
-    /// The live contact with that address. Of several that the application has told of it is the one that was known
+    /// The live contact with that address. Of several that the application has handed over it is the one that was known
     /// first, and of those that came at the same instant the one with the least id. If nobody has it, it is the contact
     /// that one who had it lives on as. An address that everybody has is looked at for so many alone.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
-        let query = self.db.client().query().table_name(&self.table).index_name("by_email").consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk AND email_key BETWEEN :email AND :merged")
-            .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":email", s(email.as_str()))
-            .expression_attribute_values(":merged", s(merged_email_key(email.as_str())));
-        let query = query.limit(MAX_NAMESAKES as i32);
-        let found = query.ask().await.map_err(|error| failed("Query", error))?.items.unwrap_or_default();
+        let merged_key = merged_email_key(email.as_str());
+        let values = [(":pk", s(partition(coach))), (":email", s(email.as_str())), (":merged", s(merged_key))];
+        let query = self.table.query("pk = :pk AND email_key BETWEEN :email AND :merged", values);
+        let query = query.index_name("by_email").consistent_read(true).limit(MAX_NAMESAKES as i32);
         let (mut live, mut merged) = (Vec::new(), Vec::new());
-        for item in found {
+        for item in query_page(query).await?.items {
             match Stored::from_item(item)? {
                 Stored::Live(contact) if contact.has_email(email) => live.push(*contact),
                 Stored::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
@@ -102,9 +91,9 @@ impl Contacts {
         Ok(live.into_iter().min_by_key(known_first))
     }
 
-    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of several the one that was
-    /// known first. A contact that has become another client is nobody's lead, by neither. An address that everybody has, such as a
-    /// placeholder in an import, is looked at for so many alone.
+    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of
+    /// several the one that was known first. A contact that has become another client is nobody's lead. At most
+    /// `MAX_NAMESAKES` holders of an address are read.
     ///
     /// Phones are compared as E.164 in `country`, the workspace's present one. Numbers with other beginnings share an
     /// ending.
@@ -151,21 +140,14 @@ impl Contacts {
 
     /// The contact as it was read becomes the client. Nothing else of it changes.
     pub(crate) fn link(&self, coach: &CoachId, found: &StoredContact, client: &ClientId, now: Timestamp) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, found.contact().id)))
-            .update_expression("SET clientId = :client, updatedAt = :now ADD version :one")
-            .condition_expression("version = :version")
-            .expression_attribute_values(":client", s(client.as_str()))
-            .expression_attribute_values(":version", n(found.version))
-            .expression_attribute_values(":now", s(found.known.later(now).to_string()))
-            .expression_attribute_values(":one", n(1));
-        Part::Contact.update(update)
+        let update = self.table.write(contact_key(coach, found.contact().id)).set("clientId", s(client.as_str()));
+        let update = update.set("updatedAt", s(found.known.later(now).to_string())).count("version");
+        update.when_version(Some(found.version)).update(Part::Contact)
     }
 
     /// Puts a contact's item in the place of the one with that version, or where there is none.
     fn put<R: Serialize>(&self, record: &R, version: Option<u64>) -> Write {
-        Part::Contact.put_over(&self.table, to_item(record), version)
+        self.table.write(to_item(record)).when_version(version).put(Part::Contact)
     }
 
     /// Writes that take a contact from its old addresses to its new ones.
@@ -204,11 +186,10 @@ impl Contacts {
 
     /// Items of the coach's partition, in no order.
     async fn read(&self, coach: &CoachId, sks: Vec<String>) -> Result<Vec<Item>, StoreError> {
-        self.db.read(&self.table, sks.iter().map(|sk| key_of(coach, sk)).collect()).await
+        self.table.read(sks.iter().map(|sk| key_of(coach, sk)).collect()).await
     }
 }
 
-/// What the sort keys of contacts begin with.
 const PREFIX: &str = "CONTACT#";
 
 /// Who of several contacts with an address counts: the one that was known first.
@@ -237,8 +218,4 @@ fn email_sk(email: &str) -> String {
 
 fn phone_sk(digits: &str) -> String {
     format!("PHONE#{digits}")
-}
-
-fn live(item: Item) -> Result<StoredContact, StoreError> {
-    from_item("contact", item)
 }

@@ -1,5 +1,5 @@
-//! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the request's key, and
-//! the fact that tells the application of it.
+//! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the
+//! request's key, and the change for the application.
 
 use domain::change::Change;
 use domain::id::{CoachId, ContactId};
@@ -8,7 +8,7 @@ use domain::time::Timestamp;
 
 use crate::claim::{About, Answer, Claim, Claims};
 use crate::contact_ref::ContactRef;
-use crate::db::{Db, Part, StoreError, Transacted, Write};
+use crate::db::{Part, StoreError, Transacted, Write};
 use crate::outbox::{Content, Outbox};
 
 /// A write, but for its records.
@@ -17,7 +17,7 @@ pub struct CrmWrite<'a> {
     pub outbox: &'a Outbox,
     pub claim: &'a Claim,
     pub coach: &'a CoachId,
-    /// Whom it is about: who erases the contact finds the answer by it, even one that shows no more of the contact than its id.
+    /// The contact that the write is about, by which its erasure finds the answer.
     pub contact: ContactId,
     pub answer: Answer,
     /// `None`: nothing that shows has changed.
@@ -25,7 +25,7 @@ pub struct CrmWrite<'a> {
     pub now: Timestamp,
 }
 
-/// What came of a write.
+/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
     Done,
@@ -37,16 +37,12 @@ pub enum Committed {
 
 impl CrmWrite<'_> {
     /// Writes the records, the answer and the fact, or none of them.
-    pub(crate) async fn commit(
-        &self,
-        db: &Db,
-        records: impl IntoIterator<Item = Write>,
-    ) -> Result<Transacted, StoreError> {
+    pub(crate) async fn commit(&self, records: impl IntoIterator<Item = Write>) -> Result<Transacted, StoreError> {
         let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
         let mut writes = vec![answer];
         writes.extend(records);
         writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), self.now)));
-        db.transact(&writes).await
+        self.outbox.table.db.transact(&writes).await
     }
 
     /// Records the answer where no record is to change.

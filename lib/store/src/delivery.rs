@@ -1,23 +1,18 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
 //! and up to 3 more for a chain of attempts that was begun late.
-//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, so that a partition is in that order.
-//! The body is rendered once and sealed: each attempt sends the same bytes. What receivers answer may repeat it, and is sealed too.
-//! `chain` and `next_attempt` say which order counts; `lease_owner` and `lease_until` are whose attempt is under way; `hop` is how far the next attempt's order has come.
+//! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, which orders a partition.
+//! `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`, `lease_until`: the
+//! attempt that is under way. `hop`: how far the next attempt's order has come.
 //!
-//! 1. `create`   PutItem, unless it exists.
-//! 2. `claim`    UpdateItem: takes the lease if this attempt is next and nobody is at it. In the module `claim`.
-//! 3. `put_back` UpdateItem: notes that the order of an attempt has come round and goes back to the queue, once per hop.
-//! 4. `record`   UpdateItem on the lease: the attempt's line, and what follows. In the module `outcome`.
-//! 5. `page`     Query, newest first: in the module `log`.
-//! 6. `end_waiting` Query of an endpoint's waiting ones, then an UpdateItem each: in the module `end`.
-//! 7. `find` GetItem and `restart` a transaction with the order; `recover` finds what failed by a Query of GSI `failed`
-//!    (`pk`, `failed_at`) and a BatchGetItem, and begins chains for groups of them in one transaction each: in the
-//!    module `restart`.
-//! 8. `waiting`  Query of an endpoint's waiting ones, for orders anew: in the module `resume`.
-//! 9. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), 300 at most, then an UpdateItem each: in the
-//!    module `erase`.
+//! 1. `create`     PutItem, unless it exists. `put_back`: UpdateItem, once per hop.
+//! 2. `claim`      UpdateItem: takes the lease if this attempt is next. `record`: UpdateItem on the lease.
+//! 3. `page`       Query, newest first: module `log`. `waiting`: Query, for new orders: module `resume`.
+//! 4. `end_waiting` Query, then an UpdateItem each: module `end`.
+//! 5. `find`       GetItem. `restart`: transaction with the order. `recover`: Query of GSI `failed` (`pk`,
+//!    `failed_at`), BatchGetItem, and transactions for groups: module `restart`.
+//! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
 //!
-//! A refused update returns the item. That tells a race from an own update whose answer was lost: the owner is drawn for each call.
+//! A refused update returns the item. An owner that is drawn for each call shows an own update whose answer was lost.
 
 mod attempt;
 mod claim;
@@ -28,8 +23,7 @@ mod outcome;
 mod restart;
 mod resume;
 
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use domain::delivery::{DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId, EventId};
 use domain::subject::Subject;
@@ -37,7 +31,7 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, s, to_item, write};
+use crate::db::{self, Db, Item, ItemWrite, StoreError, Table, Written, from_item, n, s, to_item};
 use crate::vault::Vault;
 
 pub use claim::{Claim, Spent, Taken};
@@ -93,32 +87,23 @@ struct Record {
     event_type: String,
     #[serde(flatten)]
     subject: Subject,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     made_at: Option<Timestamp>,
     status: DeliveryStatus,
     attempts: Vec<StoredAttempt>,
     chain: u32,
     next_attempt: u32,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     next_attempt_at: Option<Timestamp>,
     /// When it failed, in milliseconds: the sort key of GSI `failed`. There as long as it can be made up for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     failed_at: Option<i64>,
     /// When a recovery sent it again last, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     recovered_at: Option<i64>,
     /// A test event. A recovery leaves it out.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     test: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     hop: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     hop_owner: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     lease_owner: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     lease_until: Option<i64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     recorded_by: Option<String>,
     /// The body. Empty once the client is erased.
     #[serde(with = "crate::binary")]
@@ -129,27 +114,20 @@ struct Record {
 /// The deliveries table.
 #[derive(Clone)]
 pub struct Deliveries {
-    db: Db,
-    table: String,
+    table: Table,
     vault: Vault,
 }
 
 impl Deliveries {
     /// The table that `DELIVERIES_TABLE` names.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("DELIVERIES_TABLE")?.to_owned(), vault: vault.clone() })
+        Ok(Self { table: Table::new(env, db, "DELIVERIES_TABLE")?, vault: vault.clone() })
     }
 
     /// Stores a delivery, whose first attempt is due at once.
     pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<Created, StoreError> {
         let item = to_item(&self.record_of(delivery, now));
-        let written = write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.condition_expression("attribute_not_exists(pk)")
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .ask()
-        });
-        match written.await? {
+        match self.table.write(item).when_absent().put_now().await? {
             Written::Done(_) => Ok(Created::New),
             Written::Refused(None) => Ok(Created::Known),
             Written::Refused(Some(item)) => {
@@ -163,14 +141,8 @@ impl Deliveries {
     /// Notes that the order has come round before it may be carried out, and goes back to the queue.
     pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PuttingBack, StoreError> {
         let owner = new_owner();
-        let written = write("UpdateItem", || {
-            self.update_of_next(order, now, "(attribute_not_exists(hop) OR hop < :hop)")
-                .update_expression("SET hop = :hop, hop_owner = :owner")
-                .expression_attribute_values(":hop", n(order.hop))
-                .expression_attribute_values(":owner", s(&owner))
-                .ask()
-        });
-        let record: Record = match written.await? {
+        let update = self.update_of_next(order, now).set("hop", n(order.hop)).set("hop_owner", s(&owner));
+        let record: Record = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await? {
             Written::Done(_) => return Ok(PuttingBack::Ours),
             Written::Refused(None) => return Ok(PuttingBack::Spent(Spent::Nothing)),
             Written::Refused(Some(item)) => from_item(ENTITY, item)?,
@@ -213,21 +185,46 @@ impl Deliveries {
         }
     }
 
-    fn update(&self, endpoint: &EndpointId, id: &DeliveryId) -> UpdateItemFluentBuilder {
-        let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(endpoint, id)));
-        update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
+    fn update(&self, endpoint: &EndpointId, id: &DeliveryId) -> ItemWrite<'_> {
+        self.table.write(key(endpoint, id))
     }
 
-    /// An update on condition that the order's attempt is the next one of a delivery that has not ended, and on `condition`.
-    fn update_of_next(&self, order: &DeliveryOrder, now: Timestamp, condition: &str) -> UpdateItemFluentBuilder {
-        const NEXT: &str = "#status = :pending AND chain = :chain AND next_attempt = :attempt AND expires_at > :now_s";
-        self.update(&order.endpoint_id, &order.delivery_id)
-            .condition_expression(format!("{NEXT} AND {condition}"))
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-            .expression_attribute_values(":chain", n(order.chain))
-            .expression_attribute_values(":attempt", n(order.attempt))
-            .expression_attribute_values(":now_s", n(now.unix_s()))
+    /// An update on condition that the delivery has not ended and that the attempt is its next one.
+    fn update_before(&self, next: &NextAttempt<'_>) -> ItemWrite<'_> {
+        let values = [
+            (":pending", s(DeliveryStatus::Pending.as_str())),
+            (":chain", n(next.chain)),
+            (":attempt", n(next.attempt)),
+        ];
+        let update = self.update(next.endpoint, next.delivery);
+        update.when("#status = :pending AND chain = :chain AND next_attempt = :attempt", values)
+    }
+
+    /// An update on condition that the order's attempt is the next one of a delivery that has not ended.
+    fn update_of_next(&self, order: &DeliveryOrder, now: Timestamp) -> ItemWrite<'_> {
+        self.update_before(&order.into()).when("expires_at > :now_s", [(":now_s", n(now.unix_s()))])
+    }
+
+    /// A query of an endpoint's deliveries, whose expressions name `#status`.
+    fn query(&self, endpoint: &EndpointId) -> QueryFluentBuilder {
+        let values = [(":pk", s(partition(endpoint))), (":sk", s(SORT_PREFIX))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values);
+        query.expression_attribute_names("#status", "status")
+    }
+}
+
+/// The attempt that a delivery waits for.
+struct NextAttempt<'a> {
+    endpoint: &'a EndpointId,
+    delivery: &'a DeliveryId,
+    chain: u32,
+    attempt: u32,
+}
+
+impl<'a> From<&'a DeliveryOrder> for NextAttempt<'a> {
+    fn from(order: &'a DeliveryOrder) -> Self {
+        let DeliveryOrder { endpoint_id: endpoint, delivery_id: delivery, chain, attempt, .. } = order;
+        Self { endpoint, delivery, chain: *chain, attempt: *attempt }
     }
 }
 
@@ -247,7 +244,7 @@ fn sort_key(id: &DeliveryId) -> String {
 }
 
 fn key(endpoint: &EndpointId, id: &DeliveryId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(endpoint))), ("sk".to_owned(), s(sort_key(id)))])
+    db::key(partition(endpoint), sort_key(id))
 }
 
 fn body_context(endpoint: &EndpointId, id: &DeliveryId) -> String {

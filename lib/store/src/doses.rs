@@ -6,7 +6,7 @@ use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
 use domain::id::DoseId;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, StoreError, from_item, sk_of};
+use crate::db::{Item, StoreError, from_item, number, sk_of};
 use crate::fact_order::SavedAt;
 
 /// Prefix of the sort keys of doses: months, then the schedule.
@@ -63,9 +63,7 @@ impl StoredMonth {
         });
         let doses = doses.collect::<Result<Vec<_>, StoreError>>()?;
         let counts = MonthOfDoses::from_bytes(doses.into_iter()).ok_or_else(corrupt)?;
-        let version =
-            item.get("version").and_then(|version| version.as_n().ok()).and_then(|version| version.parse().ok());
-        Ok(Self { counts, version: version.ok_or_else(corrupt)? })
+        Ok(Self { counts, version: number(item, "version").ok_or_else(corrupt)? })
     }
 }
 

@@ -1,5 +1,6 @@
 //! Table `workspaces`, the webhook endpoints of a workspace.
-//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one first).
+//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one
+//! first).
 //! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
 //!
 //! 1. `list`   Query of the partition, consistent.
@@ -20,7 +21,6 @@ mod slots;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Delete, Update};
 use chrono::TimeDelta;
 use domain::endpoint::{
     Endpoint, EndpointChange, EndpointDraft, EndpointGone, EndpointStatus, MAX_ENDPOINTS, SignedEndpoint,
@@ -33,12 +33,15 @@ use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::audit;
-use crate::db::{Ask, Db, Item, Part, StoreError, Transacted, Write, failed, from_item, n, retry, s, sk_of, to_item};
+use crate::db::{
+    Db, Item, Part, StoreError, Table, Transacted, Write, from_item, n, query_page, retry, s, sk_of, to_item,
+};
 use crate::vault::Vault;
-use crate::workspace::{key as workspace_key, partition};
+use crate::workspace::{key as workspace_key, key_of, partition};
 
 pub use by_hand::{Begun, RecoveryLease};
 pub use secret::Rotated;
@@ -51,7 +54,7 @@ pub struct EndpointRef {
     pub id: EndpointId,
 }
 
-/// What came of registering an endpoint.
+/// The result of registering an endpoint.
 #[derive(Debug)]
 pub enum Created {
     Done(Box<Endpoint>),
@@ -61,7 +64,7 @@ pub enum Created {
     WorkspaceUnknown,
 }
 
-/// What came of changing an endpoint.
+/// The result of changing an endpoint.
 #[derive(Debug)]
 pub enum Changed {
     Done(Box<Endpoint>),
@@ -75,27 +78,41 @@ struct Record {
     pk: String,
     sk: String,
     version: u64,
-    id: EndpointId,
-    url: String,
-    events: Vec<EventType>,
-    payload_mode: PayloadMode,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-    status: EndpointStatus,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    disabled_reason: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    disabled_at: Option<Timestamp>,
-    created_at: Timestamp,
+    #[serde(flatten, with = "StoredFields")]
+    endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
     #[serde(default)]
     health: EndpointHealth,
     /// When the endpoint no longer counts as late, in ms.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     late_until: Option<i64>,
     /// The time between two places of an endpoint that is late.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     late_gap_ms: Option<i64>,
+}
+
+/// The attributes of an endpoint.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Endpoint")]
+struct StoredFields {
+    id: EndpointId,
+    #[serde(serialize_with = "write_url", deserialize_with = "read_url")]
+    url: ReceiverUrl,
+    events: Vec<EventType>,
+    payload_mode: PayloadMode,
+    description: Option<String>,
+    status: EndpointStatus,
+    disabled_reason: Option<String>,
+    disabled_at: Option<Timestamp>,
+    created_at: Timestamp,
+}
+
+fn write_url<S: Serializer>(url: &ReceiverUrl, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(url.expose())
+}
+
+/// The URL was judged when it was registered, and is again at each attempt: here it is only read.
+fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReceiverUrl, D::Error> {
+    let url = String::deserialize(deserializer)?;
+    ReceiverUrl::parse(&url, Reach::PublicAndLoopback).map_err(D::Error::custom)
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -116,31 +133,23 @@ impl SealedSecret {
 /// The endpoints in the workspaces table.
 #[derive(Clone)]
 pub struct Endpoints {
-    db: Db,
-    table: String,
+    table: Table,
     vault: Vault,
 }
 
 impl Endpoints {
     /// The table that `WORKSPACES_TABLE` names.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("WORKSPACES_TABLE")?.to_owned(), vault: vault.clone() })
+        Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")?, vault: vault.clone() })
     }
 
     /// All endpoints of a workspace, oldest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
         // At most MAX_ENDPOINTS small items: one page holds them.
-        let query = self.db.client().query().table_name(&self.table);
-        let found = query
-            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
-            .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":sk", s(SORT_PREFIX))
-            .consistent_read(true)
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
-        let items = found.items.unwrap_or_default().into_iter();
-        items.map(|item| from_item::<Record>("endpoint", item)?.endpoint()).collect()
+        let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
+        let items = query_page(query).await?.items.into_iter();
+        items.map(|item| from_item::<Record>("endpoint", item).map(|record| record.endpoint)).collect()
     }
 
     /// One endpoint and what signs its deliveries now.
@@ -160,7 +169,7 @@ impl Endpoints {
         now: Timestamp,
     ) -> Result<Vec<Result<Option<SignedEndpoint>, StoreError>>, StoreError> {
         let keys = endpoints.iter().map(|EndpointRef { coach, id }| key(coach, id)).collect();
-        let found = self.db.read(&self.table, keys).await?.into_iter();
+        let found = self.table.read(keys).await?.into_iter();
         let mut found: HashMap<String, Item> = found.map(|item| (sk_of(&item).to_owned(), item)).collect();
         let mut read = |id: &EndpointId| {
             let item = found.remove(&sort_key(id));
@@ -171,12 +180,12 @@ impl Endpoints {
 
     fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
-        let secrets = secrets.map(|secret| self.open(&record.id, secret)).collect::<Result<_, _>>()?;
+        let secrets = secrets.map(|secret| self.open(&record.endpoint.id, secret)).collect::<Result<_, _>>()?;
         let pace = record
             .late_until
             .zip(record.late_gap_ms)
             .map(|(until, gap_ms)| Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until) });
-        let (endpoint, health) = (record.endpoint()?, record.health);
+        let Record { endpoint, health, .. } = record;
         Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
@@ -189,35 +198,37 @@ impl Endpoints {
         secret: &SigningSecret,
         now: Timestamp,
     ) -> Result<Created, StoreError> {
+        let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
         let record = Record {
             pk: partition(coach),
             sk: sort_key(&id),
             version: 1,
-            url: draft.url.expose().to_owned(),
-            events: draft.events,
-            payload_mode: draft.payload_mode,
-            description: draft.description,
-            status: EndpointStatus::Enabled,
-            disabled_reason: None,
-            disabled_at: None,
-            created_at: now,
-            secrets: vec![SealedSecret {
-                sealed: self.vault.seal(&secret_context(&id), secret.as_bytes()),
-                until: None,
-            }],
+            endpoint: Endpoint {
+                id,
+                url: draft.url,
+                events: draft.events,
+                payload_mode: draft.payload_mode,
+                description: draft.description,
+                status: EndpointStatus::Enabled,
+                disabled_reason: None,
+                disabled_at: None,
+                created_at: now,
+            },
+            secrets: vec![SealedSecret { sealed, until: None }],
             health: EndpointHealth::default(),
             late_until: None,
             late_gap_ms: None,
-            id,
         };
+        let count = self.table.write(count_key(coach)).count("endpoints");
+        let has_room = "attribute_not_exists(endpoints) OR endpoints < :most";
         let writes = [
-            self.workspace_exists(coach),
-            self.count_up(coach),
-            Part::Endpoint.put_over(&self.table, to_item(&record), None),
-            audit::record(&self.table, coach, "endpoint.created", record.id.as_str(), now),
+            self.table.write(workspace_key(coach)).when_present().check(Part::Workspace),
+            count.when(has_room, [(":most", n(MAX_ENDPOINTS))]).update(Part::EndpointCount),
+            self.table.write(to_item(&record)).when_absent().put(Part::Endpoint),
+            audit::record(&self.table, coach, "endpoint.created", record.endpoint.id.as_str(), now),
         ];
-        match self.db.transact(&writes).await? {
-            Transacted::Done => Ok(Created::Done(Box::new(record.endpoint()?))),
+        match self.table.db.transact(&writes).await? {
+            Transacted::Done => Ok(Created::Done(Box::new(record.endpoint))),
             Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(Created::WorkspaceUnknown),
             Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(Created::TooMany),
             Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),
@@ -234,12 +245,11 @@ impl Endpoints {
     ) -> Result<Changed, StoreError> {
         retry("an endpoint", || async {
             let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(Changed::NotFound)) };
-            let before = record.endpoint()?;
-            let endpoint = match before.changed(change, now) {
+            let endpoint = match record.endpoint.changed(change, now) {
                 Ok(endpoint) => endpoint,
                 Err(EndpointGone) => return Ok(Some(Changed::Gone)),
             };
-            if endpoint.status != before.status || endpoint.url != before.url {
+            if endpoint.status != record.endpoint.status || endpoint.url != record.endpoint.url {
                 // Whatever failed or was late before, the endpoint is given its time anew.
                 record.health = EndpointHealth::default();
                 record.late_until = None;
@@ -248,7 +258,7 @@ impl Endpoints {
                 self.replace(record, &endpoint),
                 audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
             ];
-            Ok(self.db.transact(&writes).await?.is_done().then_some(Changed::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(Changed::Done(Box::new(endpoint))))
         })
         .await
     }
@@ -261,25 +271,19 @@ impl Endpoints {
         now: Timestamp,
     ) -> Result<Option<Endpoint>, StoreError> {
         let Some(record) = self.read(coach, id).await? else { return Ok(None) };
-        let delete = Delete::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(coach, id)))
-            .condition_expression("attribute_exists(pk)");
-        let beside = [slots::slots_key(coach, id), by_hand::by_hand_key(coach, id)];
-        let [slots, by_hand] = beside.map(|key| Delete::builder().table_name(&self.table).set_key(Some(key)));
+        let count = self.table.write(count_key(coach)).add("endpoints", n(-1));
         let writes = [
-            Part::Endpoint.delete(delete),
-            Part::Endpoint.delete(slots),
-            Part::Endpoint.delete(by_hand),
-            self.count_down(coach),
+            self.table.write(key(coach, id)).when_present().delete(Part::Endpoint),
+            self.table.write(slots::slots_key(coach, id)).delete(Part::Endpoint),
+            self.table.write(by_hand::by_hand_key(coach, id)).delete(Part::Endpoint),
+            count.when("endpoints > :zero", []).update(Part::EndpointCount),
             audit::record(&self.table, coach, "endpoint.deleted", id.as_str(), now),
         ];
-        self.db.transact(&writes).await?.is_done().then(|| record.endpoint()).transpose()
+        Ok(self.table.db.transact(&writes).await?.is_done().then_some(record.endpoint))
     }
 
     async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Record>, StoreError> {
-        let item = self.db.get(&self.table, key(coach, id)).await?;
-        item.map(|item| from_item("endpoint", item)).transpose()
+        self.table.get("endpoint", key(coach, id)).await
     }
 
     fn open(&self, id: &EndpointId, secret: &SealedSecret) -> Result<SigningSecret, StoreError> {
@@ -289,66 +293,9 @@ impl Endpoints {
 
     /// The record with another content, if nobody else has changed it since it was read.
     fn replace(&self, record: Record, endpoint: &Endpoint) -> Write {
-        let seen = record.version;
-        let replacement = Record {
-            version: seen + 1,
-            url: endpoint.url.expose().to_owned(),
-            events: endpoint.events.clone(),
-            description: endpoint.description.clone(),
-            status: endpoint.status,
-            disabled_reason: endpoint.disabled_reason.clone(),
-            disabled_at: endpoint.disabled_at,
-            ..record
-        };
-        Part::Endpoint.put_over(&self.table, to_item(&replacement), Some(seen))
-    }
-
-    fn workspace_exists(&self, coach: &CoachId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(workspace_key(coach)))
-            .condition_expression("attribute_exists(pk)");
-        Part::Workspace.check(check)
-    }
-
-    fn count_up(&self, coach: &CoachId) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(count_key(coach)))
-            .update_expression("ADD endpoints :one")
-            .condition_expression("attribute_not_exists(endpoints) OR endpoints < :most")
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":most", n(MAX_ENDPOINTS));
-        Part::EndpointCount.update(update)
-    }
-
-    fn count_down(&self, coach: &CoachId) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(count_key(coach)))
-            .update_expression("ADD endpoints :less")
-            .condition_expression("endpoints > :none")
-            .expression_attribute_values(":less", n(-1))
-            .expression_attribute_values(":none", n(0));
-        Part::EndpointCount.update(update)
-    }
-}
-
-impl Record {
-    /// The URL was judged when it was registered, and is again at each attempt: here it is only read.
-    fn endpoint(&self) -> Result<Endpoint, StoreError> {
-        let url = ReceiverUrl::parse(&self.url, Reach::PublicAndLoopback);
-        Ok(Endpoint {
-            id: self.id.clone(),
-            url: url.map_err(|reason| StoreError::corrupt("endpoint", reason))?,
-            events: self.events.clone(),
-            payload_mode: self.payload_mode,
-            description: self.description.clone(),
-            status: self.status,
-            disabled_reason: self.disabled_reason.clone(),
-            disabled_at: self.disabled_at,
-            created_at: self.created_at,
-        })
+        let found = record.version;
+        let replacement = Record { version: found + 1, endpoint: endpoint.clone(), ..record };
+        self.table.write(to_item(&replacement)).when_version(Some(found)).put(Part::Endpoint)
     }
 }
 
@@ -359,13 +306,53 @@ fn sort_key(id: &EndpointId) -> String {
 }
 
 fn key(coach: &CoachId, id: &EndpointId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sort_key(id)))])
+    key_of(coach, &sort_key(id))
 }
 
 fn count_key(coach: &CoachId) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s("ENDPOINTS"))])
+    key_of(coach, "ENDPOINTS")
 }
 
 fn secret_context(id: &EndpointId) -> String {
     format!("endpoint/{id}/secret")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_reads_back_from_its_item_and_absent_members_have_no_attribute() {
+        let endpoint = Endpoint {
+            id: EndpointId::parse("we_1").unwrap(),
+            url: ReceiverUrl::parse("https://hooks.example.com/a", Reach::PublicAndLoopback).unwrap(),
+            events: EventType::ALL.to_vec(),
+            payload_mode: PayloadMode::Identifiers,
+            description: None,
+            status: EndpointStatus::Disabled,
+            disabled_reason: Some("by hand".to_owned()),
+            disabled_at: Some(Timestamp::from_ms(7)),
+            created_at: Timestamp::from_ms(5),
+        };
+        let item = to_item(&Record {
+            pk: "COACH#coach_1".to_owned(),
+            sk: "ENDPOINT#we_1".to_owned(),
+            version: 3,
+            endpoint: endpoint.clone(),
+            secrets: vec![SealedSecret { sealed: vec![1, 2], until: None }],
+            health: EndpointHealth::default(),
+            late_until: None,
+            late_gap_ms: Some(5),
+        });
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let [first, second] = [
+            ["created_at", "disabled_at", "disabled_reason", "events", "health", "id", "late_gap_ms"],
+            ["payload_mode", "pk", "secrets", "sk", "status", "url", "version"],
+        ];
+        assert_eq!(names, [first, second].concat());
+        let read: Record = from_item("endpoint", item).unwrap();
+        assert_eq!((read.endpoint, read.late_gap_ms, read.late_until), (endpoint, Some(5), None));
+        assert_eq!(read.secrets[0].sealed, [1, 2]);
+    }
 }

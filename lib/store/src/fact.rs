@@ -1,5 +1,5 @@
-//! Table `facts`: which of the application's facts have been stored. pk `FACT#<fact_id>`. A fact that is seen twice has one effect, also
-//! where another of the same moment came between.
+//! Table `facts`: which of the application's facts have been stored. pk `FACT#<fact_id>`. A fact that is seen twice has
+//! one effect, also where another of the same moment came between.
 //!
 //! 1. `seen` BatchGetItem, consistent: those of a batch.
 //! 2. `mark` PutItem. Two that store the same fact at once mark it twice.
@@ -10,7 +10,6 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::Put;
 use chrono::TimeDelta;
 use domain::fact_time::FactTime;
 use domain::id::FactId;
@@ -18,13 +17,13 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Db, Item, Part, StoreError, Write, Written, from_item, n, s, to_item, write};
+use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, from_item, n, s, to_item};
 use crate::watch::Marked;
 
 /// How long a fact is remembered.
 const RETENTION: TimeDelta = TimeDelta::days(14);
 
-/// .. and a round of one that waits: longer than it waits.
+/// How long the round of a fact that waits is remembered: longer than the fact waits.
 const ROUND_RETENTION: TimeDelta = TimeDelta::hours(1);
 
 const PREFIX: &str = "FACT#";
@@ -49,8 +48,7 @@ impl FactContext<'_> {
 #[derive(Serialize, Deserialize)]
 struct Mark {
     pk: String,
-    /// Of a round: whose it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The owner of a round.
     owner: Option<String>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
@@ -59,21 +57,20 @@ struct Mark {
 /// The facts that have been stored.
 #[derive(Clone)]
 pub struct SeenFacts {
-    db: Db,
-    table: String,
+    table: Table,
 }
 
 impl SeenFacts {
     /// The table that `FACTS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("FACTS_TABLE")?.to_owned() })
+        Ok(Self { table: Table::new(env, db, "FACTS_TABLE")? })
     }
 
-    /// Which of these have been stored.
+    /// The facts of these that have been stored.
     pub async fn seen(&self, facts: &HashSet<FactId>, now: Timestamp) -> Result<HashSet<FactId>, StoreError> {
-        let keys = facts.iter().map(|id| Item::from([("pk".to_owned(), s(pk(id)))])).collect();
+        let keys = facts.iter().map(|id| db::pk(pk(id))).collect();
         let mut seen = HashSet::new();
-        for item in self.db.read(&self.table, keys).await? {
+        for item in self.table.read(keys).await? {
             let mark: Mark = from_item("fact", item)?;
             let id = mark.pk.strip_prefix(PREFIX).and_then(|id| FactId::parse(id).ok());
             // TTL deletes late.
@@ -82,7 +79,7 @@ impl SeenFacts {
         Ok(seen)
     }
 
-    /// Notes that a fact which waits since then goes round; whether nobody has noted that before.
+    /// Notes that a fact which waits since then goes round. Returns true if nobody has noted that before.
     pub async fn begin_round(
         &self,
         fact: &FactId,
@@ -93,16 +90,10 @@ impl SeenFacts {
         let expires_at = (now + ROUND_RETENTION).unix_s();
         let owner = hex::encode(random_bytes::<16>());
         let pk = format!("ROUND#{fact}#{}#{round}", since.ms());
-        let item = to_item(&Mark { pk, owner: Some(owner.clone()), expires_at });
-        let written = write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            // A put whose answer was lost is repeated by the SDK and finds its own token.
-            put.condition_expression("attribute_not_exists(pk) OR #owner = :owner")
-                .expression_attribute_names("#owner", "owner")
-                .expression_attribute_values(":owner", s(&owner))
-                .ask()
-        });
-        Ok(matches!(written.await?, Written::Done(_)))
+        let put = self.table.write(to_item(&Mark { pk, owner: Some(owner.clone()), expires_at }));
+        // A put whose answer was lost is repeated by the SDK and finds its own token.
+        let put = put.when("attribute_not_exists(pk) OR #owner = :owner", [(":owner", s(owner))]);
+        Ok(put.put_now().await?.is_done())
     }
 
     /// Returns true if a fact has been stored.
@@ -112,24 +103,19 @@ impl SeenFacts {
 
     /// Part of a transaction: a fact that is applied, which no fact is twice.
     pub(crate) fn mark_once(&self, fact: FactContext<'_>) -> Write {
-        let put = Put::builder().table_name(&self.table).set_item(Some(marked(fact.id, fact.now)));
-        // TTL deletes late.
-        let put = put
-            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
-            .expression_attribute_values(":now", n(fact.now.unix_s()));
-        Part::Fact.put(put)
+        unless_alive(self.table.write(marked(fact.id, fact.now)), fact.now).put(Part::Fact)
     }
 
     /// Notes that a fact has been stored.
     pub async fn mark(&self, fact: &FactId, now: Timestamp) -> Result<(), StoreError> {
-        let item = marked(fact, now);
-        write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.ask()
-        })
-        .await?;
+        self.table.write(marked(fact, now)).put_now().await?;
         Ok(())
     }
+}
+
+/// The write of a mark that is there no more. TTL deletes late.
+pub(crate) fn unless_alive(write: ItemWrite<'_>, now: Timestamp) -> ItemWrite<'_> {
+    write.when("attribute_not_exists(pk) OR expires_at <= :now", [(":now", n(now.unix_s()))])
 }
 
 fn marked(fact: &FactId, now: Timestamp) -> Item {

@@ -5,15 +5,23 @@
 use domain::fact_time::FactTime;
 use serde::{Deserialize, Serialize};
 
-/// Condition: the stored item is not newer than the fact. Values: `:at` and `:at_ns`, the fact's time.
-pub(crate) const NOT_NEWER: &str = "attribute_not_exists(pk) OR saved_at < :at \
-    OR (saved_at = :at AND (attribute_not_exists(saved_ns) OR saved_ns <= :at_ns))";
+use crate::db::{ItemWrite, n};
 
-/// Sets the time of an item to the fact's. Values: as for [`NOT_NEWER`].
-pub(crate) const SET_SAVED: &str = "saved_at = :at, saved_ns = :at_ns";
+/// An item that a fact sets, unless the stored item is newer.
+pub(crate) fn set_by_fact(write: ItemWrite<'_>, at: FactTime) -> ItemWrite<'_> {
+    const NOT_NEWER: &str = "attribute_not_exists(pk) OR saved_at < :saved_at \
+        OR (saved_at = :saved_at AND (attribute_not_exists(saved_ns) OR saved_ns <= :saved_ns))";
+    write.set("saved_at", n(at.ms())).set("saved_ns", n(at.ns_of_ms())).when(NOT_NEWER, [])
+}
 
-/// Condition: the stored item was set by the fact that was found. Values: `:found` and `:found_ns`, that fact's time.
-pub(crate) const AS_FOUND: &str = "saved_at = :found AND (saved_ns = :found_ns OR attribute_not_exists(saved_ns))";
+/// A write on condition that the stored item is the one that a fact set at that time, or that there is none.
+pub(crate) fn as_found(write: ItemWrite<'_>, found: Option<FactTime>) -> ItemWrite<'_> {
+    const AS_FOUND: &str = "saved_at = :found AND (saved_ns = :found_ns OR attribute_not_exists(saved_ns))";
+    match found {
+        Some(at) => write.when(AS_FOUND, [(":found", n(at.ms())), (":found_ns", n(at.ns_of_ms()))]),
+        None => write.when_absent(),
+    }
+}
 
 /// Defines the two attributes of a time, to be flattened into an item.
 macro_rules! stored_time {

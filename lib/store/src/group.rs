@@ -1,6 +1,6 @@
 //! Successive things that are written together: few enough, and small enough.
 
-/// What one group holds at most.
+/// The limits of one group.
 pub(crate) struct Bounds {
     pub(crate) items: usize,
     pub(crate) bytes: usize,

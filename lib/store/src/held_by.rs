@@ -1,14 +1,15 @@
-//! Who has an address: one item per e-mail address or phone number, with its first holder and whoever came later.
+//! The holders of addresses: one item per e-mail address or phone number, with its first holder and whoever came later.
 //!
-//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address; when it leaves, one of
-//! the others takes its place, in the transaction of whatever made it leave. Every write states what it found.
+//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address;
+//! when it leaves, one of the others takes its place, in the transaction of whatever made it leave. Every write states
+//! what it found.
 //!
-//! So many are noted. Whoever comes later has the address all the same, and is not found by it: a placeholder that an import gives to
-//! everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
+//! At most `MAX_HOLDERS` are noted. Later ones have the address and are not found by it: a placeholder that an import
+//! gives to everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 
-use crate::db::{Item, Part, StoreError, Write, s};
+use crate::db::{Item, Part, StoreError, Table, Write, s};
 
 /// Holders of one address that are noted.
 const MAX_HOLDERS: usize = 1_000;
@@ -45,7 +46,7 @@ impl Holders {
 
 /// An address's item.
 pub(crate) struct Address<'a> {
-    pub(crate) table: &'a str,
+    pub(crate) table: &'a Table,
     pub(crate) key: Item,
 }
 
@@ -54,13 +55,12 @@ impl Address<'_> {
     pub(crate) fn take(self, id: &str) -> Write {
         let mut item = self.key;
         item.insert("holder".to_owned(), s(id));
-        Part::Address.put_over(self.table, item, None)
+        self.table.write(item).when_absent().put(Part::Address)
     }
 
     /// Part of a transaction: nobody has the address.
     pub(crate) fn check_free(self) -> Write {
-        let check = ConditionCheck::builder().table_name(self.table).set_key(Some(self.key));
-        Part::Address.check(check.condition_expression("attribute_not_exists(pk)"))
+        self.table.write(self.key).when_absent().check(Part::Address)
     }
 
     /// Adds a holder to what was found; nothing to write when it is one already, or there are as many as are noted.
@@ -69,40 +69,20 @@ impl Address<'_> {
         if holders.has(id) || holders.all().count() >= MAX_HOLDERS {
             return None;
         }
-        let update = Update::builder()
-            .table_name(self.table)
-            .set_key(Some(self.key))
-            .update_expression("ADD later_holders :joining")
-            .condition_expression("holder = :holder")
-            .expression_attribute_values(":joining", AttributeValue::Ss(vec![id.to_owned()]))
-            .expression_attribute_values(":holder", s(&holders.holder));
-        Some(Part::Address.update(update))
+        let joined = self.table.write(self.key).add("later_holders", AttributeValue::Ss(vec![id.to_owned()]));
+        Some(joined.when("holder = :found", [(":found", s(&holders.holder))]).update(Part::Address))
     }
 
     /// Takes a holder off what was found; nothing to write when it is none.
     pub(crate) fn leave(self, found: Option<&Holders>, id: &str) -> Option<Write> {
         let holders = found.filter(|holders| holders.has(id))?;
-        if holders.holder == id && holders.others.is_empty() {
-            let delete = Delete::builder()
-                .table_name(self.table)
-                .set_key(Some(self.key))
-                .condition_expression("holder = :holder AND attribute_not_exists(later_holders)")
-                .expression_attribute_values(":holder", s(id));
-            return Some(Part::Address.delete(delete));
-        }
-        let update = Update::builder()
-            .table_name(self.table)
-            .set_key(Some(self.key))
-            .condition_expression("holder = :holder AND contains(later_holders, :leaving)")
-            .expression_attribute_values(":holder", s(&holders.holder));
-        let (expression, leaving) = match holders.others.first() {
-            Some(heir) if holders.holder == id => ("SET holder = :leaving DELETE later_holders :set", heir.clone()),
-            _ => ("DELETE later_holders :set", id.to_owned()),
+        let write = self.table.write(self.key).when("holder = :found", [(":found", s(&holders.holder))]);
+        let (write, leaving) = match holders.others.first() {
+            None => return Some(write.when("attribute_not_exists(later_holders)", []).delete(Part::Address)),
+            Some(heir) if holders.holder == id => (write.set("holder", s(heir)), heir.as_str()),
+            Some(_) => (write, id),
         };
-        let update = update
-            .update_expression(expression)
-            .expression_attribute_values(":set", AttributeValue::Ss(vec![leaving.clone()]))
-            .expression_attribute_values(":leaving", s(leaving));
-        Some(Part::Address.update(update))
+        let write = write.take_out("later_holders", AttributeValue::Ss(vec![leaving.to_owned()]));
+        Some(write.when("contains(later_holders, :leaving)", [(":leaving", s(leaving))]).update(Part::Address))
     }
 }

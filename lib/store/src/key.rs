@@ -1,11 +1,11 @@
 //! Table `keys`: API keys.
-//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of use: `w<minute>` of
-//! requests, `l<minute>` of those for a login link.
+//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of
+//! use: `w<minute>` of requests, `l<minute>` of those for a login link.
 //! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: the key ring,
 //! which names the live keys (module `ring`).
 //!
-//! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none. The refused update
-//!    returns what tells unknown, revoked, expired and limited apart.
+//! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none.
+//!    The refused update returns what distinguishes unknown, revoked, expired and limited.
 //! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
 //! 3. `page`         Query of the coach's partition, then BatchGetItem: module `list`.
 //! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never
@@ -20,7 +20,6 @@ mod ring;
 
 use std::collections::HashMap;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::api_key::{ApiKey, Permission, Scope};
 use domain::country::Country;
 use domain::id::{CoachId, KeyId};
@@ -34,7 +33,7 @@ pub use list::Page;
 pub use make::Made;
 pub use present::Presented;
 
-use crate::db::{Ask, Db, Item, StoreError, failed, from_item, s};
+use crate::db::{self, Db, Item, StoreError, Table, from_item, query_all, s, sk_of};
 
 /// A key's record, without the key.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,19 +47,14 @@ pub struct KeyRecord {
     pub display: String,
     pub created_at: Timestamp,
     /// Milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<i64>,
-    /// What the coach chose, once a rotation has ended the key earlier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The coach's choice, once a rotation has ended the key earlier.
     pub(crate) chosen: Option<ChosenExpiry>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revoked_at: Option<i64>,
     /// The start of the minute in which the key was last used, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<i64>,
-    /// What the workspace may use, as of `workspace_version`.
+    /// The features that the workspace may use, as of `workspace_version`.
     pub entitlements: Entitlements,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crm: Option<CrmConfiguration>,
     pub country: Country,
     pub time_zone: ZoneName,
@@ -98,14 +92,13 @@ struct Stored {
 /// The keys table.
 #[derive(Clone)]
 pub struct Keys {
-    db: Db,
-    table: String,
+    table: Table,
 }
 
 impl Keys {
     /// The table that `KEYS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("KEYS_TABLE")?.to_owned() })
+        Ok(Self { table: Table::new(env, db, "KEYS_TABLE")? })
     }
 
     async fn get(&self, coach: &CoachId, id: &KeyId) -> Result<Option<KeyRecord>, StoreError> {
@@ -115,36 +108,17 @@ impl Keys {
 
     /// The ids of all keys that the coach ever had, newest first.
     async fn key_ids(&self, coach: &CoachId) -> Result<Vec<KeyId>, StoreError> {
-        let mut ids = Vec::new();
-        let mut start: Option<Item> = None;
-        loop {
-            let query =
-                self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
-            let page = query
-                .key_condition_expression("pk = :pk")
-                .expression_attribute_values(":pk", s(coach_partition(coach)))
-                .set_exclusive_start_key(start)
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            for item in page.items.unwrap_or_default() {
-                let sk = item.get("sk").and_then(|sk| sk.as_s().ok()).map_or("", String::as_str);
-                // The rest is the ring.
-                if let Some((_, id)) = sk.strip_prefix("KEY#").and_then(|rest| rest.split_once('#')) {
-                    ids.push(KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))?);
-                }
-            }
-            start = page.last_evaluated_key;
-            if start.is_none() {
-                return Ok(ids);
-            }
-        }
+        let query = self.table.query("pk = :pk", [(":pk", s(coach_partition(coach)))]);
+        let items = query_all(query.consistent_read(true).scan_index_forward(false)).await?;
+        // The rest is the ring.
+        let ids = items.iter().filter_map(|item| Some(sk_of(item).strip_prefix("KEY#")?.split_once('#')?.1));
+        ids.map(|id| KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))).collect()
     }
 
     /// The records of these ids, in their order.
     async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
         let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();
-        for item in self.db.read(&self.table, ids.iter().map(item_key).collect()).await? {
+        for item in self.table.read(ids.iter().map(item_key).collect()).await? {
             let stored: Stored = from_item("key", item)?;
             found.insert(stored.record.key_id.clone(), stored.record);
         }
@@ -152,8 +126,8 @@ impl Keys {
     }
 }
 
-fn item_key(id: &KeyId) -> HashMap<String, AttributeValue> {
-    Item::from([("pk".to_owned(), s(format!("KEY#{id}"))), ("sk".to_owned(), s("KEY"))])
+fn item_key(id: &KeyId) -> Item {
+    db::key(format!("KEY#{id}"), "KEY")
 }
 
 fn coach_partition(coach: &CoachId) -> String {
@@ -161,7 +135,7 @@ fn coach_partition(coach: &CoachId) -> String {
 }
 
 fn coach_key(coach: &CoachId, sk: impl Into<String>) -> Item {
-    Item::from([("pk".to_owned(), s(coach_partition(coach))), ("sk".to_owned(), s(sk))])
+    db::key(coach_partition(coach), sk)
 }
 
 /// A new key of the scope.

@@ -1,6 +1,7 @@
-//! DynamoDB, one module per entity. Each module owns its key strings and states its access patterns in its header; every write states
-//! its condition, but for the deletion of what an erasure leaves nothing of. Expected outcomes (a taken e-mail, a full plan, a lost race) are returned as values; errors are for a store that did
-//! not answer or that holds what it should not.
+//! DynamoDB, one module per entity. Each module owns its key strings and states its access patterns in its header.
+//! Every write states its condition, but for the deletion of what an erasure leaves nothing of. Expected outcomes (a
+//! taken e-mail, a full plan, a lost race) are returned as values. Errors are for a store that did not answer or that
+//! holds what it should not.
 
 mod audit;
 mod automation;

@@ -2,10 +2,9 @@
 //!
 //! 1. `put`    PutItem of a new link.
 //! 2. `get`    GetItem, consistent. A used link is none.
-//! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is as it was when the
-//!    link was made. Of any number of attempts one succeeds.
+//! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is
+//!    as it was when the link was made. Of any number of attempts one succeeds.
 
-use aws_sdk_dynamodb::types::Update;
 use domain::id::{ClientId, CoachId};
 use domain::login_link::{LoginGrant, LoginToken};
 use domain::time::Timestamp;
@@ -13,7 +12,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::client::ClientLookup;
-use crate::db::{Ask, Db, Item, Part, StoreError, from_item, n, s, to_item, write};
+use crate::db::{self, Db, Item, Part, StoreError, Table, n, to_item};
 
 #[derive(Serialize, Deserialize)]
 struct Record {
@@ -24,7 +23,6 @@ struct Record {
     /// Milliseconds.
     valid_until: i64,
     /// Milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     used_at: Option<i64>,
     /// Seconds: the TTL attribute.
     expires_at: i64,
@@ -33,16 +31,14 @@ struct Record {
 /// The table of login links.
 #[derive(Clone)]
 pub struct LoginLinks {
-    db: Db,
-    table: String,
+    table: Table,
     clients: ClientLookup,
 }
 
 impl LoginLinks {
     /// The table that `LOGIN_LINKS_TABLE` names.
     pub fn new(env: &Environment, db: &Db, clients: &ClientLookup) -> Result<Self, BoxError> {
-        let table = env.config().get("LOGIN_LINKS_TABLE")?.to_owned();
-        Ok(Self { db: db.clone(), table, clients: clients.clone() })
+        Ok(Self { table: Table::new(env, db, "LOGIN_LINKS_TABLE")?, clients: clients.clone() })
     }
 
     /// Keeps a new link.
@@ -57,19 +53,14 @@ impl LoginLinks {
             expires_at: grant.valid_until.unix_s() + 1,
         });
         // Nobody else draws the same 256 bits: a refused put is the SDK's repeat of one whose answer was lost.
-        write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.condition_expression("attribute_not_exists(pk)").ask()
-        })
-        .await?;
+        self.table.write(item).when_absent().put_now().await?;
         Ok(())
     }
 
-    /// What an unused link grants. It may have expired, and its client may have changed.
+    /// The grant of an unused link. The link may have expired, and its client may have changed.
     pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
-        let Some(item) = self.db.get(&self.table, key(token)).await? else { return Ok(None) };
-        let record: Record = from_item("login link", item)?;
-        Ok(record.used_at.is_none().then(|| LoginGrant {
+        let found: Option<Record> = self.table.get("login link", key(token)).await?;
+        Ok(found.filter(|record| record.used_at.is_none()).map(|record| LoginGrant {
             client_id: record.client_id,
             coach_id: record.coach_id,
             login_epoch: record.login_epoch,
@@ -79,14 +70,10 @@ impl LoginLinks {
 
     /// Uses a link. False: somebody else was first, or it is dead.
     pub async fn use_up(&self, token: &LoginToken, grant: &LoginGrant, now: Timestamp) -> Result<bool, StoreError> {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(token)))
-            .update_expression("SET used_at = :now")
-            .condition_expression("attribute_exists(pk) AND attribute_not_exists(used_at) AND valid_until > :now")
-            .expression_attribute_values(":now", n(now.ms()));
-        let writes = [Part::LoginLink.update(update), self.clients.still_grants(grant)];
-        Ok(self.db.transact(&writes).await?.is_done())
+        let used = self.table.write(key(token)).set("used_at", n(now.ms())).when_present();
+        let used = used.when("attribute_not_exists(used_at) AND valid_until > :used_at", []);
+        let writes = [used.update(Part::LoginLink), self.clients.still_grants(grant)];
+        Ok(self.table.db.transact(&writes).await?.is_done())
     }
 }
 
@@ -95,5 +82,5 @@ fn pk(token: &LoginToken) -> String {
 }
 
 fn key(token: &LoginToken) -> Item {
-    Item::from([("pk".to_owned(), s(pk(token)))])
+    db::pk(pk(token))
 }

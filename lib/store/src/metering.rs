@@ -1,5 +1,5 @@
-//! What calls to DynamoDB consume, told to the line of the event that they are made for. Every request asks for it; a refused one is not
-//! told, and counts as a call alone.
+//! The capacity that calls to DynamoDB consume, added to the line of the event that they are made for. Every request
+//! asks for it. A refused request is not answered with it, and counts as a call alone.
 
 use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -40,34 +40,19 @@ impl Intercept for Metering {
     }
 }
 
+/// The units of an output, if it is of one of these types.
+macro_rules! consumed {
+    ($output:ident: $($of:ty)*) => {
+        None$(.or_else(|| $output.downcast_ref::<$of>().map(|output| units(output.consumed_capacity()))))*.unwrap_or(0.0)
+    };
+}
+
 fn read_units(output: &Output) -> f64 {
-    if let Some(got) = output.downcast_ref::<GetItemOutput>() {
-        units(got.consumed_capacity())
-    } else if let Some(found) = output.downcast_ref::<QueryOutput>() {
-        units(found.consumed_capacity())
-    } else if let Some(found) = output.downcast_ref::<ScanOutput>() {
-        units(found.consumed_capacity())
-    } else if let Some(got) = output.downcast_ref::<BatchGetItemOutput>() {
-        units(got.consumed_capacity())
-    } else {
-        0.0
-    }
+    consumed!(output: GetItemOutput QueryOutput ScanOutput BatchGetItemOutput)
 }
 
 fn write_units(output: &Output) -> f64 {
-    if let Some(updated) = output.downcast_ref::<UpdateItemOutput>() {
-        units(updated.consumed_capacity())
-    } else if let Some(written) = output.downcast_ref::<TransactWriteItemsOutput>() {
-        units(written.consumed_capacity())
-    } else if let Some(put) = output.downcast_ref::<PutItemOutput>() {
-        units(put.consumed_capacity())
-    } else if let Some(deleted) = output.downcast_ref::<DeleteItemOutput>() {
-        units(deleted.consumed_capacity())
-    } else if let Some(written) = output.downcast_ref::<BatchWriteItemOutput>() {
-        units(written.consumed_capacity())
-    } else {
-        0.0
-    }
+    consumed!(output: UpdateItemOutput TransactWriteItemsOutput PutItemOutput DeleteItemOutput BatchWriteItemOutput)
 }
 
 fn units<'a>(consumed: impl IntoIterator<Item = &'a ConsumedCapacity>) -> f64 {

@@ -1,11 +1,12 @@
-//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that goes up with each write. GSI
-//! `by_contact`: `contact_ref`, for the contact's erasure.
+//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that goes up
+//! with each write. GSI `by_contact`: `contact_ref`, for the contact's erasure.
 //!
 //! 1. `page`   Query after a cursor, consistent.
 //! 2. `get`    BatchGetItem, consistent.
 //! 3. `create` Transaction: record, contact still live, what the write leaves (module `crm_write`).
 //! 4. `change` Transaction on the version read: record, what the write leaves.
-//! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is erased.
+//! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is
+//!    erased.
 
 use domain::fact::OpportunitySaved;
 use domain::fact_time::FactTime;
@@ -19,11 +20,10 @@ use serde::{Deserialize, Serialize};
 use crate::contact::{Contacts, Standing};
 use crate::contact_ref::ContactRef;
 use crate::crm_write::{Committed, CrmWrite};
-use crate::db::{Db, Item, Part, StoreError, Transacted, Write, from_item, retry, to_item};
+use crate::db::{Db, Item, Part, StoreError, Table, Transacted, Write, from_item, retry, to_item};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of opportunities begin with.
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
 
 #[derive(Serialize, Deserialize)]
@@ -45,34 +45,33 @@ pub struct StoredOpportunity {
 /// The opportunities in the CRM table.
 #[derive(Clone)]
 pub struct Opportunities {
-    db: Db,
-    table: String,
+    table: Table,
     contacts: Contacts,
 }
 
 impl Opportunities {
     /// The table that `CRM_TABLE` names.
     pub fn new(env: &Environment, db: &Db, contacts: &Contacts) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("CRM_TABLE")?.to_owned(), contacts: contacts.clone() })
+        Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, contacts: contacts.clone() })
     }
 
     /// A page of a coach's opportunities.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Opportunity>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
-        let listed = listing.page(&self.db, coach, request).await?;
+        let listed = listing.page(coach, request).await?;
         listed.try_map(|item| stored(item).map(|found| found.opportunity))
     }
 
     /// An opportunity of a coach.
     pub async fn get(&self, coach: &CoachId, id: OpportunityId) -> Result<Option<StoredOpportunity>, StoreError> {
-        self.db.read(&self.table, vec![key(coach, id)]).await?.pop().map(stored).transpose()
+        self.table.read(vec![key(coach, id)]).await?.pop().map(stored).transpose()
     }
 
     /// Stores an opportunity that the API makes, as long as its contact lives.
     pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
         let records =
             [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
-        Ok(match write.commit(&self.db, records).await? {
+        Ok(match write.commit(records).await? {
             // Nobody else has this id: it is the same write, whose answer was lost.
             Transacted::Refused(refused) if refused.is(Part::Opportunity) && !refused.is(Part::Contact) => {
                 Committed::Done
@@ -89,11 +88,11 @@ impl Opportunities {
         write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let record = self.put(write.coach, changed, Some(found.version));
-        Ok(write.commit(&self.db, [record]).await?.into())
+        Ok(write.commit([record]).await?.into())
     }
 
-    /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline need not have been
-    /// seen; of an erased contact nothing is kept.
+    /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline
+    /// need not have been seen; of an erased contact nothing is kept.
     pub async fn save(&self, saved: &OpportunitySaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
         retry("the opportunity", || async {
@@ -109,7 +108,7 @@ impl Opportunities {
             }
             let put = self.put(coach, &heard, found.as_ref().map(|found| found.version));
             let writes = [put, self.contacts.check_not_erased(coach, contact)];
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
@@ -122,7 +121,7 @@ impl Opportunities {
             opportunity: opportunity.clone(),
             version: version.unwrap_or(0) + 1,
         };
-        Part::Opportunity.put_over(&self.table, to_item(&record), version)
+        self.table.write(to_item(&record)).when_version(version).put(Part::Opportunity)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Table `outbox`: what a committed write has still to tell the world. One item per event or change, written in the
+//! Table `outbox`: what a committed write has still to publish. One item per event or change, written in the
 //! transaction of its cause, deleted when it has been sent. Everything that names a person is sealed.
 //!
 //! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
@@ -15,7 +15,6 @@
 
 use std::borrow::Cow;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, Update};
 use domain::change::Change;
 use domain::delivery::DeliveryOrder;
 use domain::event::Event;
@@ -26,7 +25,9 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Ask, Db, Item, Part, StoreError, Write, b, failed, from_item, n, s, to_item, write};
+use crate::db::{
+    self, Ask, Db, Item, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
+};
 use crate::group::Bounds;
 use crate::unreadable::unreadable;
 use crate::vault::Vault;
@@ -36,11 +37,10 @@ pub const SHARDS: u8 = 4;
 
 /// Events of one cause that have an entry each: nearly always all.
 const SINGLE_EVENTS: usize = 40;
-/// Events beyond those that one entry holds, and bytes of them: an item has 400 KB. Most events have less than one, but names may be long and
-/// steps many.
+/// Further events that one entry holds, and their bytes: an item has 400 KB. Names may be long and steps many.
 const TOGETHER: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
-/// What is to be sent.
+/// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
@@ -75,7 +75,7 @@ impl Content {
             Self::Event(event) => event.subject.clone(),
             Self::Events { events } => first(events).subject.clone(),
             Self::Change(change) => change.subject(),
-            Self::Order(_) | Self::Notice(_) => Subject::None,
+            Self::Order(_) | Self::Notice(_) => Subject::default(),
         }
     }
 
@@ -115,15 +115,14 @@ struct Record {
 /// The outbox table.
 #[derive(Clone)]
 pub struct Outbox {
-    db: Db,
-    table: String,
+    pub(crate) table: Table,
     vault: Vault,
 }
 
 impl Outbox {
     /// The table that `OUTBOX_TABLE` names.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("OUTBOX_TABLE")?.to_owned(), vault: vault.clone() })
+        Ok(Self { table: Table::new(env, db, "OUTBOX_TABLE")?, vault: vault.clone() })
     }
 
     /// Writes an entry. The id derives from the cause, so that writing it again changes nothing.
@@ -134,12 +133,11 @@ impl Outbox {
             send_after: send_after.ms(),
             sealed: self.vault.seal_json(&context(&content.id()), content),
         };
-        let put = Put::builder().table_name(&self.table).set_item(Some(to_item(&record)));
-        Part::Outbox.put(put)
+        self.table.write(to_item(&record)).put(Part::Outbox)
     }
 
-    /// Writes these events, of one cause and in an order that is always the same, to be sent at once: an entry for each, and for what goes
-    /// beyond [`SINGLE_EVENTS`] one for some of them together.
+    /// Writes the events of one cause, in an order that is always the same: an entry for each of the first
+    /// [`SINGLE_EVENTS`], then entries of several events.
     pub(crate) fn put_events(
         &self,
         events: impl IntoIterator<Item = Event>,
@@ -148,22 +146,16 @@ impl Outbox {
         contents(events).map(move |content| self.put(&content, now))
     }
 
-    /// Lets an entry go that was held back. One that has been held for its time may be on its way as it was, or sent: it stays so, and the
-    /// caller learns it from the transaction's failed condition.
+    /// Releases an entry that was held back. Refused where its time is over: it may be on its way as it was, or sent.
     pub(crate) fn release(&self, content: &Content, now: Timestamp) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .key("pk", s(content.id()))
-            .update_expression("SET sealed = :sealed, send_after = :now")
-            .condition_expression("send_after > :now")
-            .expression_attribute_values(":sealed", b(self.vault.seal_json(&context(&content.id()), content)))
-            .expression_attribute_values(":now", n(now.ms()));
-        Part::Outbox.update(update)
+        let sealed = b(self.vault.seal_json(&context(&content.id()), content));
+        let update = self.table.write(db::pk(content.id())).set("sealed", sealed).set("send_after", n(now.ms()));
+        update.when("send_after > :send_after", []).update(Part::Outbox)
     }
 
     /// Takes an entry back, sent or not: whom it names is erased.
     pub(crate) fn remove(&self, id: &str) -> Write {
-        Part::Outbox.delete(Delete::builder().table_name(&self.table).key("pk", s(id)))
+        self.table.write(db::pk(id)).delete(Part::Outbox)
     }
 
     /// The entry that a stream record's new image holds.
@@ -172,8 +164,7 @@ impl Outbox {
         self.entry(record)
     }
 
-    /// Ids of one shard's entries that were to be sent before `before`, each with when it was to be, oldest first, at most `limit`, from
-    /// where an earlier page ended.
+    /// Ids of one shard's entries that were to be sent before `before`, with their times, oldest first.
     pub async fn unsent(
         &self,
         shard: u8,
@@ -181,31 +172,21 @@ impl Outbox {
         limit: i32,
         start: Option<UnsentStart>,
     ) -> Result<(Vec<(String, Timestamp)>, Option<UnsentStart>), StoreError> {
-        let query = self.db.client().query().table_name(&self.table).index_name("unsent");
-        let found = query
-            .key_condition_expression("unsent_shard = :shard AND send_after < :before")
-            .expression_attribute_values(":shard", s(shard.to_string()))
-            .expression_attribute_values(":before", n(before.ms()))
-            .limit(limit)
-            .set_exclusive_start_key(start.map(|start| start.0))
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
-        let ids = found.items.unwrap_or_default().into_iter().filter_map(|mut item| {
-            let send_after = item.get("send_after")?.as_n().ok()?.parse().ok()?;
-            match item.remove("pk") {
-                Some(AttributeValue::S(id)) => Some((id, Timestamp::from_ms(send_after))),
-                _ => None,
-            }
+        let values = [(":shard", s(shard.to_string())), (":before", n(before.ms()))];
+        let query = self.table.query("unsent_shard = :shard AND send_after < :before", values).index_name("unsent");
+        let page = query_page(query.limit(limit).set_exclusive_start_key(start.map(|start| start.0))).await?;
+        let ids = page.items.iter().filter_map(|item| {
+            let send_after = number(item, "send_after")?;
+            Some((text(item, "pk").to_owned(), Timestamp::from_ms(send_after)))
         });
-        Ok((ids.collect(), found.last_evaluated_key.map(UnsentStart)))
+        Ok((ids.collect(), page.next.map(UnsentStart)))
     }
 
-    /// Whether there is anything unsent, as far as the index knows: one request, where shards take one each.
+    /// Returns true if there is anything unsent, as far as the index knows: one request, where shards take one each.
     pub async fn has_unsent(&self) -> Result<bool, StoreError> {
         let mut start = None;
         loop {
-            let scan = self.db.client().scan().table_name(&self.table).index_name("unsent").limit(1);
+            let scan = self.table.db.client().scan().table_name(&self.table.name).index_name("unsent").limit(1);
             let scan = scan.set_exclusive_start_key(start);
             let page = scan.ask().await.map_err(|error| failed("Scan", error))?;
             start = page.last_evaluated_key;
@@ -220,17 +201,12 @@ impl Outbox {
 
     /// The entry with that id, unless it has been sent.
     pub async fn get(&self, id: &str) -> Result<Option<Entry>, StoreError> {
-        let item = self.db.get(&self.table, Item::from([("pk".to_owned(), s(id))])).await?;
-        item.map(|item| self.entry(from_item("outbox entry", item)?)).transpose()
+        self.table.get("outbox entry", db::pk(id)).await?.map(|record| self.entry(record)).transpose()
     }
 
     /// Takes an entry off the list: it has been sent.
     pub async fn delete(&self, content: &Content) -> Result<(), StoreError> {
-        let written = write("DeleteItem", || {
-            let delete = self.db.client().delete_item().table_name(&self.table).key("pk", s(content.id()));
-            delete.ask()
-        });
-        written.await?;
+        self.table.write(db::pk(content.id())).delete_now().await?;
         Ok(())
     }
 

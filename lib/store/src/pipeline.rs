@@ -14,11 +14,10 @@ use domain::pipeline::Pipeline;
 use runtime::{BoxError, Environment};
 use serde::Deserialize;
 
-use crate::db::{Ask, Db, Item, StoreError, Written, from_item, n, query_all, s, to_attribute, write};
-use crate::fact_order::{NOT_NEWER, SET_SAVED};
+use crate::db::{Db, Item, StoreError, Table, from_item, query_all, s, to_attribute};
+use crate::fact_order::set_by_fact;
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of pipelines begin with.
 const PREFIX: &str = "PIPELINE#";
 
 #[derive(Deserialize)]
@@ -31,69 +30,40 @@ struct Record {
 /// The pipelines in the workspaces table.
 #[derive(Clone)]
 pub struct Pipelines {
-    db: Db,
-    table: String,
+    table: Table,
 }
 
 impl Pipelines {
     /// The table that `WORKSPACES_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("WORKSPACES_TABLE")?.to_owned() })
+        Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")? })
     }
 
     /// A pipeline of a coach.
     pub async fn get(&self, coach: &CoachId, id: &PipelineId) -> Result<Option<Pipeline>, StoreError> {
-        self.db.get(&self.table, key(coach, id)).await?.map(pipeline).transpose()
+        self.table.item(key(coach, id)).await?.map(pipeline).transpose()
     }
 
     /// All pipelines of a coach.
     pub async fn all(&self, coach: &CoachId) -> Result<Vec<Pipeline>, StoreError> {
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-            .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":prefix", s(PREFIX));
+        let values = [(":pk", s(partition(coach))), (":prefix", s(PREFIX))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
         query_all(query).await?.into_iter().map(pipeline).collect()
     }
 
     /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
     pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: FactTime) -> Result<(), StoreError> {
         let won: Vec<String> = pipeline.won().map(|stage| stage.as_str().to_owned()).collect();
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            let update = update.set_key(Some(key(coach, &pipeline.pipeline_id)));
-            // There is no empty set.
-            let update = if won.is_empty() {
-                update.update_expression(format!("SET pipeline = :pipeline, {SET_SAVED}"))
-            } else {
-                update
-                    .update_expression(format!("SET pipeline = :pipeline, {SET_SAVED} ADD won_once :won"))
-                    .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
-            };
-            update
-                .condition_expression(NOT_NEWER)
-                .expression_attribute_values(":pipeline", to_attribute(pipeline))
-                .expression_attribute_values(":at", n(said_at.ms()))
-                .expression_attribute_values(":at_ns", n(said_at.ns_of_ms()))
-                .ask()
-        });
-        match written.await? {
-            Written::Refused(_) if !won.is_empty() => self.add_won(coach, &pipeline.pipeline_id, won).await,
-            Written::Done(_) | Written::Refused(_) => Ok(()),
+        let mut add_won = self.table.write(key(coach, &pipeline.pipeline_id));
+        // There is no empty set.
+        if !won.is_empty() {
+            add_won = add_won.add("won_once", AttributeValue::Ss(won.clone()));
         }
-    }
-
-    /// Of a state that is over, all that counts is what was won in it.
-    async fn add_won(&self, coach: &CoachId, id: &PipelineId, won: Vec<String>) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
-            update
-                .update_expression("ADD won_once :won")
-                .condition_expression("attribute_exists(pk)")
-                .expression_attribute_values(":won", AttributeValue::Ss(won.clone()))
-                .ask()
-        })
-        .await?;
+        let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), said_at);
+        if !save.update_now().await?.is_done() && !won.is_empty() {
+            // A state that is over still counts for the stages that were won in it.
+            add_won.when_present().update_now().await?;
+        }
         Ok(())
     }
 }

@@ -4,14 +4,13 @@
 //! 1. `phases`, `stored_programme`  GetItem, consistent.
 //! 2. `put_programme`               Part of the transaction that changes the rules, on what was read.
 
-use aws_sdk_dynamodb::types::Put;
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, ProgrammeId};
 use domain::programme::{Programme, ProgrammePhase};
 use serde::{Deserialize, Serialize};
 
-use crate::db::{Item, Part, StoreError, Write, from_item, n, to_item};
-use crate::fact_order::{AS_FOUND, SavedAt};
+use crate::db::{Item, Part, StoreError, Write, to_item};
+use crate::fact_order::{SavedAt, as_found};
 use crate::workspace::{Workspaces, key_of};
 
 /// A programme as stored.
@@ -41,8 +40,7 @@ impl Workspaces {
         coach: &CoachId,
         id: &ProgrammeId,
     ) -> Result<Option<StoredProgramme>, StoreError> {
-        let item = self.db().get(self.table(), key(coach, id)).await?;
-        item.map(|item| from_item("programme", item)).transpose()
+        self.table.get("programme", key(coach, id)).await
     }
 
     /// Part of a transaction: a programme in the place of the one that was read.
@@ -55,14 +53,7 @@ impl Workspaces {
         let mut item = key(&programme.coach_id, &programme.programme_id);
         let next = StoredProgramme { phases: programme.phases.clone(), saved_at: occurred_at.into() };
         item.extend(to_item(&next));
-        let put = Put::builder().table_name(self.table()).set_item(Some(item));
-        Part::Programme.put(match found {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(found) => put
-                .condition_expression(AS_FOUND)
-                .expression_attribute_values(":found", n(found.occurred_at().ms()))
-                .expression_attribute_values(":found_ns", n(found.occurred_at().ns_of_ms())),
-        })
+        as_found(self.table.write(item), found.map(StoredProgramme::occurred_at)).put(Part::Programme)
     }
 }
 

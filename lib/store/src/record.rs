@@ -1,49 +1,49 @@
-//! Table `records`: what happens in a client's life, as much of it as the service keeps. pk `CLIENT#<client_id>`:
-//! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once deleted.
+//! Table `records`: what happens in a client's life. pk `CLIENT#<client_id>`:
+//! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once
+//! deleted.
 //! sk `GRADES`: the latest grade of each wellness system, sealed.
-//! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, which reads in a third of the time that an
-//! attribute each takes. Of each that was told of, `d<mmdd>`: when that was said, in ms, negative for a deletion.
-//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`.
+//! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, and `d<mmdd>` for each
+//! date of a fact: the time of the fact in ms, negative for a deletion.
+//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`. sk `DOSES_WATCH`: module `watch`.
 //! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
-//! sk `DOSES_WATCH`: module `watch`.
-//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: something that was told once. Kept for 14 days.
+//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: a mark of what was emitted. Kept for 14 days.
 //!
-//! 1. `check_ins`   Query `by_time`, newest first.
-//! 2. `logged_dates` Query of the years, newest first.
-//! 3. `doses`       Query from the newest month back: schedule, the window's months, the last month with a log.
-//! 4. `submit_check_in`, `review_check_in`, `delete_check_in`  Reads, then a transaction on the versions read: module `check_in`.
-//! 5. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date: module `daily_log`.
-//! 6. `log_dose`, `delete_dose_log`, `save_dose_schedule`  Reads, then a transaction: module `dose`.
-//! 7. `advance_phase`, `receive_message`  Transaction: a mark, the event, and the client's phase: module `told`.
-//! 8. `erase`       Query and BatchWriteItem of the partition, a thousand items at a time.
+//! 1. `check_ins`, `logged_dates`, `doses`  Query, newest first.
+//! 2. `submit_check_in`, `log_dose`, `advance_phase` and the like  Reads, then a transaction on the versions read.
+//! 3. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date.
+//! 4. `erase`       Query and BatchWriteItem of the partition, a thousand items at a time.
 
 mod check_in;
 mod daily_log;
 mod dose;
-mod told;
+mod emitted;
 
-use aws_sdk_dynamodb::types::{DeleteRequest, Put, WriteRequest};
+use aws_sdk_dynamodb::types::{DeleteRequest, WriteRequest};
 use chrono::TimeDelta;
 use domain::id::ClientId;
 use domain::time::Timestamp;
+use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
 use crate::client::{Clients, Standing, StoredClient};
-use crate::db::{Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Transacted, Write, backoff, failed, n, s};
+use crate::db::{
+    self, Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Table, Transacted, Write, backoff, failed, n, query_page, retry,
+    s, sk_of,
+};
 pub use crate::doses::Doses;
-use crate::fact::{FactContext, SeenFacts};
+use crate::fact::{FactContext, SeenFacts, unless_alive};
 use crate::outbox::Outbox;
 use crate::vault::Vault;
 use crate::watch::Watches;
 
-/// How long it is remembered that something was told.
+/// How long it is remembered that something was emitted.
 const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
 /// Items that one call erases.
 const MAX_ERASED: i32 = 1_000;
 /// Items that one BatchWriteItem takes.
 const MAX_BATCH_WRITES: usize = 25;
 
-/// What came of something that happened to a client.
+/// The result of applying a fact about a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Recorded {
     /// The record is stored, and its fact is marked.
@@ -57,8 +57,7 @@ pub enum Recorded {
 /// The records table, and what a record touches beside it.
 #[derive(Clone)]
 pub struct Records {
-    db: Db,
-    table: String,
+    table: Table,
     vault: Vault,
     clients: Clients,
     watches: Watches,
@@ -69,14 +68,13 @@ pub struct Records {
 /// The records table for those who only read.
 #[derive(Clone)]
 pub struct RecordReader {
-    db: Db,
-    table: String,
+    table: Table,
 }
 
 impl RecordReader {
     /// The table that `RECORDS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("RECORDS_TABLE")?.to_owned() })
+        Ok(Self { table: Table::new(env, db, "RECORDS_TABLE")? })
     }
 }
 
@@ -90,8 +88,7 @@ impl Records {
         outbox: &Outbox,
     ) -> Result<Self, BoxError> {
         Ok(Self {
-            db: db.clone(),
-            table: env.config().get("RECORDS_TABLE")?.to_owned(),
+            table: Table::new(env, db, "RECORDS_TABLE")?,
             vault: vault.clone(),
             clients: clients.clone(),
             watches: Watches::new(env, db)?,
@@ -100,52 +97,54 @@ impl Records {
         })
     }
 
-    /// Part of a transaction: a mark that something was told, which it is once.
+    /// Part of a transaction: a mark that something was emitted, which happens once.
     fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> Write {
         let mut item = key(client, &format!("SEEN#{what}"));
         item.insert("expires_at".to_owned(), n((now + SEEN_RETENTION).unix_s()));
-        let put = Put::builder().table_name(&self.table).set_item(Some(item));
-        // TTL deletes late.
-        let put = put
-            .condition_expression("attribute_not_exists(pk) OR expires_at <= :now")
-            .expression_attribute_values(":now", n(now.unix_s()));
-        Part::Mark.put(put)
+        unless_alive(self.table.write(item), now).put(Part::Mark)
     }
 
-    /// Applies a fact about a client: all of the writes and the fact's mark, or none. `None`: something has changed
-    /// since it was read.
-    async fn apply(
+    /// Applies a fact about a client: all of the writes that `decide` makes of the client and of what `read` finds, and
+    /// the fact's mark, or none. `decide` returns no writes where the stored record is newer or the same.
+    async fn apply<T, R, D>(
         &self,
+        what: &'static str,
+        client: &ClientId,
         fact: FactContext<'_>,
-        found: &StoredClient,
-        writes: Vec<Write>,
-    ) -> Result<Option<Recorded>, StoreError> {
-        let mut writes = writes;
-        writes.push(self.facts.mark_once(fact));
-        Ok(match self.clients.commit(found, &writes, fact.now).await? {
-            Transacted::Done => Some(Recorded::Applied),
-            // Applied before, or told under another fact.
-            Transacted::Refused(refused) => {
-                (refused.is(Part::Fact) || refused.is(Part::Mark)).then_some(Recorded::Unchanged)
-            }
+        read: impl Fn() -> R,
+        decide: impl Fn(StoredClient, T) -> D,
+    ) -> Result<Recorded, StoreError>
+    where
+        R: Future<Output = Result<T, StoreError>>,
+        D: Future<Output = Result<Option<Vec<Write>>, StoreError>>,
+    {
+        retry(what, || async {
+            let (standing, found) = try_join(self.clients.lookup.standing(client), read()).await?;
+            let stored = match known(standing) {
+                Ok(stored) => stored,
+                Err(outcome) => return Ok(Some(outcome)),
+            };
+            let Some(mut writes) = decide(stored.clone(), found).await? else { return Ok(Some(Recorded::Unchanged)) };
+            writes.push(self.facts.mark_once(fact));
+            Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
+                Transacted::Done => Some(Recorded::Applied),
+                // Applied before, or emitted under another fact. Otherwise something has changed since it was read.
+                Transacted::Refused(refused) => {
+                    (refused.is(Part::Fact) || refused.is(Part::Mark)).then_some(Recorded::Unchanged)
+                }
+            })
         })
+        .await
     }
 
     /// Removes what there is of a client, a thousand items at most. False: there is more.
     pub async fn erase(&self, client: &ClientId) -> Result<bool, StoreError> {
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-        let page = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(partition(client)))
-            .projection_expression("pk, sk")
-            .limit(MAX_ERASED)
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
-        for chunk in page.items.unwrap_or_default().chunks(MAX_BATCH_WRITES) {
+        let query = self.table.query("pk = :pk", [(":pk", s(partition(client)))]).consistent_read(true);
+        let page = query_page(query.projection_expression("pk, sk").limit(MAX_ERASED)).await?;
+        for chunk in page.items.chunks(MAX_BATCH_WRITES) {
             self.delete_all(chunk).await?;
         }
-        Ok(page.last_evaluated_key.is_none())
+        Ok(page.next.is_none())
     }
 
     async fn delete_all(&self, keys: &[Item]) -> Result<(), StoreError> {
@@ -154,7 +153,7 @@ impl Records {
             WriteRequest::builder().delete_request(request).build()
         };
         let (mut wanted, mut round): (Vec<WriteRequest>, _) = (keys.iter().map(delete).collect(), 0);
-        // What DynamoDB had no capacity for is asked for again.
+        // Deletions that DynamoDB had no capacity for are tried again.
         while !wanted.is_empty() {
             if round == MAX_ROUNDS {
                 let source = format!("{} items are left undeleted", wanted.len()).into();
@@ -162,10 +161,9 @@ impl Records {
             }
             backoff(round).await;
             round += 1;
-            let request = self.db.client().batch_write_item().request_items(&self.table, wanted);
-            let written = request.ask().await;
-            let written = written.map_err(|error| failed("BatchWriteItem", error))?;
-            wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table).unwrap_or_default();
+            let request = self.table.db.client().batch_write_item().request_items(&self.table.name, wanted);
+            let written = request.ask().await.map_err(|error| failed("BatchWriteItem", error))?;
+            wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table.name).unwrap_or_default();
         }
         Ok(())
     }
@@ -176,7 +174,7 @@ fn known<T>(standing: Standing<T>) -> Result<T, Recorded> {
     match standing {
         Standing::Known(stored) => Ok(stored),
         Standing::Unknown => Err(Recorded::UnknownClient),
-        // Whatever is told of it, nothing comes back.
+        // Whatever later facts say of it, nothing comes back.
         Standing::Erased => Err(Recorded::Unchanged),
     }
 }
@@ -186,11 +184,11 @@ fn partition(client: &ClientId) -> String {
 }
 
 fn key(client: &ClientId, sk: &str) -> Item {
-    Item::from([("pk".to_owned(), s(partition(client))), ("sk".to_owned(), s(sk))])
+    db::key(partition(client), sk)
 }
 
 /// The item with that sort key among those of one client that were read.
 fn take(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
-    let index = items.iter().position(|item| item.get("sk").and_then(|sk| sk.as_s().ok()).is_some_and(|own| own == sk));
+    let index = items.iter().position(|item| sk_of(item) == sk);
     index.map(|index| items.swap_remove(index))
 }

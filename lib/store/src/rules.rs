@@ -20,7 +20,6 @@ use crate::workspace::Workspaces;
 /// The rules of coaches.
 #[derive(Clone)]
 pub struct Rules {
-    db: Db,
     workspaces: Workspaces,
     watches: Watches,
 }
@@ -28,7 +27,7 @@ pub struct Rules {
 impl Rules {
     /// With the table that `RECORDS_TABLE` names.
     pub fn new(env: &Environment, db: &Db, workspaces: &Workspaces) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), workspaces: workspaces.clone(), watches: Watches::new(env, db)? })
+        Ok(Self { workspaces: workspaces.clone(), watches: Watches::new(env, db)? })
     }
 
     /// Stores an automation as the application has it, unless a newer state is stored.
@@ -65,7 +64,7 @@ impl Rules {
             let Some(next) = found.next(to, occurred_at, now) else { return Ok(Some(())) };
             let mut writes: Vec<_> = self.workspaces.put_automation(coach, id, &next, &found).into();
             writes.extend(next.changes_rules.then(|| self.watches.change_rules(coach, Marked { now, silent: false })));
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.workspaces.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
@@ -82,7 +81,7 @@ impl Rules {
             let is_same = found.as_ref().map_or(phases.is_empty(), |found| found.phases == *phases);
             let mut writes = vec![self.workspaces.put_programme(programme, occurred_at, found.as_ref())];
             writes.extend((!is_same).then(|| self.watches.change_rules(coach, fact.marked())));
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.workspaces.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }

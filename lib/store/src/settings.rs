@@ -15,6 +15,6 @@ use crate::workspace::{Workspaces, key_of};
 impl Workspaces {
     /// Counts a request to the settings against the coach's minute. The workspace need not exist.
     pub async fn count_settings_request(&self, coach: &CoachId, now: Timestamp) -> Result<Counted, StoreError> {
-        window::count(self.db(), self.table(), key_of(coach, "SETTINGS"), SETTINGS_REQUEST, now).await
+        window::count(&self.table, key_of(coach, "SETTINGS"), SETTINGS_REQUEST, now).await
     }
 }

@@ -1,4 +1,5 @@
-//! What is told of a record that cannot be read: nothing that it holds. Serde quotes values, and they would stand in the log.
+//! The error for a record that cannot be read. It holds nothing of the record: serde quotes values, which would stand
+//! in the log.
 
 use std::fmt::Display;
 

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::db::StoreError;
 use crate::unreadable::unreadable;
 
-/// What signs assertions, from the secret that `SIGNING_SECRET_ARN` names.
+/// The signer of assertions, from the secret that `SIGNING_SECRET_ARN` names.
 pub async fn assertion_signer(env: &Environment) -> Result<Arc<AssertionSigner>, BoxError> {
     Ok(Arc::new(AssertionSigner::from_secret(&read_secret(env, "SIGNING_SECRET_ARN").await?)?))
 }

@@ -3,26 +3,23 @@
 //! client's states, and when it is due. The key sorts right behind the doses: one query reads both.
 //! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its
 //! clients.
-//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An item without `sweep_shard` is in no shard: an inactive client, or
-//! one whose coach has no automation on computed events. So a fact marks its client as due whatever the coach's rules
-//! are.
+//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An inactive client, or one whose coach has no automation on computed
+//! events, has no `sweep_shard` and is in no shard: a fact marks its client as due whatever the coach's rules are.
 //!
 //! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
-//! 2. `create`, `change`, `delete`  Parts of the transactions that write a client or what happens to it. A `change` is
-//!    refused where the client was erased.
+//! 2. `create`, `change`, `delete`  Parts of transactions. A `change` is refused where the client was erased.
 //! 3. `change_alone`      UpdateItem: the same change without a transaction.
 //! 4. `change_rules`, `change_zone`  Part of the transaction that changes an automation, a programme or the time zone.
 //! 5. `commit`            Transaction on the version read: the states of an evaluation, and its events.
 //! 6. `save_pass`         PutItem on the version read.
-//! 7. `due`, `oldest_due` Query `due` of one shard, who has waited longest first.
+//! 7. `due`, `oldest_due` Query `due` of one shard, longest waiting first.
 
 mod client;
 mod coach;
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::operation::query::QueryOutput;
-use aws_sdk_dynamodb::types::{Delete, Put};
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use chrono::NaiveDate;
 use domain::client::Client;
 use domain::dose::Month;
@@ -38,7 +35,8 @@ pub(crate) use client::WatchUpdate;
 pub use coach::CoachWatch;
 
 use crate::db::{
-    Ask, Db, Item, Part, StoreError, Write, Written, backoff, failed, n, query_all, s, sk_of, to_item, write,
+    Db, Item, Part, StoreError, Table, Write, Written, backoff, n, number, query_all, query_page, s, sk_of, text,
+    to_item,
 };
 use crate::doses::{DOSES_PREFIX, Doses, month_sk};
 use crate::outbox::Outbox;
@@ -46,7 +44,6 @@ use crate::outbox::Outbox;
 /// Partitions of the `due` index.
 pub const SHARDS: u8 = 4;
 
-const INDEX: &str = "due";
 const CLIENT_PREFIX: &str = "CLIENT#";
 const COACH_PREFIX: &str = "COACH#";
 /// How often a client's partition is read again when its doses are older than its watch.
@@ -85,7 +82,7 @@ pub struct DuePage {
     pub next: Option<DueStart>,
 }
 
-/// What an evaluation reads of a client.
+/// The state of a client that an evaluation reads.
 #[derive(Debug)]
 pub struct Observed {
     pub watch: Watch,
@@ -111,27 +108,26 @@ impl Observed {
 /// The watched items of the records table.
 #[derive(Clone)]
 pub struct Watches {
-    db: Db,
-    table: String,
+    table: Table,
 }
 
 impl Watches {
     /// The table that `RECORDS_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("RECORDS_TABLE")?.to_owned() })
+        Ok(Self { table: Table::new(env, db, "RECORDS_TABLE")? })
     }
 
     /// A coach's watch; an empty one where there is none yet.
     pub async fn coach(&self, coach: &CoachId) -> Result<CoachWatch, StoreError> {
-        let found = self.db.get(&self.table, coach::key(coach)).await?;
+        let found = self.table.item(coach::key(coach)).await?;
         found.map_or_else(|| Ok(CoachWatch::new(coach)), CoachWatch::from_item)
     }
 
-    /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no date is given.
+    /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no
+    /// date is given.
     pub async fn client(&self, client: &ClientId, from: Option<NaiveDate>) -> Result<Option<Observed>, StoreError> {
         let Some(from) = from else {
-            let item = self.db.get(&self.table, client::key(client)).await?;
-            let watch = item.map(Watch::from_item).transpose()?;
+            let watch = self.table.item(client::key(client)).await?.map(Watch::from_item).transpose()?;
             return Ok(watch.map(|watch| Observed { watch, doses: Doses::default() }));
         };
         let first = month_sk(Month::of(from));
@@ -152,31 +148,28 @@ impl Watches {
 
     async fn partition_from(&self, client: &ClientId, first: &str) -> Result<Vec<Item>, StoreError> {
         // Backwards: the watch first, so that doses are seldom older than the watch.
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
-        let query = query
-            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-            .expression_attribute_values(":pk", s(format!("{CLIENT_PREFIX}{client}")))
-            .expression_attribute_values(":first", s(first))
-            .expression_attribute_values(":last", s(client::SORT_KEY));
-        query_all(query).await
+        let values =
+            [(":pk", s(format!("{CLIENT_PREFIX}{client}"))), (":first", s(first)), (":last", s(client::SORT_KEY))];
+        let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values);
+        query_all(query.consistent_read(true).scan_index_forward(false)).await
     }
 
     /// Part of a transaction: the watch of a new client. The condition is the client's own: it is new.
     pub(crate) fn create(&self, client: &Client, now: Timestamp) -> Write {
-        Part::Watch.put(Put::builder().table_name(&self.table).set_item(Some(to_item(&Watch::new(client, now)))))
+        self.table.write(to_item(&Watch::new(client, now))).put(Part::Watch)
     }
 
     /// Part of a transaction: the watch of a client that was found without one.
     pub(crate) fn create_missing(&self, client: &Client, now: Timestamp) -> Write {
         let mut watch = Watch::new(client, now);
         watch.daily_log_deleted = true;
-        Part::Watch.put_over(&self.table, to_item(&watch), None)
+        self.table.write(to_item(&watch)).when_absent().put(Part::Watch)
     }
 
     /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was
     /// erased.
     pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, marked: Marked) -> Write {
-        change.update(&self.table, client, marked).in_transaction(Part::Watch)
+        change.write(&self.table, client, marked).update(Part::Watch)
     }
 
     /// The same without a transaction.
@@ -186,8 +179,8 @@ impl Watches {
         change: WatchUpdate,
         marked: Marked,
     ) -> Result<Changed, StoreError> {
-        Ok(match change.update(&self.table, client, marked).alone(&self.db).await? {
-            Written::Done(()) => Changed::Done,
+        Ok(match change.write(&self.table, client, marked).update_now().await? {
+            Written::Done(_) => Changed::Done,
             Written::Refused(Some(_)) => Changed::Unneeded,
             Written::Refused(None) => Changed::Missing,
         })
@@ -195,7 +188,7 @@ impl Watches {
 
     /// Part of a transaction: the watch of an erased client goes.
     pub(crate) fn delete(&self, client: &ClientId) -> Write {
-        Part::Watch.delete(Delete::builder().table_name(&self.table).set_key(Some(client::key(client))))
+        self.table.write(client::key(client)).delete(Part::Watch)
     }
 
     /// Makes a client due.
@@ -207,12 +200,12 @@ impl Watches {
     /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated
     /// again.
     pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> Write {
-        Part::CoachWatch.update(coach::change_rules(coach, None, marked).table_name(&self.table))
+        coach::change_rules(&self.table, coach, None, marked).update(Part::CoachWatch)
     }
 
     /// The same where a workspace is new or its time zone, by which the days of all clients begin, is another.
     pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, marked: Marked) -> Write {
-        Part::CoachWatch.update(coach::change_rules(coach, Some(zone), marked).table_name(&self.table))
+        coach::change_rules(&self.table, coach, Some(zone), marked).update(Part::CoachWatch)
     }
 
     /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed
@@ -221,23 +214,19 @@ impl Watches {
         let Evaluated { watch, states, rules_version, is_watched, events } = evaluated;
         let version = watch.version;
         let next = watch.evaluated(states, rules_version, is_watched);
-        let mut writes = vec![Part::Watch.put_over(&self.table, to_item(&next), Some(version))];
+        let mut writes = vec![self.table.write(to_item(&next)).when_version(Some(version)).put(Part::Watch)];
         writes.extend(outbox.put_events(events, now));
-        Ok(self.db.transact(&writes).await?.is_done())
+        Ok(self.table.db.transact(&writes).await?.is_done())
     }
 
     /// Stores the progress of a pass. `None`: the rules have changed since the watch was read, and the pass begins
     /// anew.
     pub async fn save_pass(&self, watch: CoachWatch) -> Result<Option<CoachWatch>, StoreError> {
-        let version = watch.version;
+        let found = watch.version;
         let mut next = watch;
         next.version += 1;
-        let item = to_item(&next);
-        let written = write("PutItem", || {
-            let put = self.db.client().put_item().table_name(&self.table).set_item(Some(item.clone()));
-            put.condition_expression("version = :version").expression_attribute_values(":version", n(version)).ask()
-        });
-        Ok(matches!(written.await?, Written::Done(_)).then_some(next))
+        let put = self.table.write(to_item(&next)).when_version(Some(found));
+        Ok(put.put_now().await?.is_done().then_some(next))
     }
 
     /// A page of one shard's entries that are due by an instant, at most `limit`, from the end of an earlier page on.
@@ -248,34 +237,20 @@ impl Watches {
         limit: i32,
         start: Option<DueStart>,
     ) -> Result<DuePage, StoreError> {
-        let page = self.due_page(shard, by, limit, start).await?;
-        Ok(DuePage { due: page.items().iter().map(read_due).collect(), next: page.last_evaluated_key.map(DueStart) })
+        let query = self.due_query(shard, by).limit(limit).set_exclusive_start_key(start.map(|start| start.0));
+        let page = query_page(query).await?;
+        Ok(DuePage { due: page.items.iter().map(read_due).collect(), next: page.next.map(DueStart) })
     }
 
-    /// Since when the one who has waited longest in a shard has been due; `None` where nobody is due.
+    /// Since when the client or coach that has waited longest in a shard has been due; `None` where nobody is due.
     pub async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
-        let page = self.due_page(shard, by, 1, None).await?;
-        let since = page.items().first().and_then(|item| item.get("sweep_due_at")?.as_n().ok()?.parse().ok());
-        Ok(since.map(Timestamp::from_ms))
+        let page = query_page(self.due_query(shard, by).limit(1)).await?;
+        Ok(page.items.first().and_then(|item| number(item, "sweep_due_at")).map(Timestamp::from_ms))
     }
 
-    async fn due_page(
-        &self,
-        shard: u8,
-        by: Timestamp,
-        limit: i32,
-        start: Option<DueStart>,
-    ) -> Result<QueryOutput, StoreError> {
-        let query = self.db.client().query().table_name(&self.table).index_name(INDEX);
-        query
-            .key_condition_expression("sweep_shard = :shard AND sweep_due_at <= :by")
-            .expression_attribute_values(":shard", s(shard.to_string()))
-            .expression_attribute_values(":by", n(by.ms()))
-            .limit(limit)
-            .set_exclusive_start_key(start.map(|start| start.0))
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))
+    fn due_query(&self, shard: u8, by: Timestamp) -> QueryFluentBuilder {
+        let values = [(":shard", s(shard.to_string())), (":by", n(by.ms()))];
+        self.table.query("sweep_shard = :shard AND sweep_due_at <= :by", values).index_name("due")
     }
 }
 
@@ -303,14 +278,12 @@ pub(crate) enum Changed {
 
 /// The versions of a client's doses, by their sort keys.
 fn versions_of(items: &[Item]) -> BTreeMap<&str, u64> {
-    let version = |item: &Item| item.get("version")?.as_n().ok()?.parse().ok();
     let doses = items.iter().filter(|item| sk_of(item).starts_with(DOSES_PREFIX));
-    doses.filter_map(|item| Some((sk_of(item), version(item)?))).collect()
+    doses.filter_map(|item| Some((sk_of(item), number(item, "version")?))).collect()
 }
 
 fn read_due(item: &Item) -> Due {
-    let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str);
-    let (pk, coach) = (text("pk"), CoachId::parse(text("coach_id")));
+    let (pk, coach) = (text(item, "pk"), CoachId::parse(text(item, "coach_id")));
     let client = pk.strip_prefix(CLIENT_PREFIX).map(ClientId::parse);
     match (client, coach) {
         (Some(Ok(id)), Ok(coach_id)) => Due::Client { id, coach_id },

@@ -1,11 +1,10 @@
 //! Table `workspaces`, welcome mails: `mail_day` (UTC) and `mails_sent` of a workspace's own item. The transaction that
 //! creates a client counts the client's mail in the write that takes the seat, which makes the limit exact at no cost.
 
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
-use crate::db::{n, s};
+use crate::db::{ItemWrite, n, s};
 use crate::workspace::StoredWorkspace;
 
 /// The mails that a workspace's item counts.
@@ -38,29 +37,15 @@ impl StoredWorkspace {
 }
 
 impl WelcomeMail {
-    /// The update expression that counts the mail, besides what it adds otherwise.
-    pub(crate) fn counted_in(self, adding: &str) -> String {
+    /// Counts the mail in the write that takes the seat, if it counts as it did when the workspace was read.
+    pub(crate) fn counted_in(self, seat: ItemWrite<'_>) -> ItemWrite<'_> {
+        let day = s(self.day.to_string());
         if self.is_first_of_day {
-            format!("SET mail_day = :mail_day, mails_sent = :mail {adding}")
+            let begun = seat.set("mail_day", day).set("mails_sent", n(1));
+            begun.when("attribute_not_exists(mail_day) OR mail_day < :mail_day", [])
         } else {
-            format!("{adding}, mails_sent :mail")
+            let values = [(":mail_day", day), (":most_mails", n(self.most))];
+            seat.count("mails_sent").when("mail_day = :mail_day AND mails_sent < :most_mails", values)
         }
-    }
-
-    /// The condition under which the mail counts as the one that was read.
-    pub(crate) fn condition(self) -> &'static str {
-        if self.is_first_of_day {
-            "(attribute_not_exists(mail_day) OR mail_day < :mail_day)"
-        } else {
-            "mail_day = :mail_day AND mails_sent < :most_mails"
-        }
-    }
-
-    /// The update with the values of both expressions.
-    pub(crate) fn valued(self, update: UpdateBuilder) -> UpdateBuilder {
-        let update = update
-            .expression_attribute_values(":mail_day", s(self.day.to_string()))
-            .expression_attribute_values(":mail", n(1));
-        if self.is_first_of_day { update } else { update.expression_attribute_values(":most_mails", n(self.most)) }
     }
 }

@@ -6,35 +6,33 @@
 //! 1. `get`        GetItem, consistent.
 //! 2. `save`       Read, then Update on the version read; a change of team moves the seats in one transaction.
 //! 3. `save_team`  Update, unless what is stored is newer.
-//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that create, hand over or
-//!    (de)activate clients.
+//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that
+//!    create, hand over or (de)activate clients.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, ReturnValuesOnConditionCheckFailure, Update};
-use domain::country::Country;
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
-use domain::tz::{Tz, ZoneName};
-use domain::workspace::{CanonicalHost, CrmConfiguration, Entitlements, Team, Workspace};
+use domain::tz::Tz;
+use domain::workspace::{Team, Workspace};
 use runtime::{BoxError, Environment};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::db::{
-    Ask, Db, Item, Part, StoreError, Transacted, Write, Written, from_item, n, retry, s, to_attribute, write,
+    self, Db, Item, ItemWrite, Part, StoreError, Table, Transacted, Write, from_item, n, retry, s, to_attributes,
 };
 use crate::fact::FactContext;
-use crate::fact_order::{NOT_NEWER, SET_SAVED, SavedAt};
+use crate::fact_order::{SavedAt, set_by_fact};
 use crate::watch::Watches;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
 
 /// Counts begin with the record, so that conditions can rely on them.
-const COUNTS_FROM_ZERO: [&str; 2] =
-    ["client_count = if_not_exists(client_count, :zero)", "active_count = if_not_exists(active_count, :zero)"];
-const MOVE_SEATS: &str = "ADD client_count :clients, active_count :active";
-const BELOW_CAP: &str = "(attribute_not_exists(client_cap) OR client_count < client_cap)";
+const CLIENTS_FROM_ZERO: &str = "client_count = if_not_exists(client_count, :zero)";
+const ACTIVE_FROM_ZERO: &str = "active_count = if_not_exists(active_count, :zero)";
+const BELOW_CAP: &str = "attribute_not_exists(client_cap) OR client_count < client_cap";
 
 /// A workspace as stored.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct StoredWorkspace {
+    #[serde(flatten)]
     pub workspace: Workspace,
     /// Goes up with each save.
     pub version: u64,
@@ -42,7 +40,9 @@ pub struct StoredWorkspace {
     pub client_count: u32,
     /// Active clients.
     pub active_count: u32,
-    saved_at: FactTime,
+    #[serde(flatten)]
+    saved_at: SavedAt,
+    #[serde(flatten)]
     pub(crate) mails: MailsSent,
 }
 
@@ -53,62 +53,32 @@ impl StoredWorkspace {
     }
 }
 
-/// What came of saving a workspace.
+/// The result of saving a workspace.
 #[derive(Debug)]
 pub enum Saved {
     /// It is stored as given.
     Done(Box<StoredWorkspace>),
-    /// What is stored is newer.
+    /// The stored state is newer.
     Stale,
     /// The team has not been seen yet.
     UnknownTeam,
 }
 
-#[derive(Serialize, Deserialize)]
-struct Record {
-    coach_id: CoachId,
-    email: String,
-    name: String,
-    team_id: Option<TeamId>,
-    canonical_host: String,
-    time_zone: ZoneName,
-    country: Country,
-    client_cap: Option<u32>,
-    entitlements: Entitlements,
-    crm: Option<CrmConfiguration>,
-    #[serde(flatten)]
-    saved_at: SavedAt,
-    #[serde(flatten)]
-    mails: MailsSent,
-    version: u64,
-    client_count: u32,
-    active_count: u32,
-}
-
 /// The workspaces table.
 #[derive(Clone)]
 pub struct Workspaces {
-    db: Db,
-    table: String,
+    pub(crate) table: Table,
 }
 
 impl Workspaces {
     /// The table that `WORKSPACES_TABLE` names.
     pub fn new(env: &Environment, db: &Db) -> Result<Self, BoxError> {
-        Ok(Self { db: db.clone(), table: env.config().get("WORKSPACES_TABLE")?.to_owned() })
-    }
-
-    pub(crate) fn table(&self) -> &str {
-        &self.table
-    }
-
-    pub(crate) fn db(&self) -> &Db {
-        &self.db
+        Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")? })
     }
 
     /// The workspace of a coach.
     pub async fn get(&self, coach: &CoachId) -> Result<Option<StoredWorkspace>, StoreError> {
-        self.db.get(&self.table, key(coach)).await?.map(stored).transpose()
+        self.table.get("workspace", key(coach)).await
     }
 
     /// Where the days of a coach's clients begin and end.
@@ -128,7 +98,7 @@ impl Workspaces {
         let occurred_at = fact.occurred_at;
         retry("the workspace", || async {
             let found = self.get(&workspace.coach_id).await?;
-            if found.as_ref().is_some_and(|found| found.saved_at > occurred_at) {
+            if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > occurred_at) {
                 return Ok(Some(Saved::Stale));
             }
             let mut writes = vec![self.save_record(workspace, found.as_ref(), occurred_at)];
@@ -142,7 +112,7 @@ impl Workspaces {
             if found.as_ref().is_none_or(|found| found.workspace.time_zone != workspace.time_zone) {
                 writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.marked()));
             }
-            match self.db.transact(&writes).await? {
+            match self.table.db.transact(&writes).await? {
                 Transacted::Done => match self.get(&workspace.coach_id).await? {
                     Some(stored) => Ok(Some(Saved::Done(Box::new(stored)))),
                     None => Err(StoreError::corrupt("workspace", "it is gone after it was saved")),
@@ -155,164 +125,69 @@ impl Workspaces {
     }
 
     fn save_record(&self, workspace: &Workspace, found: Option<&StoredWorkspace>, at: FactTime) -> Write {
-        let mut sets = Vec::new();
-        let mut removes = Vec::new();
-        let mut update = Update::builder().table_name(&self.table).set_key(Some(key(&workspace.coach_id)));
-        let fields = [
-            ("coach_id", Some(to_attribute(&workspace.coach_id))),
-            ("email", Some(s(&workspace.email))),
-            ("name", Some(s(&workspace.name))),
-            ("team_id", workspace.team_id.as_ref().map(to_attribute)),
-            ("canonical_host", Some(s(workspace.canonical_host.as_str()))),
-            ("time_zone", Some(s(workspace.time_zone.as_str()))),
-            ("country", Some(to_attribute(&workspace.country))),
-            ("client_cap", workspace.client_cap.map(n)),
-            ("entitlements", Some(to_attribute(&workspace.entitlements))),
-            ("crm", workspace.crm.as_ref().map(to_attribute)),
-            ("saved_at", Some(n(at.ms()))),
-            ("saved_ns", Some(n(at.ns_of_ms()))),
-        ];
-        for (name, value) in fields {
-            update = update.expression_attribute_names(format!("#{name}"), name);
-            match value {
-                Some(value) => {
-                    sets.push(format!("#{name} = :{name}"));
-                    update = update.expression_attribute_values(format!(":{name}"), value);
-                }
-                None => removes.push(format!("#{name}")),
-            }
+        let mut write = self.table.write(key(&workspace.coach_id)).set_to(CLIENTS_FROM_ZERO).set_to(ACTIVE_FROM_ZERO);
+        for (name, value) in to_attributes(workspace) {
+            write = write.set_or_remove(&name, value);
         }
-        sets.extend(COUNTS_FROM_ZERO.map(str::to_owned));
-        let mut expression = format!("SET {}", sets.join(", "));
-        if !removes.is_empty() {
-            expression.push_str(&format!(" REMOVE {}", removes.join(", ")));
-        }
-        expression.push_str(" ADD version :one");
-        update = update
-            .update_expression(expression)
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":zero", n(0));
+        write = write.set("saved_at", n(at.ms())).set("saved_ns", n(at.ns_of_ms())).count("version");
+        write = write.when_version(found.map(|found| found.version));
         // The count is part of the condition: the seats that move with a change of team are those that were read.
-        update = match found {
-            None => update.condition_expression("attribute_not_exists(pk)"),
-            Some(found) if found.workspace.team_id == workspace.team_id => update
-                .condition_expression("version = :version")
-                .expression_attribute_values(":version", n(found.version)),
-            Some(found) => update
-                .condition_expression("version = :version AND client_count = :count")
-                .expression_attribute_values(":version", n(found.version))
-                .expression_attribute_values(":count", n(found.client_count)),
-        };
-        Part::Workspace.update(update)
+        if let Some(found) = found.filter(|found| found.workspace.team_id != workspace.team_id) {
+            write = write.when("client_count = :count", [(":count", n(found.client_count))]);
+        }
+        write.update(Part::Workspace)
     }
 
     /// Stores a team as the application has it, unless a newer state is stored.
     pub async fn save_team(&self, team: &Team, occurred_at: FactTime) -> Result<(), StoreError> {
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(team_key(&team.team_id)));
-            let update = update
-                .condition_expression(NOT_NEWER)
-                .expression_attribute_values(":at", n(occurred_at.ms()))
-                .expression_attribute_values(":at_ns", n(occurred_at.ns_of_ms()))
-                .expression_attribute_values(":zero", n(0));
-            match team.client_cap {
-                Some(cap) => update
-                    .update_expression(format!("SET {SET_SAVED}, {}, client_cap = :cap", COUNTS_FROM_ZERO[0]))
-                    .expression_attribute_values(":cap", n(cap))
-                    .ask(),
-                None => update
-                    .update_expression(format!("SET {SET_SAVED}, {} REMOVE client_cap", COUNTS_FROM_ZERO[0]))
-                    .ask(),
-            }
-        });
-        match written.await? {
-            Written::Done(_) | Written::Refused(_) => Ok(()),
-        }
+        let write = self.table.write(team_key(&team.team_id)).set_or_remove("client_cap", team.client_cap.map(n));
+        set_by_fact(write.set_to(CLIENTS_FROM_ZERO), occurred_at).update_now().await?;
+        Ok(())
     }
 
     /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item:
-    /// [`seat_refusal`] tells why.
+    /// [`seat_refusal`] reads the reason.
     pub(crate) fn take_seat(&self, coach: &CoachId, team: Option<&TeamId>, mail: Option<WelcomeMail>) -> Write {
-        let below_cap = format!(" AND {BELOW_CAP}");
-        let update = match mail {
-            None => self.seats(coach, team, 1, 1, &below_cap),
-            Some(mail) => {
-                let update = self.seats(coach, team, 1, 1, &format!("{below_cap} AND {}", mail.condition()));
-                mail.valued(update.update_expression(mail.counted_in(MOVE_SEATS)))
-            }
-        };
-        let update = update.return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        Part::Workspace.update(update)
+        let seat = self.seats(coach, team, 1, 1).when(BELOW_CAP, []);
+        match mail {
+            None => seat,
+            Some(mail) => mail.counted_in(seat),
+        }
+        .update(Part::Workspace)
     }
 
     /// Part of a transaction: the workspace is as it was read, but for its counts.
     pub(crate) fn unchanged(&self, workspace: &StoredWorkspace) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&workspace.workspace.coach_id)))
-            .condition_expression("version = :version")
-            .expression_attribute_values(":version", n(workspace.version));
-        Part::Workspace.check(check)
+        let found = self.table.write(key(&workspace.workspace.coach_id)).when_version(Some(workspace.version));
+        found.check(Part::Workspace)
     }
 
     /// One more client of the team, if its cap allows it.
     pub(crate) fn take_team_seat(&self, team: &TeamId) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(team_key(team)))
-            .update_expression("ADD client_count :one")
-            .condition_expression(format!("attribute_exists(pk) AND {BELOW_CAP}"))
-            .expression_attribute_values(":one", n(1));
-        Part::Team.update(update)
+        let seat = self.table.write(team_key(team)).count("client_count");
+        seat.when_present().when(BELOW_CAP, []).update(Part::Team)
     }
 
     /// A change of the counts that no cap stops. The team must still be the one that was read.
     pub(crate) fn move_seats(&self, coach: &CoachId, team: Option<&TeamId>, clients: i64, active: i64) -> Write {
-        let update = self.seats(coach, team, clients, active, "");
-        Part::Workspace.update(update)
+        self.seats(coach, team, clients, active).update(Part::Workspace)
     }
 
     /// A client was switched on (1) or off (-1).
     pub(crate) fn count_active(&self, coach: &CoachId, change: i64) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(coach)))
-            .update_expression("ADD active_count :change")
-            .condition_expression("attribute_exists(pk)")
-            .expression_attribute_values(":change", n(change));
-        Part::Workspace.update(update)
+        self.table.write(key(coach)).add("active_count", n(change)).when_present().update(Part::Workspace)
     }
 
     /// Moves the count of the seats that a team's clients take.
     pub(crate) fn move_team_seats(&self, team: &TeamId, clients: i64) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(team_key(team)))
-            .update_expression("ADD client_count :clients")
-            .condition_expression("attribute_exists(pk)")
-            .expression_attribute_values(":clients", n(clients));
-        Part::Team.update(update)
+        self.table.write(team_key(team)).add("client_count", n(clients)).when_present().update(Part::Team)
     }
 
-    fn seats(
-        &self,
-        coach: &CoachId,
-        team: Option<&TeamId>,
-        clients: i64,
-        active: i64,
-        and: &str,
-    ) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(coach)))
-            .update_expression(MOVE_SEATS)
-            .expression_attribute_values(":clients", n(clients))
-            .expression_attribute_values(":active", n(active));
+    fn seats(&self, coach: &CoachId, team: Option<&TeamId>, clients: i64, active: i64) -> ItemWrite<'_> {
+        let moved = self.table.write(key(coach)).add("client_count", n(clients)).add("active_count", n(active));
         match team {
-            Some(team) => update
-                .condition_expression(format!("team_id = :team{and}"))
-                .expression_attribute_values(":team", s(team.as_str())),
-            None => update.condition_expression(format!("attribute_exists(pk) AND attribute_not_exists(team_id){and}")),
+            Some(team) => moved.when("team_id = :team", [(":team", s(team.as_str()))]),
+            None => moved.when("attribute_exists(pk) AND attribute_not_exists(team_id)", []),
         }
     }
 }
@@ -328,35 +203,10 @@ pub(crate) enum SeatRefusal {
 /// Reads the reason out of the old item.
 pub(crate) fn seat_refusal(old: Option<&Item>, team: Option<&TeamId>) -> Result<SeatRefusal, StoreError> {
     let Some(item) = old else { return Ok(SeatRefusal::Changed) };
-    let found = stored(item.clone())?;
+    let found: StoredWorkspace = from_item("workspace", item.clone())?;
     let same_team = found.workspace.team_id.as_ref() == team;
     let full = found.workspace.client_cap.is_some_and(|cap| found.client_count >= cap);
     Ok(if same_team && full { SeatRefusal::PlanFull } else { SeatRefusal::Changed })
-}
-
-fn stored(item: Item) -> Result<StoredWorkspace, StoreError> {
-    let record: Record = from_item("workspace", item)?;
-    let canonical_host =
-        CanonicalHost::parse(&record.canonical_host).map_err(|rule| StoreError::corrupt("workspace", rule))?;
-    Ok(StoredWorkspace {
-        workspace: Workspace {
-            coach_id: record.coach_id,
-            email: record.email,
-            name: record.name,
-            team_id: record.team_id,
-            canonical_host,
-            time_zone: record.time_zone,
-            country: record.country,
-            client_cap: record.client_cap,
-            entitlements: record.entitlements,
-            crm: record.crm,
-        },
-        version: record.version,
-        client_count: record.client_count,
-        active_count: record.active_count,
-        saved_at: record.saved_at.into(),
-        mails: record.mails,
-    })
 }
 
 /// Partition of everything that belongs to a workspace.
@@ -366,7 +216,7 @@ pub(crate) fn partition(coach: &CoachId) -> String {
 
 /// The key of an item in that partition.
 pub(crate) fn key_of(coach: &CoachId, sk: &str) -> Item {
-    Item::from([("pk".to_owned(), s(partition(coach))), ("sk".to_owned(), s(sk))])
+    db::key(partition(coach), sk)
 }
 
 /// The workspace's own item.
@@ -375,5 +225,43 @@ pub(crate) fn key(coach: &CoachId) -> Item {
 }
 
 fn team_key(team: &TeamId) -> Item {
-    Item::from([("pk".to_owned(), s(format!("TEAM#{team}"))), ("sk".to_owned(), s("TEAM"))])
+    db::key(format!("TEAM#{team}"), "TEAM")
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::country::Country;
+    use domain::tz::ZoneName;
+    use domain::workspace::{CanonicalHost, Entitlements};
+
+    use super::*;
+
+    #[test]
+    fn a_workspace_is_written_under_the_names_that_it_is_read_by() {
+        let workspace = Workspace {
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            email: "ada@example.com".to_owned(),
+            name: "Ada".to_owned(),
+            team_id: None,
+            canonical_host: CanonicalHost::parse("https://ada.example.com").unwrap(),
+            time_zone: ZoneName::from("Europe/Berlin".parse::<Tz>().unwrap()),
+            country: Country::parse("US").unwrap(),
+            client_cap: Some(10),
+            entitlements: Entitlements { partner_api: true, pro_crm: false, gym: false },
+            crm: None,
+        };
+        let removed: Vec<String> =
+            to_attributes(&workspace).filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert_eq!(removed.len(), 2, "{removed:?}");
+        let mut item: Item = to_attributes(&workspace).filter_map(|(name, value)| Some((name, value?))).collect();
+        let numbers = [("saved_at", 5), ("version", 2), ("client_count", 3), ("active_count", 1), ("mails_sent", 4)];
+        item.extend(numbers.map(|(name, value)| (name.to_owned(), n(value))));
+        item.insert("mail_day".to_owned(), s("2026-12-01"));
+        let read: StoredWorkspace = from_item("workspace", item).unwrap();
+        assert_eq!(read.workspace, workspace);
+        assert_eq!((read.version, read.client_count, read.active_count), (2, 3, 1));
+        assert_eq!(FactTime::from(read.saved_at), FactTime::from_ms(5));
+        let day = chrono::NaiveDate::from_ymd_opt(2026, 12, 1).unwrap();
+        assert!(read.welcome_mail(day, 4).is_none() && read.welcome_mail(day, 5).is_some());
+    }
 }

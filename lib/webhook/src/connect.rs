@@ -1,4 +1,5 @@
-//! Connections to receivers: hyper's client, as the calls to AWS have it too, over names that are checked and with HTTP/2.
+//! Connections to receivers: hyper's client, as the calls to AWS have it too, over names that are checked and with
+//! HTTP/2.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -33,7 +34,8 @@ const CONNECTION_WINDOW_BYTES: u32 = 1024 * 1024;
 /// A pool of connections to receivers.
 pub(crate) type Client = legacy::Client<Connector, Full<Bytes>>;
 
-/// A client for attempts that whoever makes them ends by that deadline. It opens connections, and knows no redirects, proxies or cookies.
+/// A client for attempts that whoever makes them ends by that deadline. It opens connections, and knows no redirects,
+/// proxies or cookies.
 pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only: bool, deadline: Duration) -> Client {
     let limit = deadline + CONNECT_GRACE;
     let mut tcp = TcpConnector::new_with_resolver(resolver);
@@ -57,8 +59,8 @@ pub(crate) fn client(resolver: CheckedResolver, tls: ClientConfig, is_https_only
         .build(Connector { https, limit })
 }
 
-/// Opens connections, each within its time. An attempt may go on by another connection while its own is being opened: nobody waits for
-/// that any more.
+/// Opens connections, each within its time. An attempt may go on by another connection while its own is being opened:
+/// nobody waits for that any more.
 #[derive(Clone)]
 pub(crate) struct Connector {
     https: HttpsConnector<TcpConnector<CheckedResolver>>,

@@ -13,8 +13,8 @@ impl Excerpt {
         self.0.extend_from_slice(&chunk[..chunk.len().min(room)]);
     }
 
-    /// The bytes as text of at most [`EXCERPT_BYTES`]; `None` without any. A character that the limit cuts is left out; what is no text is
-    /// marked.
+    /// The bytes as text of at most [`EXCERPT_BYTES`]; `None` without any. A character that the limit cuts is left out;
+    /// what is no text is marked.
     pub(super) fn into_text(self) -> Option<String> {
         let bytes = self.0;
         if bytes.is_empty() {

@@ -38,7 +38,7 @@ const CHUNK_BYTES: usize = 8 * 1024;
 /// A connection to a receiver.
 pub(crate) struct Lenient<T> {
     inner: T,
-    answers: Answers,
+    answers: Box<dyn Answers>,
     /// Rewritten bytes, and how many of them hyper has read.
     ahead: Vec<u8>,
     ahead_from: usize,
@@ -47,19 +47,33 @@ pub(crate) struct Lenient<T> {
     is_flushed: bool,
 }
 
-enum Answers {
-    Http1(Heads),
-    Http2(Frames),
+/// The rewriter of the answers on one connection.
+trait Answers: Send {
+    /// Called when the next request is written. The next bytes are the head of its answer.
+    fn expect_answer(&mut self) {}
+
+    /// Returns true while bytes pass unchanged.
+    fn passes(&self) -> bool {
+        false
+    }
+
+    /// Returns true between the beginning and the end of a head.
+    fn is_within(&self) -> bool;
+
+    fn has_ended(&self) -> bool;
+
+    /// Takes bytes from the connection, and appends the bytes for hyper to `out`.
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>);
+
+    /// Ends the answer with the fields that are known, and the connection with it.
+    fn give_up(&mut self, out: &mut Vec<u8>);
 }
 
 impl<T: Connection> Lenient<T> {
     /// Wraps a connection of the protocol that TLS has negotiated.
     pub(crate) fn new(inner: T) -> Self {
-        let answers = if inner.connected().is_negotiated_h2() {
-            Answers::Http2(Frames::default())
-        } else {
-            Answers::Http1(Heads::default())
-        };
+        let is_h2 = inner.connected().is_negotiated_h2();
+        let answers: Box<dyn Answers> = if is_h2 { Box::<Frames>::default() } else { Box::<Heads>::default() };
         Self { inner, answers, ahead: Vec::new(), ahead_from: 0, head_timer: None, is_flushed: false }
     }
 }
@@ -68,10 +82,8 @@ impl<T> Lenient<T> {
     /// Called before each write. hyper writes an HTTP/1 request, flushes it, and reads its answer to the end before the
     /// next request.
     fn note_write(&mut self) {
-        if std::mem::take(&mut self.is_flushed)
-            && let Answers::Http1(heads) = &mut self.answers
-        {
-            heads.expect_answer();
+        if std::mem::take(&mut self.is_flushed) {
+            self.answers.expect_answer();
         }
     }
 
@@ -82,43 +94,6 @@ impl<T> Lenient<T> {
             return Poll::Pending;
         }
         self.head_timer.get_or_insert_with(|| Box::pin(sleep(HEAD_GRACE))).as_mut().poll(cx)
-    }
-}
-
-impl Answers {
-    fn passes(&self) -> bool {
-        match self {
-            Self::Http1(heads) => heads.passes(),
-            Self::Http2(_) => false,
-        }
-    }
-
-    fn is_within(&self) -> bool {
-        match self {
-            Self::Http1(heads) => heads.is_within(),
-            Self::Http2(frames) => frames.is_within(),
-        }
-    }
-
-    fn has_ended(&self) -> bool {
-        match self {
-            Self::Http1(heads) => heads.has_ended(),
-            Self::Http2(frames) => frames.has_ended(),
-        }
-    }
-
-    fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
-        match self {
-            Self::Http1(heads) => heads.feed(bytes, out),
-            Self::Http2(frames) => frames.feed(bytes, out),
-        }
-    }
-
-    fn give_up(&mut self, out: &mut Vec<u8>) {
-        match self {
-            Self::Http1(heads) => heads.give_up(out),
-            Self::Http2(frames) => frames.give_up(out),
-        }
     }
 }
 

@@ -1,7 +1,8 @@
-//! The HTTP client for receivers. Nothing about a receiver is trusted: where it is, how fast it answers, how much it says.
+//! The HTTP client for receivers. Nothing about a receiver is trusted: where it is, how fast it answers, how much it
+//! says.
 //!
-//! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing is decompressed.
-//! Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
+//! One deadline covers name, connection, TLS, answer and body. Redirects are not followed, no proxy is asked, nothing
+//! is decompressed. Names are checked by the resolver; addresses in URLs, which no resolver sees, before sending.
 //!
 //! An attempt sends its request once at most. The status decides, whatever the headers look like. The body is for the
 //! log: it is read until two seconds after the status, up to 64 KiB. Callers learn of the status before that.
@@ -34,7 +35,8 @@ use crate::resolve::{CheckedResolver, Names, SystemNames};
 
 /// Time from the status to the end of the attempt. The rest of the head and the body have to come within it.
 const STATUS_GRACE: Duration = Duration::from_secs(2);
-/// What is read of an answer's body, so that its connection can be used again. The chunk that reaches it is the last.
+/// Limit of an answer's body that is read, so that its connection can be used again. The chunk that reaches it is the
+/// last.
 const MAX_READ_BYTES: usize = 64 * 1024;
 const OUR_NAME: &str = "partner-api-webhooks/1";
 
@@ -43,7 +45,7 @@ pub struct Webhook<'a> {
     pub url: &'a ReceiverUrl,
     pub event_id: &'a EventId,
     pub event_type: &'a str,
-    /// When the attempt is made: the time that is signed.
+    /// Time of the attempt, which is signed.
     pub unix_s: i64,
     pub signature: String,
     pub body: Vec<u8>,
@@ -57,7 +59,7 @@ pub struct Answering {
     head: Result<Response<Incoming>, String>,
 }
 
-/// What a receiver made of it.
+/// The outcome of an attempt.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     pub result: AttemptResult,
@@ -96,12 +98,7 @@ impl WebhookClient {
         Ok(Self { client, reach, deadline })
     }
 
-    /// Makes one attempt. Whatever comes of it is an answer.
-    pub async fn post(&self, webhook: Webhook<'_>) -> Answer {
-        self.send(webhook).await.read().await
-    }
-
-    /// Makes one attempt, up to the receiver's status.
+    /// Makes one attempt, up to the receiver's status. Whatever comes of it is an answer.
     pub async fn send(&self, webhook: Webhook<'_>) -> Answering {
         let started = Instant::now();
         let head = self.exchange(webhook, started + self.deadline).await;
@@ -129,7 +126,7 @@ impl Answering {
         }
     }
 
-    /// How long the receiver took to send its status, or the attempt to fail.
+    /// Time until the receiver sent its status, or the attempt failed.
     pub fn took(&self) -> Duration {
         self.answered - self.started
     }

@@ -1,5 +1,6 @@
-//! Name resolution for receivers: an answer that holds an address which may not be reached is refused as a whole, and the connection
-//! goes to the addresses that were checked. A name that turns to a private address later (DNS rebinding) gains nothing.
+//! Name resolution for receivers: an answer that holds an address which may not be reached is refused as a whole, and
+//! the connection goes to the addresses that were checked. A name that turns to a private address later (DNS rebinding)
+//! gains nothing.
 
 use std::future::Future;
 use std::io;
@@ -13,7 +14,8 @@ use domain::receiver_url::Reach;
 use hyper_util::client::legacy::connect::dns::Name;
 use tower::Service;
 
-/// Addresses of a name that are tried. They share the time for connecting: a hundred of them would leave none of them any.
+/// Addresses of a name that are tried. They share the time for connecting: a hundred of them would leave none of them
+/// any.
 const MAX_TRIED: usize = 8;
 
 /// The addresses of a name, later.

@@ -1,4 +1,4 @@
-//! What the examples of the CRM show, as `examples` does for the rest.
+//! Values of the CRM's types for the examples.
 
 use domain::availability::{Availability, CalendarAvailability, DaySlots};
 use domain::booking::{Booking, BookingOutcome, BookingStatus, CalendarEvent};
@@ -7,16 +7,13 @@ use domain::calendar::{Buffers, Calendar, CalendarView, Weekly};
 use domain::contact::{Contact, Marketing};
 use domain::email::Email;
 use domain::id::{CalendarEventId, CalendarId, ContactId, OpportunityId, PipelineId, StageId, WorkflowId};
-use domain::list::CrmPage;
 use domain::opportunity::OpportunityView;
 use domain::phone::Phone;
 use domain::pipeline::StageKind;
 use domain::tz::Tz;
 use domain::workflow::Workflow;
-use serde::Serialize;
-use serde_json::Value;
 
-use super::examples::{at, date, to_json};
+use super::examples::{at, date, id};
 
 pub(super) const CONTACT_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f74";
 pub(super) const MERGED_INTO_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f7a";
@@ -24,18 +21,6 @@ pub(super) const OPPORTUNITY_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f75";
 pub(super) const CALENDAR_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f76";
 pub(super) const BOOKING_ID: &str = "019a9f0c-6d5e-7b3c-8f1a-2b3c4d5e6f77";
 pub(super) const BOOKING_URL: &str = "https://coach.example/book/programme-review";
-
-/// An id, which an example's constant is.
-macro_rules! id {
-    ($kind:ident, $text:expr) => {
-        $kind::parse($text).expect("an example's id is an id")
-    };
-}
-
-/// The last page of a list.
-pub(super) fn page(record: impl Serialize) -> Value {
-    to_json(&CrmPage { data: vec![record], next_cursor: None })
-}
 
 pub(super) fn contact_id() -> ContactId {
     id!(ContactId, CONTACT_ID)
@@ -46,7 +31,7 @@ pub(super) fn merged_into() -> ContactId {
     id!(ContactId, MERGED_INTO_ID)
 }
 
-/// One that the API made.
+/// A contact that the API made.
 pub(super) fn new_contact() -> Contact {
     Contact { phone: None, marketing: Marketing::default(), ..contact() }
 }
@@ -94,7 +79,7 @@ pub(super) fn lost_opportunity() -> OpportunityView {
     }
 }
 
-/// What an opportunity may be moved to.
+/// The stages that an opportunity may be moved to.
 pub(super) fn stages() -> Vec<StageId> {
     vec![id!(StageId, "new"), id!(StageId, "qualified"), id!(StageId, "lost")]
 }

@@ -1,13 +1,16 @@
-//! All events, with what each says: those that an endpoint subscribes to, and those that an automation's Webhook step sends.
+//! All events, with what each says: those that an endpoint subscribes to, and those that an automation's Webhook step
+//! sends.
 
+use domain::check_in::Times;
 use domain::client::Measure;
 use domain::event::{
-    AutomationRef, CheckInEvent, CheckInInactivity, ComplianceCrossed, ComputedType, DailyLogInactivity, Event,
-    EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient, PhaseAdvanced, PhaseEligible,
+    AutomationRef, AutomationWithThreshold, CheckInEvent, CheckInInactivity, ComplianceCrossed, ComputedType,
+    DailyLogInactivity, Event, EventData, EventType, LowCheckInScore, MessageReceived, NamedAutomation, NewClient,
+    PhaseAdvanced, PhaseEligible,
 };
 use domain::fact::PhaseAdvance;
 use domain::id::MessageId;
-use domain::sweep::{Computed, Found};
+use domain::sweep::Computed;
 use domain::time::Timestamp;
 use serde_json::Value;
 
@@ -32,7 +35,7 @@ pub(super) fn all(schemas: &mut Schemas) -> Vec<Described> {
 
 fn emitted(event: EventType, schemas: &mut Schemas) -> Described {
     let submitted_at = at("16:05:12.480");
-    let of_check_in = || Event::of_check_in(&client(), event, &check_in_id(), submitted_at);
+    let of_check_in = || Event::of_check_in(&client(), event, &check_in_id(), Times::at(submitted_at));
     let (fires, data, example) = match event {
         EventType::NewClient => (
             "A client was created: by the API, in the application, or by an import.",
@@ -85,52 +88,70 @@ fn computed(event: ComputedType, schemas: &mut Schemas) -> Described {
         ComputedType::ComplianceDrop => (
             "A client's compliance fell below the automation's threshold.",
             schemas.of::<ComplianceCrossed>(),
-            found("Falling behind", Some(60.0), at("08:00:00.000"), Found::ComplianceDrop { compliance_pct: 58 }),
+            crossed(event, 58, comparing("Falling behind", 60.0), at("08:00:00.000")),
         ),
         ComputedType::ComplianceMilestone => (
             "A client's compliance reached the automation's milestone. Once for each client and automation.",
             schemas.of::<ComplianceCrossed>(),
-            found("Ninety percent", Some(90.0), at("12:15:00.000"), Found::ComplianceMilestone { compliance_pct: 91 }),
+            crossed(event, 91, comparing("Ninety percent", 90.0), at("12:15:00.000")),
         ),
         ComputedType::PhaseEligible => {
-            let found_then =
-                Found::PhaseEligible { current_phase: "Foundation".to_owned(), eligible_since: date("2026-11-20") };
+            let automation = NamedAutomation { id: automation_id(), name: "Ready to move on".to_owned() };
+            let eligible = PhaseEligible {
+                current_phase: "Foundation".to_owned(),
+                eligible_since: date("2026-11-20"),
+                automation,
+            };
             (
                 "A client may move to the next phase. Once for each phase that the client enters.",
                 schemas.of::<PhaseEligible>(),
-                found("Ready to move on", None, at("08:00:00.000"), found_then),
+                found(event, at("08:00:00.000"), EventData::PhaseEligible(eligible)),
             )
         }
         ComputedType::CheckInInactivity => {
-            let last_check_in_at = Timestamp::parse("2026-11-10T12:04:31.250Z");
-            let found_then = Found::CheckInInactivity { last_check_in_at, days_inactive: 10 };
+            let inactivity = CheckInInactivity {
+                last_check_in_at: Timestamp::parse("2026-11-10T12:04:31.250Z"),
+                days_inactive: 10,
+                automation: comparing("Ten days quiet", 10.0),
+            };
             (
                 "A client has not checked in for as long as the automation allows. Again only after a new check-in.",
                 schemas.of::<CheckInInactivity>(),
-                found("Ten days quiet", Some(10.0), at("12:04:31.250"), found_then),
+                found(event, at("12:04:31.250"), EventData::CheckInInactivity(inactivity)),
             )
         }
         ComputedType::DailyLogInactivity => {
-            let found_then = Found::DailyLogInactivity { last_logged_on: Some(date("2026-11-16")), days_inactive: 3 };
+            let inactivity = DailyLogInactivity {
+                last_logged_on: Some(date("2026-11-16")),
+                days_inactive: 3,
+                automation: comparing("Three days without a log", 3.0),
+            };
             (
                 "A client has not kept the daily log for as long as the automation allows. Again only after a new log.",
                 schemas.of::<DailyLogInactivity>(),
-                found("Three days without a log", Some(3.0), at("08:00:00.000"), found_then),
+                found(event, at("08:00:00.000"), EventData::DailyLogInactivity(inactivity)),
             )
         }
     };
     Described { fires, data, example, automation: None }
 }
 
-/// The event of something that a sweep found by the rule of that name.
-fn found(name: &str, threshold: Option<f64>, at: Timestamp, found: Found) -> Event {
+fn comparing(name: &str, threshold: f64) -> AutomationWithThreshold {
+    AutomationWithThreshold { id: automation_id(), name: name.to_owned(), threshold: Measure(threshold) }
+}
+
+fn crossed(event: ComputedType, compliance_pct: u8, automation: AutomationWithThreshold, at: Timestamp) -> Event {
+    found(event, at, EventData::Compliance(ComplianceCrossed { compliance_pct, automation }))
+}
+
+/// The event of a match that a sweep found.
+fn found(event_type: ComputedType, at: Timestamp, data: EventData) -> Event {
     let computed = Computed {
         coach_id: client().coach_id,
         automation_id: automation_id(),
-        name: name.to_owned(),
-        threshold: threshold.map(Measure),
+        event_type,
         at,
-        found,
+        data,
         episode: at.to_string(),
         to: vec![endpoint().id],
     };

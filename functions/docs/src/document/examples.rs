@@ -1,4 +1,4 @@
-//! What the examples show: values of the types that the handlers answer with, so that an example cannot differ from an answer.
+//! Values of the types that the handlers answer with, so that an example cannot differ from an answer.
 
 use chrono::NaiveDate;
 use domain::api_key::Scope;
@@ -9,7 +9,7 @@ use domain::compliance::Compliance;
 use domain::daily_log::DailyLogDates;
 use domain::delivery::{Attempt, AttemptResult, DeliveryPage, DeliveryStatus, DeliveryView};
 use domain::email::Email;
-use domain::endpoint::{EndpointStatus, EndpointView, NewEndpoint};
+use domain::endpoint::{Endpoint, EndpointStatus, NewEndpoint};
 use domain::event::{EventType, PayloadMode};
 use domain::id::{AutomationId, CheckInId, ClientId, CoachId, DeliveryId, EndpointId, EventId, KeyId};
 use domain::key::{KeyView, NewKey};
@@ -17,10 +17,9 @@ use domain::login_link::{EXPIRES_NOTE, LoginLink};
 use domain::phone::Phone;
 use domain::ping::{PingCoach, PingResult};
 use domain::rate_limit::{Limit, Quota};
+use domain::receiver_url::{Reach, ReceiverUrl};
 use domain::time::Timestamp;
 use edge::Problem;
-use serde::Serialize;
-use serde_json::Value;
 
 pub(super) const CLIENT_ID: &str = "client_019a9f0c6d5e7b3c8f1a2b3c4d5e6f70";
 pub(super) const KEY_ID: &str = "key_6f1ed002ab5595859014ebf0951522d9";
@@ -32,11 +31,6 @@ const CHECK_IN_ID: &str = "checkin_20261119";
 const HOST: &str = "https://coach.example";
 const SECRET: &str = "whsec_rnsmaoD6yfzzVFIqtV15UkZTXUlbyqtRO86LN3i3HkQ=";
 
-/// A value as it is answered.
-pub(super) fn to_json(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).expect("what the service answers with is JSON")
-}
-
 /// A time on the day of the examples.
 pub(super) fn at(time: &str) -> Timestamp {
     Timestamp::parse(&format!("2026-11-20T{time}Z")).expect("an example's time is a time")
@@ -46,12 +40,13 @@ pub(super) fn date(text: &str) -> NaiveDate {
     text.parse().expect("an example's date is a date")
 }
 
-/// An id, which an example's constant is.
+/// A value of a type with rules, which an example's constant keeps.
 macro_rules! id {
     ($kind:ident, $text:expr) => {
-        $kind::parse($text).expect("an example's id is an id")
+        $kind::parse($text).expect("an example keeps the rules")
     };
 }
+pub(super) use id;
 
 pub(super) fn check_in_id() -> CheckInId {
     id!(CheckInId, CHECK_IN_ID)
@@ -74,16 +69,12 @@ pub(super) fn ping() -> PingResult {
     }
 }
 
-fn email(text: &str) -> Email {
-    Email::parse(text).expect("an example's address is an address")
-}
-
 pub(super) fn client() -> Client {
     Client {
         id: id!(ClientId, CLIENT_ID),
         coach_id: id!(CoachId, COACH_ID),
         profile: Profile {
-            email: Some(email("ada@example.com")),
+            email: Some(id!(Email, "ada@example.com")),
             full_name: "Ada Lovelace".to_owned(),
             phone: Some(Phone::as_given("+1 415 555 0132")),
             goals: Some("Sleep through the night.".to_owned()),
@@ -116,7 +107,7 @@ pub(super) fn created() -> CreateClientResult {
 pub(super) fn created_and_mailed() -> CreateClientResult {
     CreateClientResult {
         client_id: id!(ClientId, CLIENT_ID),
-        email: email("ada@example.com"),
+        email: id!(Email, "ada@example.com"),
         full_name: "Ada Lovelace".to_owned(),
         welcome_email_sent: true,
         intake_url: None,
@@ -186,10 +177,10 @@ pub(super) fn new_key() -> NewKey {
     NewKey { record, key: "svc_live_T0pSecretT0pSecretT0pSecretT0pSe3Yx7Qd".to_owned() }
 }
 
-pub(super) fn endpoint() -> EndpointView {
-    EndpointView {
+pub(super) fn endpoint() -> Endpoint {
+    Endpoint {
         id: id!(EndpointId, ENDPOINT_ID),
-        url: "https://hooks.example.com/coaching".to_owned(),
+        url: ReceiverUrl::parse("https://hooks.example.com/coaching", Reach::Public).expect("a public URL"),
         events: vec![EventType::NewClient, EventType::CheckInSubmitted],
         payload_mode: PayloadMode::Identifiers,
         description: Some("Practice software".to_owned()),

@@ -48,72 +48,60 @@ fn optional(name: &str) -> String {
 
 /// All headers, each once as always there and once as not.
 pub(super) fn components() -> Value {
-    let mut components = Map::new();
-    for (name, about, schema, example) in all() {
-        let header = |required: bool| json!({ "description": about, "required": required, "schema": schema, "example": example });
-        components.insert(name.to_owned(), header(true));
-        components.insert(optional(name), header(false));
-    }
-    Value::Object(components)
-}
-
-type Header = (&'static str, String, Value, Value);
-
-fn all() -> Vec<Header> {
     let listed = |one: fn(&Limit) -> String| LOGIN_LINK_REQUEST.iter().map(one).collect::<Vec<_>>().join(", ");
     let policies = listed(|limit| format!("\"{}\";q={};w={WINDOW_S}", limit.policy(), limit.per_minute()));
     let left = listed(|limit| format!("\"{}\";r={};t=42", limit.policy(), limit.per_minute() - 1));
+    let mut components = Map::new();
+    let mut header = |name: &str, about: &str, schema: Value, example: Value| {
+        for (name, required) in [(name.to_owned(), true), (optional(name), false)] {
+            let header = json!({ "description": about, "required": required, "schema": schema, "example": example });
+            components.insert(name, header);
+        }
+    };
     let text = || json!({ "type": "string" });
     let truth = || json!({ "type": "string", "const": "true" });
-    let header = |name, about: &str, schema, example: Value| (name, about.to_owned(), schema, example);
-    vec![
-        header(
-            REQUEST_ID,
-            "Names the request. `request_id` of an error is the same, but for an answer that is replayed: that has the first request's.",
-            text(),
-            json!("JKJaXmPLvHcESHA="),
-        ),
-        header(
-            RATE_LIMIT_POLICY,
-            "The limits that the request counts against: requests (`q`) in a calendar minute of `w` seconds.",
-            text(),
-            json!(policies),
-        ),
-        header(
-            RATE_LIMIT,
-            "What is left (`r`) of each, and the seconds (`t`) until the minute ends.",
-            text(),
-            json!(left),
-        ),
-        header(
-            RETRY_AFTER,
-            "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with conflicts that end by themselves.",
-            json!({ "type": "integer", "minimum": 1 }),
-            json!(42),
-        ),
-        header(
-            REPLAY,
-            "There when the answer was given before, under the same idempotency key. It does not mean success.",
-            truth(),
-            json!("true"),
-        ),
-        header(
-            PAYLOAD_MISMATCH,
-            "There when this request's body is not the one that was answered.",
-            truth(),
-            json!("true"),
-        ),
-        header(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH")),
-        header(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\"")),
-        header(ETAG, "Names this version.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\"")),
-        header(CACHE_CONTROL, "How long it may be kept.", text(), json!("public, max-age=300")),
-        header(
-            LOCATION,
-            "Where to go on.",
-            json!({ "type": "string", "format": "uri" }),
-            json!("https://coach.example/session"),
-        ),
-    ]
+    header(
+        REQUEST_ID,
+        "Names the request. `request_id` of an error is the same, but for an answer that is replayed: that has the first request's.",
+        text(),
+        json!("JKJaXmPLvHcESHA="),
+    );
+    header(
+        RATE_LIMIT_POLICY,
+        "The limits that the request counts against: requests (`q`) in a calendar minute of `w` seconds.",
+        text(),
+        json!(policies),
+    );
+    header(RATE_LIMIT, "What is left (`r`) of each, and the seconds (`t`) until the minute ends.", text(), json!(left));
+    header(
+        RETRY_AFTER,
+        "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with conflicts that end by themselves.",
+        json!({ "type": "integer", "minimum": 1 }),
+        json!(42),
+    );
+    header(
+        REPLAY,
+        "There when the answer was given before, under the same idempotency key. It does not mean success.",
+        truth(),
+        json!("true"),
+    );
+    header(
+        PAYLOAD_MISMATCH,
+        "There when this request's body is not the one that was answered.",
+        truth(),
+        json!("true"),
+    );
+    header(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH"));
+    header(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\""));
+    header(ETAG, "Names this version.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\""));
+    header(CACHE_CONTROL, "How long it may be kept.", text(), json!("public, max-age=300"));
+    header(
+        LOCATION,
+        "Where to go on.",
+        json!({ "type": "string", "format": "uri" }),
+        json!("https://coach.example/session"),
+    );
+    Value::Object(components)
 }
 
 /// `Idempotency-Key`, as a parameter.

@@ -1,16 +1,22 @@
 //! One operation of the document.
 
 use domain::api_key::Permission;
+use domain::list::PageSize;
+use domain::openapi::Body;
 use domain::rate_limit::Limit;
 use edge::Problem;
 use edge::problem::Fault;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+use utoipa::ToSchema;
 
+use super::examples::used_up;
 use super::headers::{
     self, AUTHENTICATE, PAYLOAD_MISMATCH, RATE_LIMIT, RATE_LIMIT_POLICY, REPLAY, REQUEST_ID, RETRY_AFTER, Sent, always,
     at_times, idempotency_key,
 };
 use super::problems;
+use super::schemas::Schemas;
 
 /// Names of the security schemes.
 pub(super) const BEARER_KEY: &str = "apiKey";
@@ -22,12 +28,12 @@ pub(super) const COACH_SESSION: &str = "coachSession";
 /// Statuses of answers that are recorded and may be replayed.
 const RECORDED: [u16; 5] = [200, 201, 400, 404, 409];
 
-/// Who may call.
+/// The callers of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// Whoever has a partner key.
+    /// Callers with a partner key.
     Partner,
-    /// Whoever has a CRM key with the permission.
+    /// Callers with a CRM key that has the permission.
     Crm(Permission),
     /// A coach who is signed in to the settings.
     Coach,
@@ -35,7 +41,7 @@ pub(super) enum Caller {
 }
 
 impl Caller {
-    /// What refusals that only these callers meet are called after.
+    /// The beginning of the names of refusals that these callers alone meet.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Partner => "Partner",
@@ -51,7 +57,6 @@ pub(super) struct Operation {
     pub(super) method: &'static str,
     pub(super) path: &'static str,
     pub(super) id: &'static str,
-    tag: &'static str,
     summary: &'static str,
     about: String,
     caller: Caller,
@@ -66,20 +71,20 @@ pub(super) struct Operation {
 pub(super) struct Answer {
     status: u16,
     about: &'static str,
-    content: Map<String, Value>,
+    /// Bodies by media type.
+    content: Value,
     sent: Vec<Sent>,
     links: Map<String, Value>,
 }
 
 impl Operation {
-    /// An operation that anyone may call.
-    pub(super) fn new(method: &'static str, path: &'static str, id: &'static str) -> Self {
+    /// An operation that anyone may call. The summary says what it does, in a few words.
+    pub(super) fn new(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Self {
         Self {
             method,
             path,
             id,
-            tag: "",
-            summary: "",
+            summary,
             about: String::new(),
             caller: Caller::Anyone,
             parameters: Vec::new(),
@@ -93,64 +98,60 @@ impl Operation {
     /// Takes a partner key.
     pub(super) fn partner(mut self) -> Self {
         self.caller = Caller::Partner;
-        self.refuses(Problem::Unauthenticated("This API key is unknown, revoked or expired."))
-            .refuses(Problem::NotEntitled)
-            .refuses(Problem::WrongScope { needed: "partner" })
-            .refuses(Problem::BodyTooLarge)
-            .refuses(super::examples::used_up(Limit::Requests))
-            .refuses(Problem::internal("", ""))
+        self.refuses([
+            Problem::Unauthenticated("This API key is unknown, revoked or expired."),
+            Problem::NotEntitled,
+            Problem::WrongScope { needed: "partner" },
+            Problem::BodyTooLarge,
+            used_up(Limit::Requests),
+            Problem::internal("", ""),
+        ])
     }
 
     /// Takes a CRM key that has the permission.
     pub(super) fn crm(mut self, permission: Permission) -> Self {
         self.caller = Caller::Crm(permission);
-        self.refuses(Problem::Unauthenticated("This API key is unknown, revoked or expired."))
-            .refuses(Problem::WrongScope { needed: "crm" })
-            .refuses(Problem::CrmNotEntitled)
-            .refuses(Problem::GymNotEnabled)
-            .refuses(Problem::CrmNotConfigured)
-            .refuses(Problem::PermissionMissing(permission))
-            .refuses(Problem::BodyTooLarge)
-            .refuses(super::examples::used_up(Limit::Requests))
-            .refuses(Problem::internal("", ""))
+        self.refuses([
+            Problem::Unauthenticated("This API key is unknown, revoked or expired."),
+            Problem::WrongScope { needed: "crm" },
+            Problem::CrmNotEntitled,
+            Problem::GymNotEnabled,
+            Problem::CrmNotConfigured,
+            Problem::PermissionMissing(permission),
+            Problem::BodyTooLarge,
+            used_up(Limit::Requests),
+            Problem::internal("", ""),
+        ])
     }
 
     /// Writes to the CRM, once per idempotency key.
     pub(super) fn once(self) -> Self {
-        let unconfirmed = Fault { doing: "", source: "".into() };
         self.parameter(idempotency_key(
             true,
             "One for each thing to be done. The same request under the same key is done once, and answered the same each time.",
         ))
         .replays()
-        .refuses(Problem::IdempotencyKeyRequired)
-        .refuses(Problem::IdempotencyInProgress)
-        .refuses(Problem::IdempotencyPayloadMismatch)
-        .refuses(Problem::Unconfirmed(unconfirmed))
+        .refuses([
+            Problem::IdempotencyKeyRequired,
+            Problem::IdempotencyInProgress,
+            Problem::IdempotencyPayloadMismatch,
+            Problem::Unconfirmed(Fault { doing: "", source: "".into() }),
+        ])
     }
 
     /// Takes the session of a coach.
     pub(super) fn coach(mut self) -> Self {
         self.caller = Caller::Coach;
-        self.refuses(Problem::NoSession)
-            .refuses(super::examples::used_up(Limit::SettingsRequests))
-            .refuses(Problem::WorkspaceUnknown)
-            .refuses(Problem::BodyTooLarge)
-            .refuses(Problem::internal("", ""))
+        self.refuses([
+            Problem::NoSession,
+            used_up(Limit::SettingsRequests),
+            Problem::WorkspaceUnknown,
+            Problem::BodyTooLarge,
+            Problem::internal("", ""),
+        ])
     }
 
-    pub(super) fn tag(mut self, tag: &'static str) -> Self {
-        self.tag = tag;
-        self
-    }
-
-    /// What it does, in a few words.
-    pub(super) fn summary(mut self, summary: &'static str) -> Self {
-        self.summary = summary;
-        self
-    }
-
-    /// What else there is to know, in Markdown.
+    /// Adds what else there is to know, in Markdown.
     pub(super) fn about(mut self, about: impl Into<String>) -> Self {
         self.about = about.into();
         self
@@ -171,30 +172,45 @@ impl Operation {
         self
     }
 
+    /// A size in the query, which is never refused.
+    pub(super) fn size(self, name: &str, what: &str, page: PageSize) -> Self {
+        let PageSize { default, max } = page;
+        let about = format!(
+            "{what}: 1 to {max}. Never refused: more counts as {max}, and anything that is not digits of a positive integer as {default}."
+        );
+        self.in_query(name, json!({ "type": ["integer", "string"], "default": default }), about)
+    }
+
     /// Any parameter.
     pub(super) fn parameter(mut self, parameter: Value) -> Self {
         self.parameters.push(parameter);
         self
     }
 
-    /// A body that may be left out.
-    pub(super) fn optional_body(self, schema: Value, examples: &[(&str, Value)]) -> Self {
-        let mut operation = self.body(schema, examples);
-        if let Some(body) = &mut operation.body {
-            body["required"] = json!(false);
+    /// A body of JSON, whose schema has a name. Its examples follow.
+    pub(super) fn body(mut self, schemas: &mut Schemas, name: &str, body: Body) -> Self {
+        let schema = schemas.insert(name, body.into_json());
+        self.body =
+            Some(json!({ "required": true, "content": { "application/json": { "schema": schema, "examples": {} } } }));
+        // The CRM has one code for all that is wrong with a body.
+        if !self.path.starts_with("/v1/crm/") {
+            self.refusals.push(Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned()));
         }
+        self.refuses([Problem::UnsupportedMediaType])
+    }
+
+    /// A body that may be left out.
+    pub(super) fn optional_body(self, schemas: &mut Schemas, name: &str, body: Body) -> Self {
+        let mut operation = self.body(schemas, name, body);
+        operation.body.as_mut().expect("the operation has a body")["required"] = json!(false);
         operation
     }
 
-    /// A body of JSON, with examples by name.
-    pub(super) fn body(mut self, schema: Value, examples: &[(&str, Value)]) -> Self {
-        let content = json!({ "application/json": { "schema": schema, "examples": named(examples) } });
-        self.body = Some(json!({ "required": true, "content": content }));
-        // The CRM has one code for all that is wrong with a body.
-        let own_code = !self.path.starts_with("/v1/crm/");
-        let body = self.refuses(Problem::UnsupportedMediaType);
-        let eof = || Problem::InvalidJson("EOF while parsing an object at line 1 column 1".to_owned());
-        if own_code { body.refuses(eof()) } else { body }
+    /// An example of the body.
+    pub(super) fn example(mut self, name: &str, value: Value) -> Self {
+        let body = self.body.as_mut().expect("the operation has a body");
+        body["content"]["application/json"]["examples"][name] = json!({ "value": value });
+        self
     }
 
     pub(super) fn answers(mut self, answer: Answer) -> Self {
@@ -202,9 +218,9 @@ impl Operation {
         self
     }
 
-    /// A problem that it can end in.
-    pub(super) fn refuses(mut self, problem: Problem) -> Self {
-        self.refusals.push(problem);
+    /// Problems that it can end in.
+    pub(super) fn refuses(mut self, problems: impl IntoIterator<Item = Problem>) -> Self {
+        self.refusals.extend(problems);
         self
     }
 
@@ -214,8 +230,8 @@ impl Operation {
         self
     }
 
-    /// The operation as JSON.
-    pub(super) fn render(self) -> Value {
+    /// The operation as JSON, in the group of that name.
+    pub(super) fn render(self, tag: &str) -> Value {
         let security = match self.caller {
             Caller::Partner => json!([{ BEARER_KEY: [] }, { KEY_HEADER: [] }]),
             Caller::Crm(permission) => {
@@ -226,7 +242,7 @@ impl Operation {
             Caller::Anyone => json!([]),
         };
         let mut operation = json!({
-            "operationId": self.id, "tags": [self.tag], "summary": self.summary, "security": security,
+            "operationId": self.id, "tags": [tag], "summary": self.summary, "security": security,
         });
         let mut about = self.about;
         if let Caller::Crm(permission) = self.caller {
@@ -261,7 +277,7 @@ impl Operation {
         }
         for (status, about) in problems::GATEWAY.into_iter().filter(|(one, _)| problems::may_be_gateways(caller, *one))
         {
-            let response = || problems::gateway_response(about, &[]);
+            let response = || problems::gateway_response(about);
             responses.entry(status.to_string()).or_insert_with(response);
         }
         operation["responses"] = Value::Object(responses);
@@ -299,21 +315,29 @@ fn recorded(replays: bool, caller: Caller, status: u16) -> Vec<Sent> {
 impl Answer {
     /// An answer without a body.
     pub(super) fn new(status: u16, about: &'static str) -> Self {
-        Self { status, about, content: Map::new(), sent: Vec::new(), links: Map::new() }
+        Self { status, about, content: json!({}), sent: Vec::new(), links: Map::new() }
     }
 
-    /// An answer of JSON.
-    pub(super) fn json(status: u16, about: &'static str, schema: Value, examples: &[(&str, Value)]) -> Self {
-        Self::new(status, about).content("application/json", schema, examples)
+    /// An answer of JSON, with an example.
+    pub(super) fn of<T: ToSchema + Serialize>(
+        schemas: &mut Schemas,
+        status: u16,
+        about: &'static str,
+        name: &str,
+        example: &T,
+    ) -> Self {
+        Self::new(status, about).content("application/json", schemas.of::<T>()).example(name, example)
     }
 
     /// A body of this media type.
-    pub(super) fn content(mut self, media_type: &str, schema: Value, examples: &[(&str, Value)]) -> Self {
-        let mut content = json!({ "schema": schema });
-        if !examples.is_empty() {
-            content["examples"] = named(examples);
-        }
-        self.content.insert(media_type.to_owned(), content);
+    pub(super) fn content(mut self, media_type: &str, schema: Value) -> Self {
+        self.content[media_type] = json!({ "schema": schema });
+        self
+    }
+
+    /// An example of the JSON.
+    pub(super) fn example(mut self, name: &str, example: &impl Serialize) -> Self {
+        self.content["application/json"]["examples"][name] = json!({ "value": example });
         self
     }
 
@@ -322,33 +346,33 @@ impl Answer {
         self
     }
 
-    /// Where to go from here: the parameters of another operation, as runtime expressions.
-    pub(super) fn link(mut self, operation_id: &str, parameters: Value) -> Self {
-        self.links.insert(operation_id.to_owned(), json!({ "operationId": operation_id, "parameters": parameters }));
+    /// Links to other operations: their parameters, as runtime expressions.
+    pub(super) fn link(mut self, operation_ids: &[&str], parameters: Value) -> Self {
+        for id in operation_ids {
+            self.links.insert((*id).to_owned(), json!({ "operationId": id, "parameters": parameters }));
+        }
         self
     }
 
-    /// As [`Answer::link`], with members of the other operation's body. `requestBody` has a meaning for a whole body alone, and generators of
-    /// clients refuse it with members: they stand in an extension.
-    pub(super) fn link_with_body(mut self, operation_id: &str, parameters: Value, body: Value) -> Self {
-        let link = json!({ "operationId": operation_id, "parameters": parameters, "x-request-body": body });
-        self.links.insert(operation_id.to_owned(), link);
-        self
+    /// As [`Answer::link`], with members of the other operations' bodies. `requestBody` has a meaning for a whole body
+    /// alone, and generators of clients refuse it with members: they stand in an extension.
+    pub(super) fn link_with_body(self, operation_ids: &[&str], parameters: Value, body: Value) -> Self {
+        let mut answer = self.link(operation_ids, parameters);
+        for id in operation_ids {
+            answer.links[*id]["x-request-body"] = body.clone();
+        }
+        answer
     }
 
     fn render(mut self, mut sent: Vec<Sent>) -> Value {
         sent.append(&mut self.sent);
         let mut response = json!({ "description": self.about, "headers": headers::references(&sent) });
-        if !self.content.is_empty() {
-            response["content"] = Value::Object(self.content);
+        if self.content != json!({}) {
+            response["content"] = self.content;
         }
         if !self.links.is_empty() {
             response["links"] = Value::Object(self.links);
         }
         response
     }
-}
-
-fn named(examples: &[(&str, Value)]) -> Value {
-    Value::Object(examples.iter().map(|(name, value)| ((*name).to_owned(), json!({ "value": value }))).collect())
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use edge::reply::problem_details;
 use edge::{Code, Problem};
 use serde_json::{Map, Value, json};
 
@@ -10,7 +11,7 @@ use super::operation::Caller;
 use super::schemas::reference;
 use super::share::SHARED_NAME;
 
-/// Where a response says which codes it has.
+/// The member of a response that lists its codes.
 pub(super) const CODES: &str = "x-codes";
 const JSON: &str = "application/json";
 const PROBLEM_JSON: &str = "application/problem+json";
@@ -37,7 +38,7 @@ pub(super) const GATEWAY: [(u16, &str); 4] = [
     ),
 ];
 
-/// Whether an answer of this status may be the gateway's, in words of its own.
+/// Returns true if an answer of this status may be the gateway's, in words of its own.
 pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
     match caller {
         // Throttled, or more callers without a key than the function has places.
@@ -48,17 +49,17 @@ pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
 }
 
 /// The response where the gateway alone may say so.
-pub(super) fn gateway_response(about: &str, sent: &[Sent]) -> Value {
+pub(super) fn gateway_response(about: &str) -> Value {
     json!({
         SHARED_NAME: "Gateway",
         "description": about,
-        "headers": headers::references(sent),
+        "headers": {},
         "content": { JSON: { "schema": reference("GatewayError") } },
     })
 }
 
-/// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type of each response in
-/// generated clients.
+/// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type
+/// of each response in generated clients.
 pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[Sent]) -> Value {
     let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
     codes.sort_unstable();
@@ -80,7 +81,7 @@ pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[S
     })
 }
 
-/// What the response is called if several operations have it: `Coach.InvalidRequestOrInvalidJson`.
+/// The name of a response that several operations have: `Coach.InvalidRequestOrInvalidJson`.
 fn shared_name(codes: &[&str], caller: Caller) -> String {
     let camel = |code: &&str| -> String {
         let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
@@ -102,7 +103,9 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
     let mut examples = Map::new();
     let missing = group.iter().filter(|problem| problem.code() == Code::NotFound).count();
     for problem in group {
-        let value = if as_problem { problem_example(problem) } else { error_example(problem) };
+        let event_id = (problem.code() == Code::Internal).then(|| EXAMPLE_EVENT_ID.to_owned());
+        let error = problem.body(EXAMPLE_REQUEST_ID, event_id);
+        let value = if as_problem { problem_details(problem.code().status(), error) } else { error };
         let mut name = problem.code().as_str().to_owned();
         if let Some(field) = problem.field() {
             name = format!("{name}_{field}");
@@ -113,32 +116,6 @@ fn examples(group: &[Problem], as_problem: bool) -> Value {
         examples.insert(name, json!({ "value": value }));
     }
     Value::Object(examples)
-}
-
-fn error_example(problem: &Problem) -> Value {
-    let mut body = json!({
-        "error": problem.message(), "code": problem.code().as_str(), "request_id": EXAMPLE_REQUEST_ID,
-    });
-    if let Some(field) = problem.field() {
-        body["field"] = json!(field);
-    }
-    for (name, value) in problem.members() {
-        body[name] = json!(value);
-    }
-    if problem.code() == Code::Internal {
-        body["event_id"] = json!(EXAMPLE_EVENT_ID);
-    }
-    body
-}
-
-fn problem_example(problem: &Problem) -> Value {
-    let status = problem.code().status();
-    let mut body = error_example(problem);
-    body["type"] = json!("about:blank");
-    body["title"] = json!(status.canonical_reason());
-    body["status"] = json!(status.as_u16());
-    body["detail"] = body["error"].clone();
-    body
 }
 
 /// Every error.

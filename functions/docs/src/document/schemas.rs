@@ -44,8 +44,8 @@ impl Schemas {
         reference(name)
     }
 
-    /// Puts the schemas into the document. A name for what is only a text or a number tells a reader nothing: such are put where they are
-    /// referred to.
+    /// Puts the schemas into the document. A name for what is only a text or a number tells a reader nothing: such are
+    /// put where they are referred to.
     pub(super) fn finish(mut self, document: &mut Value) {
         let scalars: BTreeMap<String, Value> =
             self.0.iter().filter(|(_, schema)| is_scalar(schema)).map(|(k, v)| (k.clone(), v.clone())).collect();

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 /// Where a response says what it is called if it is shared.
 pub(super) const SHARED_NAME: &str = "x-shared-name";
 
-/// The responses that have a name, each once: operations have the same few by the hundred, and all of them at once take many megabytes.
+/// The responses that have a name, each once: operations have the same few by the hundred, and all of them at once take
+/// many megabytes.
 #[derive(Default)]
 pub(super) struct Shared(Vec<Named>);
 

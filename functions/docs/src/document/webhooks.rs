@@ -46,16 +46,7 @@ fn render(event: &Described) -> Value {
 }
 
 fn headers(event: &str) -> Value {
-    let header = |name: &str, about: &str, schema: Value, example: Value| {
-        json!({
-            "name": name,
-            "in": "header",
-            "required": true,
-            "description": about,
-            "schema": schema,
-            "example": example,
-        })
-    };
+    let header = |name: &str, about: &str, schema: Value, example: Value| json!({ "name": name, "in": "header", "required": true, "description": about, "schema": schema, "example": example });
     json!([
         header(
             "webhook-id",

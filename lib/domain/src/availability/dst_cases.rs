@@ -1,10 +1,11 @@
-//! Slots where clocks change and where events are near, worked out by hand from the rules of each zone. Every slot is shown with
-//! the instant that it starts at.
+//! Slots where clocks change and where events are near, worked out by hand from the rules of each zone. Every slot is
+//! shown with the instant that it starts at.
 
 use super::tests::{closed, date, event, hours, slots_on};
 use super::*;
 
-/// The slots of a date, each as `HH:MM@instant`. `grid` is duration and interval, `buffers` before and after, in minutes.
+/// The slots of a date, each as `HH:MM@instant`. `grid` is duration and interval, `buffers` before and after, in
+/// minutes.
 #[track_caller]
 fn check(
     zone: &str,

@@ -1,5 +1,6 @@
-//! The rules of availability once more, as slowly and plainly as they are worded: every minute of UTC is turned into wall-clock time,
-//! which is never in doubt, and every time of the day is judged on its own. What it allows and what is listed has to be the same.
+//! The rules of availability once more, as slowly and plainly as they are worded: every minute of UTC is turned into
+//! wall-clock time, which is never in doubt, and every time of the day is judged on its own. What it allows and what is
+//! listed has to be the same.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -180,12 +180,12 @@ fn what_a_date_reaches_guards_each_of_its_slots_in_every_zone() {
                 let (first, last) = window(&calendar, now);
                 for slot in slots_on(&calendar, day, &[], now) {
                     let guarded = guarded_by(slot.span);
-                    assert!(guarded.iter().all(|bucket| reach.contains(bucket)), "{zone} {day} {slot:?}");
+                    assert!(guarded.iter().all(|bucket| reach.contains(bucket)), "{zone:?} {day} {slot:?}");
                     let in_window = |bucket: &Bucket| match bucket {
                         Bucket::Day(day) => (first..=last).contains(day),
                         Bucket::Long => true,
                     };
-                    assert!(guarded.iter().all(in_window), "{zone} {day} {slot:?}");
+                    assert!(guarded.iter().all(in_window), "{zone:?} {day} {slot:?}");
                     assert!(held_in(slot.span).iter().all(|bucket| guarded.contains(bucket)));
                 }
             }

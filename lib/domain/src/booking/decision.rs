@@ -1,5 +1,5 @@
-//! Whether a booking is made, moved or cancelled. What stands in the way is told in one order: the contact, the booking, its calendar, its
-//! price, its time.
+//! The decisions to make, move or cancel a booking. Obstacles are reported in one order: the contact, the booking, its
+//! calendar, its price, its time.
 
 use crate::availability::{find_move, find_slot};
 use crate::booking::{BookingDraft, CalendarEvent, RescheduleDraft};
@@ -10,7 +10,7 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, show_time, time_at};
 
-/// What became of the contact that a caller names.
+/// The state of the contact that a caller names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lead {
     Live,
@@ -20,7 +20,7 @@ pub enum Lead {
     Unknown,
 }
 
-/// Why not.
+/// The reason why a booking is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Refusal {
     UnknownLead,
@@ -37,7 +37,6 @@ pub enum Refusal {
 }
 
 impl Lead {
-    /// Whether the contact can be named at all.
     pub fn check(self) -> Result<(), Refusal> {
         match self {
             Self::Live => Ok(()),
@@ -80,7 +79,8 @@ pub fn reschedule(
     draft: &RescheduleDraft,
     lead: Lead,
     event: Option<&CalendarEvent>,
-    (calendar, zone): (Option<&Calendar>, Tz),
+    calendar: Option<&Calendar>,
+    zone: Tz,
     others: &[Busy],
     now: Timestamp,
 ) -> Result<Move, Refusal> {
@@ -96,7 +96,7 @@ pub fn reschedule(
     }
     let calendar = active(calendar)?;
     let length = event.span.ends_at.utc() - event.span.starts_at.utc();
-    let slot = find_move(calendar, (draft.date, draft.time), length, others, now).ok_or(Refusal::SlotUnavailable)?;
+    let slot = find_move(calendar, draft.date, draft.time, length, others, now).ok_or(Refusal::SlotUnavailable)?;
     let moved = Busy { span: slot.span, buffers: event.buffers.unwrap_or(calendar.buffers) };
     if others.iter().any(|other| other.conflicts_with(&moved)) {
         return Err(Refusal::SlotUnavailable);
@@ -104,7 +104,8 @@ pub fn reschedule(
     Ok(Move::To(moved))
 }
 
-/// Whether a booking may be cancelled: once more, too, but not after it. `event` is the one that is named, if it is with the contact.
+/// Decides on a cancellation, which may be repeated, but not once the booking is past. `event` is the named one, if it
+/// is with the contact.
 pub fn cancel(lead: Lead, event: Option<&CalendarEvent>, now: Timestamp) -> Result<(), Refusal> {
     lead.check()?;
     let event = booking(event)?;

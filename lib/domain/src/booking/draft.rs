@@ -1,4 +1,4 @@
-//! What callers ask for: bodies with these fields and no others, each in its one form.
+//! The bodies of requests about bookings: these fields and no others, each in its one form.
 
 use chrono::{NaiveDate, NaiveTime};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub struct CancelDraft {
     pub lead_id: ContactId,
 }
 
-/// Whom free times are looked up for, and on which calendar; all of them if none is named.
+/// A query for free times: the contact, and the calendar or `None` for all calendars.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AvailabilityRequest {
     pub lead_id: ContactId,
@@ -45,13 +45,12 @@ impl BookingDraft {
         let fields = Fields::strict(body, &["leadId", "calendarId", "date", "time"])?;
         Ok(Self {
             lead_id: lead(fields)?,
-            calendar_id: fields.required_uuid("calendarId", CalendarId::parse)?,
+            calendar_id: fields.required("calendarId", usize::MAX, CalendarId::parse)?,
             date: fields.required_date("date")?,
             time: time(fields)?,
         })
     }
 
-    /// What [`BookingDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let calendar = Field::uuid().required().about("One of the calendars that are listed.");
@@ -66,7 +65,6 @@ impl RescheduleDraft {
         Ok(Self { lead_id: lead(fields)?, date: fields.required_date("date")?, time: time(fields)? })
     }
 
-    /// What [`RescheduleDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::strict([lead_field(), date_field(), time_field()])
@@ -79,7 +77,6 @@ impl CancelDraft {
         Ok(Self { lead_id: lead(Fields::strict(body, &["leadId"])?)? })
     }
 
-    /// What [`CancelDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::strict([lead_field()])
@@ -90,10 +87,9 @@ impl AvailabilityRequest {
     /// Reads the body of `POST /v1/crm/bookings/availability`.
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["leadId", "calendarId"])?;
-        Ok(Self { lead_id: lead(fields)?, calendar_id: fields.uuid("calendarId", CalendarId::parse)? })
+        Ok(Self { lead_id: lead(fields)?, calendar_id: fields.parsed("calendarId", usize::MAX, CalendarId::parse)? })
     }
 
-    /// What [`AvailabilityRequest::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let calendar = Field::uuid().about("Left out: all calendars that are listed.");
@@ -102,7 +98,7 @@ impl AvailabilityRequest {
 }
 
 fn lead(fields: Fields<'_>) -> Result<ContactId, Invalid> {
-    fields.required_uuid("leadId", ContactId::parse)
+    fields.required("leadId", usize::MAX, ContactId::parse)
 }
 
 fn time(fields: Fields<'_>) -> Result<NaiveTime, Invalid> {

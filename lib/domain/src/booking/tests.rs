@@ -104,7 +104,7 @@ fn moved(
     now: Timestamp,
 ) -> Result<Move, Refusal> {
     let zone = calendar.map_or(zone("America/New_York"), |calendar| calendar.time_zone);
-    reschedule(draft, Lead::Live, event, (calendar, zone), &[], now)
+    reschedule(draft, Lead::Live, event, calendar, zone, &[], now)
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn a_moved_booking_leaves_room_by_its_own_buffers_and_by_those_of_the_calendar()
     let (draft, zone) = (to("2026-12-02", "10:30"), calendar().time_zone);
     let at_the_time = |others: &[Busy], event: &CalendarEvent, buffers: Buffers| {
         let calendar = Calendar { buffers, ..calendar() };
-        reschedule(&draft, Lead::Live, Some(event), (Some(&calendar), zone), others, now())
+        reschedule(&draft, Lead::Live, Some(event), Some(&calendar), zone, others, now())
     };
     let buffered = CalendarEvent { buffers: Some(Buffers { before_min: 15, after_min: 0 }), ..event() };
     let bare = CalendarEvent { buffers: Some(none), ..event() };
@@ -158,7 +158,7 @@ fn what_stands_in_a_moves_way_is_told_in_order() {
     assert_eq!(moved(&closed, Some(&event), None, over), Err(Refusal::NotActive));
     assert_eq!(moved(&closed, Some(&event), None, now()), Err(Refusal::UnknownCalendar));
     assert_eq!(moved(&closed, Some(&event), Some(&calendar), now()), Err(Refusal::SlotUnavailable));
-    let merged = reschedule(&closed, Lead::Merged(LEAD), None, (None, zone("UTC")), &[], now());
+    let merged = reschedule(&closed, Lead::Merged(LEAD), None, None, zone("UTC"), &[], now());
     assert_eq!(merged, Err(Refusal::LeadMerged(LEAD)));
 }
 
@@ -292,7 +292,8 @@ fn bodies_have_these_fields_in_this_form_and_no_others() {
 
 fn saved(span: Span, confirmed: bool, calendar: Option<CalendarId>) -> CalendarEventSaved {
     let coach_id = CoachId::parse("ada").unwrap();
-    CalendarEventSaved { event_id: EVENT, coach_id, calendar_id: calendar, lead_id: Some(LEAD), span, confirmed }
+    let status = if confirmed { BookingStatus::Confirmed } else { BookingStatus::Cancelled };
+    CalendarEventSaved { event_id: EVENT, coach_id, calendar_id: calendar, lead_id: Some(LEAD), span, status }
 }
 
 #[test]
@@ -301,7 +302,7 @@ fn a_fact_leaves_alone_what_the_api_has_set_since() {
     let busy = Busy { span: noon, buffers: calendar().buffers };
     let moved = event().moved(&busy, later);
     let told = |fact: &CalendarEventSaved, at, found: &CalendarEvent| {
-        CalendarEvent::heard(Some(found), fact, at, (Some(&calendar()), fact.lead_id), now())
+        CalendarEvent::heard(Some(found), fact, at, Some(&calendar()), fact.lead_id, now())
     };
     let elsewhere = saved(span("03T11:00", "03T12:00"), true, Some(CALENDAR));
     assert_eq!(told(&elsewhere, at("01T06:59").into(), &moved), None, "older than the booking itself");
@@ -319,7 +320,7 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
     let changed = Calendar { buffers: Buffers { before_min: 1, after_min: 2 }, ..calendar() };
     let told = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
         let fact = saved(found.span, true, calendar_id);
-        let told = CalendarEvent::heard(Some(found), &fact, now().into(), (calendar, None), now());
+        let told = CalendarEvent::heard(Some(found), &fact, now().into(), calendar, None, now());
         told.unwrap()
     };
     assert_eq!(told(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
@@ -334,8 +335,7 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
 #[test]
 fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
     let echo = saved(event().span, true, Some(CALENDAR));
-    let told =
-        CalendarEvent::heard(Some(&event()), &echo, now().into(), (Some(&calendar()), Some(LEAD)), now()).unwrap();
+    let told = CalendarEvent::heard(Some(&event()), &echo, now().into(), Some(&calendar()), Some(LEAD), now()).unwrap();
     assert_eq!(told, CalendarEvent { told_at: now().into(), ..event() });
 }
 
@@ -364,7 +364,7 @@ proptest! {
         let mut known = made;
         for (at, (starts, confirmed)) in shuffled {
             let fact = saved(hour(starts), confirmed, Some(CALENDAR));
-            let told = CalendarEvent::heard(Some(&known), &fact, minute(at).into(), (None, Some(LEAD)), now());
+            let told = CalendarEvent::heard(Some(&known), &fact, minute(at).into(), None, Some(LEAD), now());
             known = told.unwrap_or(known);
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();

@@ -1,8 +1,9 @@
-//! The protocol of the buckets, tried in every order: a store of versioned buckets, a few requests and facts that each go on one step
-//! at a time, and every way in which their steps can fall. A step is what the store does at once: the read of one item, or one
-//! conditional transaction. Items are read in any order, and who is refused reads anew.
+//! The protocol of the buckets, tried in every order: a store of versioned buckets, a few requests and facts that each
+//! go on one step at a time, and every way in which their steps can fall. A step is what the store does at once: the
+//! read of one item, or one conditional transaction. Items are read in any order, and who is refused reads anew.
 //!
-//! At every commit of a booking: nothing that is stored conflicts with it. After every step: each entry stands where its record says.
+//! At every commit of a booking: nothing that is stored conflicts with it. After every step: each entry stands where
+//! its record says.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -14,7 +15,8 @@ use super::*;
 
 mod scenarios;
 
-/// How a booking is written. The protocol's own way is [`booking_writes`]; others show that the exploration finds what is wrong.
+/// How a booking is written. The protocol's own way is [`booking_writes`]; others show that the exploration finds what
+/// is wrong.
 type Writes = fn(Option<Span>, &Busy, &BTreeMap<Bucket, u64>) -> Vec<BucketWrite>;
 
 type Event = u8;
@@ -89,7 +91,7 @@ impl Actor {
                 let versions = self.read.iter().map(|(bucket, (version, _))| (*bucket, *version)).collect();
                 (!gone && !taken).then(|| (Some(new), writes(span, &new, &versions)))
             }
-            Task::Cancel(_) => span.map(|span| (None, removal_writes(span))),
+            Task::Cancel(_) => span.map(|span| (None, feed_writes(Some(span), None))),
             Task::Tell(_, new) => Some((new, feed_writes(span, new.as_ref()))),
         }
     }
@@ -214,8 +216,8 @@ struct Explored {
     endings: BTreeSet<Vec<bool>>,
 }
 
-/// Takes every step that can be taken, in every world that can be reached. Two orders of steps that lead to the same world go on in
-/// the same ways, so each world is gone on from once.
+/// Takes every step that can be taken, in every world that can be reached. Two orders of steps that lead to the same
+/// world go on in the same ways, so each world is gone on from once.
 fn explore(stored: &[Busy], tasks: &[Task], writes: Writes) -> Result<Explored, String> {
     let start = World::new(stored, tasks);
     let (mut seen, mut ahead) = (HashSet::from([start.clone()]), vec![start]);

@@ -19,7 +19,8 @@ fn day(text: &str) -> Bucket {
     Bucket::Day(text.parse().unwrap())
 }
 
-/// An event from 10:00 to 11:00, and one from the given time on: the buffers of the first after, and of the second before.
+/// An event from 10:00 to 11:00, and one from the given time on: the buffers of the first after, and of the second
+/// before.
 #[rstest::rstest]
 #[case::touching("11:00", 0, 0, false)]
 #[case::overlapping("10:59", 0, 0, true)]
@@ -95,7 +96,7 @@ fn a_reschedule_names_each_bucket_once_and_conditions_what_it_guards() {
         ]
     );
     assert_eq!(
-        removal_writes(old.span),
+        feed_writes(Some(old.span), None),
         [write(day("2026-07-01"), Change::Remove, None), write(day("2026-07-02"), Change::Remove, None)]
     );
 }

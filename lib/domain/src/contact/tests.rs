@@ -134,7 +134,8 @@ fn saying() -> impl Strategy<Value = Saying> {
 }
 
 proptest! {
-    /// However late and in whatever order the application's records come, each field ends as the one who spoke of it last said.
+    /// However late and in whatever order the application's records come, each field ends as the one who spoke of it
+    /// last said.
     #[test]
     fn what_was_said_last_counts_field_by_field(sayings in proptest::collection::vec(saying(), 1..12)) {
         let mut heard: Vec<(i64, i64, &Saying)> = Vec::new();
@@ -176,7 +177,8 @@ proptest! {
         prop_assert_eq!(contact.said.saved_at.is_some(), phone.is_some());
     }
 
-    /// The API suppresses and never lifts: nothing that a caller can send makes a suppressed contact one that may be contacted.
+    /// The API suppresses and never lifts: nothing that a caller can send makes a suppressed contact one that may be
+    /// contacted.
     #[test]
     fn no_change_through_the_api_lifts_the_suppression(names in proptest::collection::vec(proptest::option::of("[a-c]"), 1..6)) {
         let mut contact = KnownContact::meet(&saved("lee", true), at(1).into(), at(1));

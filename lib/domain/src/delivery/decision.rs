@@ -46,7 +46,6 @@ pub enum Next {
     EndpointOff(String),
 }
 
-/// Decides what follows an attempt.
 pub fn after_attempt(made: &AttemptMade<'_>, endpoint: &EndpointAfter) -> Next {
     match endpoint {
         _ if made.result.is_success() => Next::Delivered,

@@ -72,7 +72,6 @@ impl DeliveryOrder {
         Self { attempt, hop: 0, due_at, placed: false, ..self.clone() }
     }
 
-    /// The same order, put back.
     pub fn put_back(&self) -> Self {
         Self { hop: self.hop + 1, ..self.clone() }
     }

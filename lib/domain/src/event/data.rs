@@ -1,16 +1,15 @@
-//! What each event says beside the client. What is not named here cannot leave.
+//! The data of each event beside the client. Data that is not named here cannot leave.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::name::ComputedType;
+use crate::automation::Automation;
 use crate::client::{Measure, Origin};
 use crate::id::{AutomationId, CheckInId, MessageId};
-use crate::sweep::{Computed, Found};
 use crate::time::Timestamp;
 
-/// What an event says beside the client. Stored with its kind, since the members alone may fit another.
+/// The data of an event beside the client. Stored with its kind, since the members alone may fit another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventData {
@@ -26,55 +25,9 @@ pub enum EventData {
 }
 
 impl EventData {
-    /// The members, as a body has them.
     pub(crate) fn members(&self) -> Value {
-        match self {
-            Self::NewClient(data) => json!(data),
-            Self::CheckIn(data) => json!(data),
-            Self::LowCheckInScore(data) => json!(data),
-            Self::PhaseAdvanced(data) => json!(data),
-            Self::MessageReceived(data) => json!(data),
-            Self::Compliance(data) => json!(data),
-            Self::PhaseEligible(data) => json!(data),
-            Self::CheckInInactivity(data) => json!(data),
-            Self::DailyLogInactivity(data) => json!(data),
-        }
-    }
-
-    /// What a sweep found, by the name that it is told under.
-    pub(super) fn computed(computed: &Computed) -> (ComputedType, Self) {
-        match computed.found.clone() {
-            Found::ComplianceDrop { compliance_pct } => {
-                let data = ComplianceCrossed { compliance_pct, automation: comparing(computed) };
-                (ComputedType::ComplianceDrop, Self::Compliance(data))
-            }
-            Found::ComplianceMilestone { compliance_pct } => {
-                let data = ComplianceCrossed { compliance_pct, automation: comparing(computed) };
-                (ComputedType::ComplianceMilestone, Self::Compliance(data))
-            }
-            Found::PhaseEligible { current_phase, eligible_since } => {
-                let automation = NamedAutomation { id: computed.automation_id.clone(), name: computed.name.clone() };
-                let data = PhaseEligible { current_phase, eligible_since, automation };
-                (ComputedType::PhaseEligible, Self::PhaseEligible(data))
-            }
-            Found::CheckInInactivity { last_check_in_at, days_inactive } => {
-                let data = CheckInInactivity { last_check_in_at, days_inactive, automation: comparing(computed) };
-                (ComputedType::CheckInInactivity, Self::CheckInInactivity(data))
-            }
-            Found::DailyLogInactivity { last_logged_on, days_inactive } => {
-                let data = DailyLogInactivity { last_logged_on, days_inactive, automation: comparing(computed) };
-                (ComputedType::DailyLogInactivity, Self::DailyLogInactivity(data))
-            }
-        }
-    }
-}
-
-/// The automation that compared something, and with what.
-fn comparing(computed: &Computed) -> AutomationWithThreshold {
-    AutomationWithThreshold {
-        id: computed.automation_id.clone(),
-        name: computed.name.clone(),
-        threshold: computed.threshold.expect("what an automation compares with is its threshold"),
+        // The value beside the kind.
+        json!(self).as_object_mut().and_then(|kind| kind.values_mut().next().map(Value::take)).unwrap_or_default()
     }
 }
 
@@ -93,8 +46,8 @@ pub struct CheckInEvent {
     pub check_in: CheckInRef,
 }
 
-/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no question, no
-/// threshold, no name of the automation.
+/// `low_check_in_score`: an answer was below an automation's threshold. Neither the answer nor what tells of it: no
+/// question, no threshold, no name of the automation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LowCheckInScore {
@@ -195,6 +148,12 @@ pub struct NamedAutomation {
     pub name: String,
 }
 
+impl NamedAutomation {
+    pub fn of(automation: &Automation) -> Self {
+        Self { id: automation.id.clone(), name: automation.name.clone() }
+    }
+}
+
 /// A rule of a coach's with a threshold, and what the threshold is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
@@ -205,7 +164,13 @@ pub struct AutomationWithThreshold {
     pub threshold: Measure,
 }
 
-/// What an automation that sends an emitted event adds to it.
+impl AutomationWithThreshold {
+    pub fn of(automation: &Automation, threshold: f64) -> Self {
+        Self { id: automation.id.clone(), name: automation.name.clone(), threshold: Measure(threshold) }
+    }
+}
+
+/// The automation that sends an emitted event, as the event names it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AutomationContext {

@@ -2,31 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Events that happen at a definite instant and can be subscribed to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum EventType {
-    NewClient,
-    CheckInSubmitted,
-    LowCheckInScore,
-    SystemGradeDrop,
-    PhaseAdvanced,
-    MessageReceived,
+crate::named! {
+    /// Events that happen at a definite instant and can be subscribed to.
+    EventType {
+        NewClient = "new_client",
+        CheckInSubmitted = "check_in_submitted",
+        LowCheckInScore = "low_check_in_score",
+        SystemGradeDrop = "system_grade_drop",
+        PhaseAdvanced = "phase_advanced",
+        MessageReceived = "message_received",
+    }
+    /// Events that a sweep finds. Nobody subscribes to them.
+    ComputedType {
+        ComplianceDrop = "compliance_drop",
+        ComplianceMilestone = "compliance_milestone",
+        PhaseEligible = "phase_eligible",
+        CheckInInactivity = "check_in_inactivity",
+        DailyLogInactivity = "daily_log_inactivity",
+    }
 }
 
-/// Events that a sweep finds. Nobody subscribes to them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ComputedType {
-    ComplianceDrop,
-    ComplianceMilestone,
-    PhaseEligible,
-    CheckInInactivity,
-    DailyLogInactivity,
-}
-
-/// What an event is called: the bare name, of either kind. No name is of both.
+/// The name of an event of either kind, as it stands in `type` and `x-service-event`. No name is of both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum EventName {
@@ -34,66 +30,13 @@ pub enum EventName {
     Computed(ComputedType),
 }
 
-impl EventType {
-    /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::NewClient,
-        Self::CheckInSubmitted,
-        Self::LowCheckInScore,
-        Self::SystemGradeDrop,
-        Self::PhaseAdvanced,
-        Self::MessageReceived,
-    ];
-
-    /// The event's name in `type` and `x-service-event`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::NewClient => "new_client",
-            Self::CheckInSubmitted => "check_in_submitted",
-            Self::LowCheckInScore => "low_check_in_score",
-            Self::SystemGradeDrop => "system_grade_drop",
-            Self::PhaseAdvanced => "phase_advanced",
-            Self::MessageReceived => "message_received",
-        }
-    }
-
-    /// The event of that name.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|event| event.as_str() == text);
-        found.ok_or_else(|| takes(&Self::ALL.map(Self::as_str)))
-    }
-}
-
-impl ComputedType {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::ComplianceDrop,
-        Self::ComplianceMilestone,
-        Self::PhaseEligible,
-        Self::CheckInInactivity,
-        Self::DailyLogInactivity,
-    ];
-
-    /// The event's name in `type` and `x-service-event`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ComplianceDrop => "compliance_drop",
-            Self::ComplianceMilestone => "compliance_milestone",
-            Self::PhaseEligible => "phase_eligible",
-            Self::CheckInInactivity => "check_in_inactivity",
-            Self::DailyLogInactivity => "daily_log_inactivity",
-        }
-    }
-}
-
 impl EventName {
-    /// All of them, emitted ones first.
+    /// All names, those of emitted events first.
     pub fn all() -> impl Iterator<Item = Self> {
         let emitted = EventType::ALL.into_iter().map(Self::Emitted);
         emitted.chain(ComputedType::ALL.into_iter().map(Self::Computed))
     }
 
-    /// The event's name in `type` and `x-service-event`.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Emitted(event) => event.as_str(),
@@ -101,10 +44,10 @@ impl EventName {
         }
     }
 
-    /// The event of that name.
+    /// The event of that name, or the rule that another text breaks.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let found = Self::all().find(|event| event.as_str() == text);
-        found.ok_or_else(|| takes(&Self::all().map(Self::as_str).collect::<Vec<_>>()))
+        let names = || Self::all().map(Self::as_str).collect::<Vec<_>>().join(", ");
+        Self::all().find(|event| event.as_str() == text).ok_or_else(|| format!("takes {}", names()))
     }
 }
 
@@ -118,9 +61,4 @@ impl From<ComputedType> for EventName {
     fn from(event: ComputedType) -> Self {
         Self::Computed(event)
     }
-}
-
-/// The rule that other names break.
-fn takes(names: &[&str]) -> String {
-    format!("takes {}", names.join(", "))
 }

@@ -11,7 +11,7 @@ use crate::client::{Measure, Origin, Phase, Profile};
 use crate::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses, ScheduledDose};
 use crate::id::DoseId;
 use crate::programme::ProgrammePhase;
-use crate::sweep::{Facts, Found, PhaseEntry, Rule, States, evaluate};
+use crate::sweep::{Facts, PhaseEntry, Rule, States, evaluate};
 use crate::tz::tests::zone;
 
 pub(crate) fn client() -> Client {
@@ -60,21 +60,30 @@ fn stored(event: &Event) -> Event {
 }
 
 /// What a sweep found by the rule `a1` of the coach `coach_2`, whose step names the endpoint `we_1`.
-fn found(threshold: Option<f64>, found: Found) -> Computed {
+fn found(event_type: ComputedType, data: EventData) -> Computed {
     Computed {
         coach_id: CoachId::parse("coach_2").unwrap(),
         automation_id: AutomationId::parse("a1").unwrap(),
-        name: "Rule".to_owned(),
-        threshold: threshold.map(Measure),
+        event_type,
         at: at(),
-        found,
+        data,
         episode: "1".to_owned(),
         to: vec![EndpointId::parse("we_1").unwrap()],
     }
 }
 
+fn comparing(threshold: f64) -> AutomationWithThreshold {
+    let id = AutomationId::parse("a1").unwrap();
+    AutomationWithThreshold { id, name: "Rule".to_owned(), threshold: Measure(threshold) }
+}
+
+fn crossed(event_type: ComputedType, compliance_pct: u8, threshold: f64) -> Computed {
+    let data = ComplianceCrossed { compliance_pct, automation: comparing(threshold) };
+    found(event_type, EventData::Compliance(data))
+}
+
 fn drop_of(compliance_pct: u8) -> Computed {
-    found(Some(60.0), Found::ComplianceDrop { compliance_pct })
+    crossed(ComputedType::ComplianceDrop, compliance_pct, 60.0)
 }
 
 #[test]
@@ -101,8 +110,8 @@ fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
     let advance = PhaseAdvance { from_phase: None, to_phase: "Build".to_owned(), advanced_at: at };
     let of_check_in = json!({"check_in": {"id": "k1", "submitted_at": at}});
     for (event, data) in [
-        (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, at), of_check_in.clone()),
-        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, at), of_check_in),
+        (Event::of_check_in(&client, EventType::CheckInSubmitted, &check_in, Times::at(at)), of_check_in.clone()),
+        (Event::of_check_in(&client, EventType::SystemGradeDrop, &check_in, Times::at(at)), of_check_in),
         (Event::phase_advanced(&client, &advance), json!({"from_phase": null, "to_phase": "Build", "advanced_at": at})),
         (
             Event::message_received(&client, &MessageId::parse("m1").unwrap(), at),
@@ -120,39 +129,49 @@ fn each_event_says_what_its_type_allows_and_reads_back_from_storage() {
 fn each_computed_event_says_its_figures_and_its_automation_and_reads_back_from_storage() {
     let named = json!({"id": "a1", "name": "Rule"});
     let comparing = |threshold: Value| json!({"id": "a1", "name": "Rule", "threshold": threshold});
-    let check_in = |last_check_in_at| Found::CheckInInactivity { last_check_in_at, days_inactive: 10 };
-    let log = |last_logged_on| Found::DailyLogInactivity { last_logged_on, days_inactive: 3 };
-    let phase = Found::PhaseEligible { current_phase: "Build".to_owned(), eligible_since: date("2026-09-20") };
+    let check_in = |last_check_in_at| {
+        let data = CheckInInactivity { last_check_in_at, days_inactive: 10, automation: self::comparing(10.0) };
+        found(ComputedType::CheckInInactivity, EventData::CheckInInactivity(data))
+    };
+    let log = |last_logged_on| {
+        let data = DailyLogInactivity { last_logged_on, days_inactive: 3, automation: self::comparing(3.0) };
+        found(ComputedType::DailyLogInactivity, EventData::DailyLogInactivity(data))
+    };
+    let phase = PhaseEligible {
+        current_phase: "Build".to_owned(),
+        eligible_since: date("2026-09-20"),
+        automation: NamedAutomation { id: AutomationId::parse("a1").unwrap(), name: "Rule".to_owned() },
+    };
     for (name, computed, mut data) in [
         ("compliance_drop", drop_of(58), json!({"compliance_pct": 58, "automation": comparing(json!(60))})),
         (
             "compliance_milestone",
-            found(Some(99.5), Found::ComplianceMilestone { compliance_pct: 100 }),
+            crossed(ComputedType::ComplianceMilestone, 100, 99.5),
             json!({"compliance_pct": 100, "automation": comparing(json!(99.5))}),
         ),
         (
             "phase_eligible",
-            found(None, phase),
+            found(ComputedType::PhaseEligible, EventData::PhaseEligible(phase)),
             json!({"current_phase": "Build", "eligible_since": "2026-09-20", "automation": named}),
         ),
         (
             "check_in_inactivity",
-            found(Some(10.0), check_in(Some(at()))),
+            check_in(Some(at())),
             json!({"last_check_in_at": "2026-09-20T08:00:00.000Z", "days_inactive": 10, "automation": comparing(json!(10))}),
         ),
         (
             "check_in_inactivity",
-            found(Some(10.0), check_in(None)),
+            check_in(None),
             json!({"last_check_in_at": null, "days_inactive": 10, "automation": comparing(json!(10))}),
         ),
         (
             "daily_log_inactivity",
-            found(Some(3.0), log(Some(date("2026-09-16")))),
+            log(Some(date("2026-09-16"))),
             json!({"last_logged_on": "2026-09-16", "days_inactive": 3, "automation": comparing(json!(3))}),
         ),
         (
             "daily_log_inactivity",
-            found(Some(3.0), log(None)),
+            log(None),
             json!({"last_logged_on": null, "days_inactive": 3, "automation": comparing(json!(3))}),
         ),
     ] {
@@ -172,12 +191,12 @@ fn a_computed_event_is_told_once_per_client_automation_and_episode_and_under_its
     let first = drop_of(58);
     assert_eq!(id(&client(), &drop_of(57)), id(&client(), &first), "the figures may differ when it is found again");
     let another = Client { id: ClientId::parse("c2").unwrap(), ..client() };
-    let milestone = Found::ComplianceMilestone { compliance_pct: 58 };
+    let milestone = crossed(ComputedType::ComplianceMilestone, 58, 60.0);
     for other in [
         id(&another, &first),
         id(&client(), &Computed { automation_id: AutomationId::parse("a2").unwrap(), ..first.clone() }),
         id(&client(), &Computed { episode: "2".to_owned(), ..first.clone() }),
-        id(&client(), &found(Some(60.0), milestone)),
+        id(&client(), &milestone),
     ] {
         assert_ne!(other, id(&client(), &first));
     }

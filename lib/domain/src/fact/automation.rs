@@ -16,7 +16,6 @@ const DEFAULT_WINDOW_DAYS: u32 = 7;
 /// Ten years.
 const MAX_INACTIVE_DAYS: u32 = 3_650;
 
-/// `automation.saved`.
 pub(super) fn automation(fields: Fields<'_>) -> Result<Automation, Invalid> {
     let (id, coach_id) = deleted(fields)?;
     let steps = fields.required_objects("steps", "steps.", MAX_STEPS)?;
@@ -30,7 +29,6 @@ pub(super) fn automation(fields: Fields<'_>) -> Result<Automation, Invalid> {
     })
 }
 
-/// `automation.deleted`.
 pub(super) fn deleted(fields: Fields<'_>) -> Result<(AutomationId, CoachId), Invalid> {
     Ok((
         fields.required("automation_id", MAX_ID_CHARS, AutomationId::parse)?,
@@ -58,8 +56,12 @@ fn trigger(fields: Fields<'_>) -> Result<Trigger, Invalid> {
             Trigger::ComplianceMilestone { threshold: number(fields, 0.0, 100.0)?, window_days: window(fields)? }
         }
         "phase_eligible" => Trigger::PhaseEligible,
-        "check_in_inactivity" => Trigger::CheckInInactivity { days: days(fields)? },
-        "daily_log_inactivity" => Trigger::DailyLogInactivity { days: days(fields)? },
+        "check_in_inactivity" => {
+            Trigger::CheckInInactivity { days: fields.required_within("days", 1..=MAX_INACTIVE_DAYS)? }
+        }
+        "daily_log_inactivity" => {
+            Trigger::DailyLogInactivity { days: fields.required_within("days", 1..=MAX_INACTIVE_DAYS)? }
+        }
         _ => return Err(fields.refuse("event", "is not the name of an event")),
     })
 }
@@ -74,19 +76,10 @@ fn number(fields: Fields<'_>, least: f64, most: f64) -> Result<f64, Invalid> {
 
 fn window(fields: Fields<'_>) -> Result<u32, Invalid> {
     let days = fields.count("window_days")?.unwrap_or(DEFAULT_WINDOW_DAYS);
-    within(fields, "window_days", days, MAX_WINDOW_DAYS)
+    fields.within("window_days", days, 1..=MAX_WINDOW_DAYS)
 }
 
-fn days(fields: Fields<'_>) -> Result<u32, Invalid> {
-    within(fields, "days", fields.required_count("days")?, MAX_INACTIVE_DAYS)
-}
-
-fn within(fields: Fields<'_>, name: &str, count: u32, most: u32) -> Result<u32, Invalid> {
-    let rule = || fields.refuse(name, format_args!("must be an integer from 1 to {most}"));
-    if (1..=most).contains(&count) { Ok(count) } else { Err(rule()) }
-}
-
-/// Of a step that is not ours to take, its kind alone is kept.
+/// Reads a step. Of a step that the application takes, its kind alone is kept.
 fn step(fields: Fields<'_>) -> Result<Step, Invalid> {
     match fields.required_text("kind", MAX_KIND_CHARS)? {
         "webhook" => {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::{name, present};
+use crate::booking::BookingStatus;
 use crate::busy::Span;
 use crate::calendar::{
     Buffers, Calendar, HORIZON_DAYS, MAX_BUFFER_MINUTES, MAX_HOURS_A_DAY, MAX_NOTICE_MINUTES, MAX_OVERRIDES,
@@ -33,40 +34,37 @@ pub struct CalendarEventSaved {
     pub coach_id: CoachId,
     /// `None`: a private entry, which takes time and is never shown.
     pub calendar_id: Option<CalendarId>,
-    /// Who it is with.
+    /// The contact that the event is with.
     pub lead_id: Option<ContactId>,
     pub span: Span,
-    /// False once it is cancelled.
-    pub confirmed: bool,
+    pub status: BookingStatus,
 }
 
-/// `calendar.saved`.
 pub(super) fn calendar(fields: Fields<'_>) -> Result<CalendarSaved, Invalid> {
     let calendar = Calendar {
-        id: fields.required_uuid("calendar_id", CalendarId::parse)?,
+        id: fields.required("calendar_id", usize::MAX, CalendarId::parse)?,
         name: name(fields, "name")?,
         time_zone: fields.required("time_zone", MAX_ID_CHARS, |text| {
             text.parse::<Tz>().map_err(|_| "must be an IANA time zone such as Europe/Berlin")
         })?,
-        price_cents: price(fields)?,
+        price_cents: fields.required_whole_number("price_cents", MAX_PRICE_CENTS)?,
         currency: fields.required("currency", 3, currency)?,
         booking_url: fields.required("booking_url", MAX_URL_CHARS, web_address)?,
         active: fields.required_boolean("active")?,
-        slot_minutes: within(fields, "slot_minutes", *SLOT_MINUTES.start(), *SLOT_MINUTES.end())?,
-        slot_interval_minutes: within(fields, "slot_interval_minutes", *SLOT_MINUTES.start(), *SLOT_MINUTES.end())?,
+        slot_minutes: fields.required_within("slot_minutes", SLOT_MINUTES)?,
+        slot_interval_minutes: fields.required_within("slot_interval_minutes", SLOT_MINUTES)?,
         buffers: Buffers {
-            before_min: within(fields, "buffer_before_minutes", 0, MAX_BUFFER_MINUTES)?,
-            after_min: within(fields, "buffer_after_minutes", 0, MAX_BUFFER_MINUTES)?,
+            before_min: fields.required_within("buffer_before_minutes", 0..=MAX_BUFFER_MINUTES)?,
+            after_min: fields.required_within("buffer_after_minutes", 0..=MAX_BUFFER_MINUTES)?,
         },
-        min_notice_minutes: within(fields, "min_notice_minutes", 0, MAX_NOTICE_MINUTES)?,
-        horizon_days: within(fields, "horizon_days", *HORIZON_DAYS.start(), *HORIZON_DAYS.end())?,
+        min_notice_minutes: fields.required_within("min_notice_minutes", 0..=MAX_NOTICE_MINUTES)?,
+        horizon_days: fields.required_within("horizon_days", HORIZON_DAYS)?,
         weekly: weekly(fields.required_object("weekly", "weekly.")?)?,
         overrides: overrides(fields.required_object("overrides", "overrides.")?)?,
     };
     Ok(CalendarSaved { coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?, calendar })
 }
 
-/// `calendar_event.saved`.
 pub(super) fn event(fields: Fields<'_>) -> Result<CalendarEventSaved, Invalid> {
     present(fields, "calendar_id")?;
     present(fields, "lead_id")?;
@@ -76,28 +74,13 @@ pub(super) fn event(fields: Fields<'_>) -> Result<CalendarEventSaved, Invalid> {
         return Err(fields.refuse("ends_at", "must not be before starts_at"));
     }
     Ok(CalendarEventSaved {
-        event_id: fields.required_uuid("event_id", CalendarEventId::parse)?,
+        event_id: fields.required("event_id", usize::MAX, CalendarEventId::parse)?,
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
-        calendar_id: fields.uuid("calendar_id", CalendarId::parse)?,
-        lead_id: fields.uuid("lead_id", ContactId::parse)?,
+        calendar_id: fields.parsed("calendar_id", usize::MAX, CalendarId::parse)?,
+        lead_id: fields.parsed("lead_id", usize::MAX, ContactId::parse)?,
         span: Span { starts_at, ends_at },
-        confirmed: fields.required("status", MAX_ID_CHARS, |status| match status {
-            "confirmed" => Ok(true),
-            "cancelled" => Ok(false),
-            _ => Err("must be confirmed or cancelled"),
-        })?,
+        status: fields.required("status", MAX_ID_CHARS, BookingStatus::parse)?,
     })
-}
-
-fn within(fields: Fields<'_>, name: &str, least: u32, most: u32) -> Result<u32, Invalid> {
-    let count = fields.required_count(name)?;
-    let rule = || fields.refuse(name, format_args!("must be an integer from {least} to {most}"));
-    if (least..=most).contains(&count) { Ok(count) } else { Err(rule()) }
-}
-
-fn price(fields: Fields<'_>) -> Result<u64, Invalid> {
-    let cents = fields.whole_number("price_cents", MAX_PRICE_CENTS)?;
-    cents.ok_or_else(|| fields.refuse("price_cents", "is required"))
 }
 
 fn currency(text: &str) -> Result<String, &'static str> {
@@ -223,7 +206,7 @@ mod tests {
     #[test]
     fn an_event_is_read_with_and_without_a_calendar() {
         let private = event_of(&event_saved());
-        assert_eq!((private.calendar_id, private.lead_id, private.confirmed), (None, None, true));
+        assert_eq!((private.calendar_id, private.lead_id, private.status), (None, None, BookingStatus::Confirmed));
         assert_eq!(private.span.ends_at.ms() - private.span.starts_at.ms(), 3_600_500);
         let mut booking = event_saved();
         booking["calendar_id"] = json!("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69");
@@ -232,7 +215,8 @@ mod tests {
         booking["ends_at"] = booking["starts_at"].clone();
         let booking = event_of(&booking);
         assert_eq!(booking.lead_id.unwrap().to_string(), "0197a6a0-5c3b-7000-8000-2f1d3c4b5a71");
-        assert!(booking.calendar_id.is_some() && !booking.confirmed && booking.span.is_empty());
+        assert!(booking.calendar_id.is_some() && booking.span.is_empty());
+        assert_eq!(booking.status, BookingStatus::Cancelled);
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub struct Merge {
 pub(super) fn contact(fields: Fields<'_>) -> Result<ContactSaved, Invalid> {
     let marketing = fields.required_object("marketing", "marketing.")?;
     Ok(ContactSaved {
-        contact_id: fields.required_uuid("contact_id", ContactId::parse)?,
+        contact_id: fields.required("contact_id", usize::MAX, ContactId::parse)?,
         coach_id: fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?,
         name: name(fields, "name")?,
         email: email(fields)?,
@@ -44,8 +44,8 @@ pub(super) fn contact(fields: Fields<'_>) -> Result<ContactSaved, Invalid> {
 
 pub(super) fn merge(fields: Fields<'_>) -> Result<(CoachId, Merge), Invalid> {
     let coach = fields.required("coach_id", MAX_ID_CHARS, CoachId::parse)?;
-    let contact_id = fields.required_uuid("contact_id", ContactId::parse)?;
-    Ok((coach, Merge { contact_id, merged_into: fields.required_uuid("merged_into", ContactId::parse)? }))
+    let contact_id = fields.required("contact_id", usize::MAX, ContactId::parse)?;
+    Ok((coach, Merge { contact_id, merged_into: fields.required("merged_into", usize::MAX, ContactId::parse)? }))
 }
 
 #[cfg(test)]

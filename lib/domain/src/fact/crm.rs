@@ -33,14 +33,13 @@ pub struct OpportunitySaved {
 }
 crate::discreet! { OpportunitySaved }
 
-/// What of a workflow's record the service has business with.
+/// The part of a workflow's record that the service has business with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkflowSaved {
     pub coach_id: CoachId,
     pub workflow: Workflow,
 }
 
-/// `pipeline.saved`.
 pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
     let stages = fields.required_objects("stages", "stages.", MAX_STAGES)?.into_iter().map(|stage| {
         Ok(Stage {
@@ -63,26 +62,23 @@ pub(super) fn pipeline(fields: Fields<'_>) -> Result<PipelineSaved, Invalid> {
     Ok(PipelineSaved { coach_id: coach(fields)?, pipeline })
 }
 
-/// `opportunity.saved`.
 pub(super) fn opportunity(fields: Fields<'_>) -> Result<OpportunitySaved, Invalid> {
-    let value_cents = fields.whole_number("value_cents", MAX_SAFE_INTEGER)?;
     Ok(OpportunitySaved {
-        opportunity_id: fields.required_uuid("opportunity_id", OpportunityId::parse)?,
+        opportunity_id: fields.required("opportunity_id", usize::MAX, OpportunityId::parse)?,
         coach_id: coach(fields)?,
-        contact_id: fields.required_uuid("contact_id", ContactId::parse)?,
+        contact_id: fields.required("contact_id", usize::MAX, ContactId::parse)?,
         name: name(fields, "name")?,
-        value_cents: value_cents.ok_or_else(|| fields.refuse("value_cents", "is required"))?,
+        value_cents: fields.required_whole_number("value_cents", MAX_SAFE_INTEGER)?,
         pipeline_id: fields.required("pipeline_id", MAX_ID_CHARS, PipelineId::parse)?,
         stage: fields.required("stage", MAX_ID_CHARS, StageId::parse)?,
         lost_reason: nullable(fields, "lost_reason", MAX_REASON_CHARS)?.map(str::to_owned),
     })
 }
 
-/// `workflow.saved`.
 pub(super) fn workflow(fields: Fields<'_>) -> Result<WorkflowSaved, Invalid> {
     present(fields, "activated_at")?;
     let workflow = Workflow {
-        id: fields.required_uuid("workflow_id", WorkflowId::parse)?,
+        id: fields.required("workflow_id", usize::MAX, WorkflowId::parse)?,
         name: name(fields, "name")?,
         trigger: name(fields, "trigger")?,
         is_active: fields.required_boolean("active")?,

@@ -6,164 +6,99 @@ use crate::fields::Invalid;
 use crate::pieces::{Piece, Pieces};
 use crate::time::parse_date;
 
-/// What a field may hold.
+/// The value that a field may hold. Names are separated by blanks.
 #[derive(Clone, Copy)]
 enum Shape {
     Scalar,
     /// An object with these scalars.
-    Object(&'static [&'static str]),
+    Object(&'static str),
     /// A list of objects with these scalars.
-    List(&'static [&'static str]),
+    List(&'static str),
     /// An object with these lists of pairs of scalars.
-    Pairs(&'static [&'static str]),
+    Pairs(&'static str),
     /// An object with lists of pairs of scalars by date.
     PairsByDate,
-    /// Numbers by name. They are judged and dropped, and go to no dead letter.
+    /// Numbers by name. They are evaluated and dropped, and go to no dead letter.
     Judged,
 }
 
 use Shape::{Judged, List, Object, Pairs, PairsByDate, Scalar};
 
-type Fields = &'static [(&'static str, Shape)];
-
-const COMMON: Fields = &[("id", Scalar), ("occurred_at", Scalar), ("backfill", Scalar)];
+/// The scalars that every fact has.
+const COMMON: &str = "id occurred_at backfill";
 /// The rule that an unreadable field breaks.
 const UNREADABLE_RULE: &str = "must be JSON that can be read: whole characters, and numbers that are not immense";
-const CLIENT_AND_DATE: Fields = &[("client_id", Scalar), ("date", Scalar)];
+
+/// The fields of a fact beside the common ones: its scalars, and the others by name.
+type Fields = (&'static str, &'static [(&'static str, Shape)]);
 
 fn fields_of(detail_type: &str) -> Fields {
     match detail_type {
-        "workspace.saved" => &[
-            ("coach_id", Scalar),
-            ("email", Scalar),
-            ("name", Scalar),
-            ("team_id", Scalar),
-            ("canonical_host", Scalar),
-            ("time_zone", Scalar),
-            ("country", Scalar),
-            ("plan", Object(&["client_cap"])),
-            ("entitlements", Object(&["partner_api", "pro_crm", "gym"])),
-            ("crm", Object(&["pipeline_id", "initial_stage"])),
-        ],
-        "team.saved" => &[("team_id", Scalar), ("client_cap", Scalar)],
-        "client.saved" => &[
-            ("client_id", Scalar),
-            ("coach_id", Scalar),
-            ("email", Scalar),
-            ("full_name", Scalar),
-            ("phone", Scalar),
-            ("goals", Scalar),
-            ("health_notes", Scalar),
-            ("height_in", Scalar),
-            ("weight_lbs", Scalar),
-            ("is_active", Scalar),
-            ("current_phase", Scalar),
-            ("phase_started_on", Scalar),
-            ("programme_id", Scalar),
-            ("created_at", Scalar),
-            ("origin", Scalar),
-        ],
-        "contact.saved" => &[
-            ("contact_id", Scalar),
-            ("coach_id", Scalar),
-            ("name", Scalar),
-            ("email", Scalar),
-            ("phone", Scalar),
-            ("do_not_contact", Scalar),
-            ("marketing", Object(&["email", "sms"])),
-        ],
-        "contact.merged" => &[("coach_id", Scalar), ("contact_id", Scalar), ("merged_into", Scalar)],
-        "calendar.saved" => &[
-            ("calendar_id", Scalar),
-            ("coach_id", Scalar),
-            ("name", Scalar),
-            ("time_zone", Scalar),
-            ("price_cents", Scalar),
-            ("currency", Scalar),
-            ("booking_url", Scalar),
-            ("active", Scalar),
-            ("slot_minutes", Scalar),
-            ("slot_interval_minutes", Scalar),
-            ("buffer_before_minutes", Scalar),
-            ("buffer_after_minutes", Scalar),
-            ("min_notice_minutes", Scalar),
-            ("horizon_days", Scalar),
-            ("weekly", Pairs(&["mon", "tue", "wed", "thu", "fri", "sat", "sun"])),
-            ("overrides", PairsByDate),
-        ],
-        "calendar_event.saved" => &[
-            ("event_id", Scalar),
-            ("coach_id", Scalar),
-            ("calendar_id", Scalar),
-            ("lead_id", Scalar),
-            ("starts_at", Scalar),
-            ("ends_at", Scalar),
-            ("status", Scalar),
-        ],
-        "pipeline.saved" => &[
-            ("pipeline_id", Scalar),
-            ("coach_id", Scalar),
-            ("name", Scalar),
-            ("stages", List(&["id", "name", "kind"])),
-        ],
-        "opportunity.saved" => &[
-            ("opportunity_id", Scalar),
-            ("coach_id", Scalar),
-            ("contact_id", Scalar),
-            ("name", Scalar),
-            ("value_cents", Scalar),
-            ("pipeline_id", Scalar),
-            ("stage", Scalar),
-            ("lost_reason", Scalar),
-        ],
-        "workflow.saved" => &[
-            ("workflow_id", Scalar),
-            ("coach_id", Scalar),
-            ("name", Scalar),
-            ("trigger", Scalar),
-            ("active", Scalar),
-            ("activated_at", Scalar),
-            ("updated_at", Scalar),
-        ],
-        "programme.saved" => &[
-            ("programme_id", Scalar),
-            ("coach_id", Scalar),
-            ("phases", List(&["name", "min_days", "min_compliance_pct"])),
-        ],
-        "automation.saved" => &[
-            ("automation_id", Scalar),
-            ("coach_id", Scalar),
-            ("name", Scalar),
-            ("active", Scalar),
-            ("trigger", Object(&["event", "threshold", "days", "window_days", "question_id", "system"])),
-            ("steps", List(&["kind", "endpoint_id"])),
-        ],
-        "automation.deleted" => &[("automation_id", Scalar), ("coach_id", Scalar)],
-        "phase.advanced" => {
-            &[("client_id", Scalar), ("from_phase", Scalar), ("to_phase", Scalar), ("advanced_at", Scalar)]
+        "workspace.saved" => (
+            "coach_id email name team_id canonical_host time_zone country",
+            &[
+                ("plan", Object("client_cap")),
+                ("entitlements", Object("partner_api pro_crm gym")),
+                ("crm", Object("pipeline_id initial_stage")),
+            ],
+        ),
+        "team.saved" => ("team_id client_cap", &[]),
+        "client.saved" => (
+            "client_id coach_id email full_name phone goals health_notes height_in weight_lbs is_active current_phase \
+             phase_started_on programme_id created_at origin",
+            &[],
+        ),
+        "contact.saved" => {
+            ("contact_id coach_id name email phone do_not_contact", &[("marketing", Object("email sms"))])
         }
-        "dose_schedule.saved" => &[("client_id", Scalar), ("doses", List(&["dose_id", "per_day", "from", "until"]))],
-        "dose.logged" => &[("client_id", Scalar), ("dose_log_id", Scalar), ("dose_id", Scalar), ("date", Scalar)],
-        "dose_log.deleted" => &[("client_id", Scalar), ("dose_log_id", Scalar)],
-        "daily_log.saved" | "daily_log.deleted" => CLIENT_AND_DATE,
-        "check_in.submitted" => &[
-            ("client_id", Scalar),
-            ("check_in_id", Scalar),
-            ("submitted_at", Scalar),
-            ("scores", Judged),
-            ("grades", Judged),
-        ],
-        "check_in.reviewed" => &[("client_id", Scalar), ("check_in_id", Scalar), ("reviewed_at", Scalar)],
-        "check_in.deleted" => &[("client_id", Scalar), ("check_in_id", Scalar)],
-        "message.received" => &[("client_id", Scalar), ("message_id", Scalar), ("received_at", Scalar)],
-        "client.erased" => &[("client_id", Scalar)],
-        _ => &[],
+        "contact.merged" => ("coach_id contact_id merged_into", &[]),
+        "calendar.saved" => (
+            "calendar_id coach_id name time_zone price_cents currency booking_url active slot_minutes \
+             slot_interval_minutes buffer_before_minutes buffer_after_minutes min_notice_minutes horizon_days",
+            &[("weekly", Pairs("mon tue wed thu fri sat sun")), ("overrides", PairsByDate)],
+        ),
+        "calendar_event.saved" => ("event_id coach_id calendar_id lead_id starts_at ends_at status", &[]),
+        "pipeline.saved" => ("pipeline_id coach_id name", &[("stages", List("id name kind"))]),
+        "opportunity.saved" => {
+            ("opportunity_id coach_id contact_id name value_cents pipeline_id stage lost_reason", &[])
+        }
+        "workflow.saved" => ("workflow_id coach_id name trigger active activated_at updated_at", &[]),
+        "programme.saved" => ("programme_id coach_id", &[("phases", List("name min_days min_compliance_pct"))]),
+        "automation.saved" => (
+            "automation_id coach_id name active",
+            &[
+                ("trigger", Object("event threshold days window_days question_id system")),
+                ("steps", List("kind endpoint_id")),
+            ],
+        ),
+        "automation.deleted" => ("automation_id coach_id", &[]),
+        "phase.advanced" => ("client_id from_phase to_phase advanced_at", &[]),
+        "dose_schedule.saved" => ("client_id", &[("doses", List("dose_id per_day from until"))]),
+        "dose.logged" => ("client_id dose_log_id dose_id date", &[]),
+        "dose_log.deleted" => ("client_id dose_log_id", &[]),
+        "daily_log.saved" | "daily_log.deleted" => ("client_id date", &[]),
+        "check_in.submitted" => ("client_id check_in_id submitted_at", &[("scores", Judged), ("grades", Judged)]),
+        "check_in.reviewed" => ("client_id check_in_id reviewed_at", &[]),
+        "check_in.deleted" => ("client_id check_in_id", &[]),
+        "message.received" => ("client_id message_id received_at", &[]),
+        "client.erased" => ("client_id", &[]),
+        _ => ("", &[]),
     }
 }
 
-/// Whether a fact has that name.
+fn shape_of(detail_type: &str, field: &str) -> Option<Shape> {
+    let (scalars, others) = fields_of(detail_type);
+    let other = others.iter().find(|(name, _)| *name == field).map(|(_, shape)| *shape);
+    other.or_else(|| (names(COMMON, field) || names(scalars, field)).then_some(Scalar))
+}
+
+fn names(names: &str, name: &str) -> bool {
+    names.split_whitespace().any(|known| known == name)
+}
+
+/// True for the name of a fact.
 pub fn is_known(detail_type: &str) -> bool {
-    !fields_of(detail_type).is_empty()
+    !fields_of(detail_type).0.is_empty()
 }
 
 /// A fact's fields, read from text that may hold junk.
@@ -178,14 +113,13 @@ pub struct Known {
 impl Known {
     /// Reads the known fields of a fact of that name. Junk in whatever else the text holds makes no difference.
     pub fn read(detail_type: &str, text: &str) -> Self {
-        let own = fields_of(detail_type);
         let mut reader = Reader::default();
         let mut fields = Map::new();
         let members = Pieces::of_object(text).unwrap_or_default();
         for Piece { name, value } in members.pieces {
             let Ok(name) = serde_json::from_str::<String>(name) else { continue };
-            if let Some((_, shape)) = own.iter().chain(COMMON).find(|(known, _)| *known == name)
-                && let Some(value) = reader.field(*shape, &name, value)
+            if let Some(shape) = shape_of(detail_type, &name)
+                && let Some(value) = reader.field(shape, &name, value)
             {
                 fields.insert(name, value);
             }
@@ -199,8 +133,8 @@ impl Known {
 
 /// The fields of a fact as they may lie among the dead letters: without what is judged and dropped.
 pub fn without_judged(detail_type: &str, fields: &Value) -> Value {
-    let judged = |name: &str| fields_of(detail_type).iter().any(|(own, shape)| *own == name && matches!(shape, Judged));
-    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !judged(name));
+    let is_judged = |name: &str| matches!(shape_of(detail_type, name), Some(Judged));
+    let members = fields.as_object().into_iter().flatten().filter(|(name, _)| !is_judged(name));
     Value::Object(members.map(|(name, value)| (name.clone(), value.clone())).collect())
 }
 
@@ -214,24 +148,24 @@ impl Reader {
     /// The part of a field's text that the field may hold. `None`: nothing.
     fn field(&mut self, shape: Shape, path: &str, text: &str) -> Option<Value> {
         match (shape, text.as_bytes().first()) {
-            (Object(names), Some(b'{')) => Some(Value::Object(self.scalars(names, path, text))),
-            (List(names), Some(b'[')) => {
+            (Object(known), Some(b'{')) => Some(Value::Object(self.scalars(known, path, text))),
+            (List(known), Some(b'[')) => {
                 // An item that is no object becomes a null, which the parser refuses.
                 let items = self.pieces(Pieces::of_list(text), path).into_iter();
                 let is_object = |item: &Piece<'_>| item.value.starts_with('{');
                 let object =
-                    |item| if is_object(&item) { self.scalars(names, path, item.value).into() } else { Value::Null };
+                    |item| if is_object(&item) { self.scalars(known, path, item.value).into() } else { Value::Null };
                 Some(Value::Array(items.map(object).collect()))
             }
-            (Pairs(names), Some(b'{')) => {
-                let known = self.members(path, text).into_iter().filter(|(name, _)| names.contains(&name.as_str()));
-                Some(Value::Object(known.map(|(name, list)| self.named_pairs(path, name, list)).collect()))
+            (Pairs(known), Some(b'{')) => {
+                let members = self.members(path, text).into_iter().filter(|(name, _)| names(known, name));
+                Some(Value::Object(members.map(|(name, list)| (name, self.pairs(path, list))).collect()))
             }
             (PairsByDate, Some(b'{')) => {
                 let members = self.all_members(path, text);
                 // A name that is no date might say anything.
                 let dated = members.iter().all(|(name, _)| parse_date(name).is_some());
-                let kept = |(name, list)| self.named_pairs(path, name, list);
+                let kept = |(name, list)| (name, self.pairs(path, list));
                 Some(if dated { Value::Object(members.into_iter().map(kept).collect()) } else { Value::Null })
             }
             (Judged, Some(b'{')) => {
@@ -260,18 +194,13 @@ impl Reader {
         read.ok()
     }
 
-    fn scalars(&mut self, names: &[&str], path: &str, text: &str) -> Map<String, Value> {
-        let known = self.members(path, text).into_iter().filter(|(name, _)| names.contains(&name.as_str()));
-        let read = known.filter_map(|(name, text)| {
+    fn scalars(&mut self, known: &str, path: &str, text: &str) -> Map<String, Value> {
+        let members = self.members(path, text).into_iter().filter(|(name, _)| names(known, name));
+        let read = members.filter_map(|(name, text)| {
             let value = self.scalar(&format!("{path}.{name}"), text)?;
             Some((name, value))
         });
         read.collect()
-    }
-
-    fn named_pairs(&mut self, path: &str, name: String, list: &str) -> (String, Value) {
-        let pairs = self.pairs(path, list);
-        (name, pairs)
     }
 
     /// A list of pairs of scalars. Anything else becomes a null, which the parser refuses.

@@ -52,7 +52,6 @@ fn cap(fields: Fields<'_>) -> Result<Option<u32>, Invalid> {
     fields.count("client_cap")
 }
 
-/// `programme.saved`.
 pub(super) fn programme(fields: Fields<'_>) -> Result<Programme, Invalid> {
     let phases = fields.required_objects("phases", "phases.", MAX_PHASES)?.into_iter().map(|phase| {
         present(phase, "min_compliance_pct")?;

@@ -1,4 +1,4 @@
-//! What a caller may ask for when it creates or changes an opportunity.
+//! The bodies that create and change an opportunity.
 
 use serde_json::Value;
 
@@ -10,7 +10,6 @@ use crate::openapi::{Body, Field};
 
 /// Most characters of a stage's id that the API takes.
 const MAX_STAGE_CHARS: usize = 100;
-/// And what they may be.
 #[cfg(feature = "openapi")]
 const STAGE_PATTERN: &str = "^[a-zA-Z0-9_-]{1,100}$";
 
@@ -38,13 +37,12 @@ impl OpportunityDraft {
     pub fn parse(body: &Value) -> Result<Self, Invalid> {
         let fields = Fields::strict(body, &["contactId", "name", "valueCents"])?;
         Ok(Self {
-            contact_id: fields.required_uuid("contactId", ContactId::parse)?,
+            contact_id: fields.required("contactId", usize::MAX, ContactId::parse)?,
             name: name(fields)?,
             value_cents: value(fields)?,
         })
     }
 
-    /// What [`OpportunityDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = told_fields();
@@ -74,7 +72,6 @@ impl OpportunityPatch {
         })
     }
 
-    /// What [`OpportunityPatch::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let [name, value] = told_fields();

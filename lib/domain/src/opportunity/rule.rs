@@ -1,7 +1,7 @@
-//! What a caller may make of an opportunity.
+//! The changes of an opportunity that a caller may make.
 //!
-//! Winning is left to payments: nobody chooses a won stage, and of what is won the name alone changes. A reason goes with a lost stage,
-//! and with nothing else.
+//! Winning is left to payments: nobody chooses a won stage, and of what is won the name alone changes. A reason goes
+//! with a lost stage, and with nothing else.
 
 use super::{Opportunity, OpportunityPatch, ToldReason};
 use crate::fact_time::FactTime;
@@ -19,8 +19,8 @@ pub enum Refusal {
     LostReasonNotAllowed,
 }
 
-/// The opportunity as a caller changes it, in the pipeline that the caller works on. Values that it has already change nothing but when
-/// they were told.
+/// The opportunity as a caller changes it, in the pipeline that the caller works on. Values that it has already change
+/// nothing but when they were told.
 pub fn apply(
     found: &Opportunity,
     pipeline: &Pipeline,
@@ -59,7 +59,7 @@ pub fn apply(
         changed.told.reason = Some(ToldReason { pipeline_id, stage, text: text.clone(), at });
         confirms |= is_theirs(told.place_at.max(told.reason.as_ref().map(|reason| reason.at)));
     }
-    if confirms || (Opportunity { told: found.told.clone(), ..changed.clone() }) != *found {
+    if confirms || changed.differs(found) {
         changed.updated_at = at;
     }
     Ok(changed)

@@ -97,7 +97,7 @@ fn a_view_has_these_members_in_camel_case() {
 fn an_opportunity_is_called_as_its_contact_and_worth_nothing_until_told_otherwise() {
     let bare = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
     let (pipeline, new) = (pipeline(), stage("new"));
-    let made = Opportunity::create(id(1, OpportunityId), &bare, "Lee Lead", (&pipeline, &new), at(9));
+    let made = Opportunity::create(id(1, OpportunityId), &bare, "Lee Lead", &pipeline, &new, at(9));
     assert_eq!((made.name.as_str(), made.value_cents, made.stage.as_str()), ("Lee Lead", 0, "new"));
     assert_eq!(made.status(Some(&pipeline)), StageKind::Open);
     // The application hears of it and tells the same: one that it told before that is older.
@@ -173,7 +173,8 @@ fn mouth() -> impl Strategy<Value = Mouth> {
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
-    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another order.
+    /// Everything is said at a time of its own. The API is heard at once, the application later, twice or in another
+    /// order.
     #[test]
     fn each_field_is_as_it_was_told_last_in_whatever_order_it_is_heard(
         said in prop::collection::vec(mouth(), 1..12),
@@ -193,7 +194,7 @@ proptest! {
         arrivals.sort_unstable();
 
         let draft = OpportunityDraft { contact_id: id(2, ContactId), name: None, value_cents: None };
-        let made = Opportunity::create(id(1, OpportunityId), &draft, "made", (&pipeline(), &stage("new")), at(0));
+        let made = Opportunity::create(id(1, OpportunityId), &draft, "made", &pipeline(), &stage("new"), at(0));
         let mut found = made_by_api.then_some(made);
         // By field: when it was told last, and what.
         let (mut name, mut value) = ((0, "made".to_owned()), (0, 0));

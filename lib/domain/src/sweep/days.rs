@@ -8,8 +8,8 @@ use crate::time::Timestamp;
 use crate::tz::Tz;
 use crate::wall_clock::{date_at, reached_at};
 
-/// Dates that are looked ahead over. No window is longer; only doses logged for dates to come reach further, and then a client is looked
-/// at again.
+/// Dates that are looked ahead over. No window is longer; only doses logged for dates to come reach further, and then a
+/// client is looked at again.
 const MAX_AHEAD_DAYS: i64 = 2 * WINDOW_DAYS.max as i64;
 
 /// Dates that the beginning of a run is looked for. Sweeps run every few minutes, so only an outage makes a run older
@@ -54,12 +54,10 @@ impl Days {
         days
     }
 
-    /// The date that it is.
     pub(super) fn today(&self, at: Timestamp) -> NaiveDate {
         date_at(self.zone, at)
     }
 
-    /// The first instant of a date.
     pub(super) fn begins(&self, date: NaiveDate) -> Option<Timestamp> {
         reached_at(self.zone, date.and_time(NaiveTime::MIN))
     }
@@ -95,7 +93,8 @@ impl Days {
         None
     }
 
-    /// The first instant that is found on the days from today on, as long as a log can be in their windows. No doses are logged meanwhile.
+    /// The first instant that is found on the days from today on, as long as a log can be in their windows. No doses
+    /// are logged meanwhile.
     pub(super) fn ahead(
         &self,
         now: Timestamp,

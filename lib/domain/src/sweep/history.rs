@@ -52,11 +52,11 @@ proptest! {
         prop_assert_eq!(episodes.collect::<BTreeSet<_>>().len(), life.emitted.len(), "{:?}", life.emitted);
         prop_assert!(life.emitted.iter().all(|emitted| emitted.computed.at <= emitted.swept_at));
         let milestones = life.emitted.iter().map(|emitted| &emitted.computed);
-        let milestones = milestones.filter(|computed| matches!(computed.found, Found::ComplianceMilestone { .. }));
+        let milestones = milestones.filter(|computed| computed.event_type == ComputedType::ComplianceMilestone);
         let of: Vec<&AutomationId> = milestones.map(|computed| &computed.automation_id).collect();
         prop_assert_eq!(of.iter().collect::<BTreeSet<_>>().len(), of.len(), "a milestone is emitted once for ever");
         for (n, computed) in life.emitted.iter().map(|emitted| &emitted.computed).enumerate() {
-            let is_drop = |computed: &&Computed| matches!(computed.found, Found::ComplianceDrop { .. });
+            let is_drop = |computed: &&Computed| computed.event_type == ComputedType::ComplianceDrop;
             let earlier = life.emitted[..n].iter().map(|emitted| &emitted.computed);
             let mut earlier = earlier.filter(|other| other.automation_id == computed.automation_id).filter(is_drop);
             prop_assert!(!is_drop(&computed) || earlier.all(|other| computed.at >= other.at + TimeDelta::days(7)));

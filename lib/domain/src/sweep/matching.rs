@@ -4,9 +4,12 @@ use chrono::{NaiveDate, TimeDelta};
 
 use super::days::Days;
 use super::state::{DROP_SPACING, Mark};
-use super::{Computed, Facts, Found, PHASE_WINDOW_DAYS, PhaseEntry, Rule};
-use crate::automation::Trigger;
-use crate::client::Measure;
+use super::{Computed, Facts, PHASE_WINDOW_DAYS, PhaseEntry, Rule};
+use crate::automation::{Automation, Trigger};
+use crate::event::{
+    AutomationWithThreshold, CheckInInactivity, ComplianceCrossed, DailyLogInactivity, EventData, NamedAutomation,
+    PhaseEligible,
+};
 use crate::time::Timestamp;
 
 /// A client's facts at the instant of an evaluation.
@@ -20,32 +23,11 @@ pub(super) struct Matching<'a> {
 }
 
 /// The start of a match.
-pub(super) struct Started {
+struct Started {
     at: Timestamp,
-    found: Found,
+    data: EventData,
     /// Unique among the matches of one revision and client.
     episode: String,
-}
-
-impl Started {
-    fn at(at: Timestamp, found: Found) -> Self {
-        Self { at, found, episode: at.to_string() }
-    }
-
-    /// The computed event of an automation.
-    pub(super) fn of(self, rule: &Rule) -> Computed {
-        let Rule { automation, revision } = rule;
-        Computed {
-            coach_id: automation.coach_id.clone(),
-            automation_id: automation.id.clone(),
-            name: automation.name.clone(),
-            threshold: threshold(&automation.trigger),
-            at: self.at,
-            found: self.found,
-            episode: format!("{revision}/{}", self.episode),
-            to: automation.endpoints(),
-        }
-    }
 }
 
 /// On which side of a threshold there is a signal.
@@ -60,18 +42,33 @@ enum Side {
 impl Matching<'_> {
     /// Updates the mark, and returns the match if one starts. A silent evaluation marks a match as if it had been
     /// emitted.
-    pub(super) fn start(&self, trigger: &Trigger, mark: &mut Mark, silent: bool) -> Option<Started> {
-        match *trigger {
-            Trigger::ComplianceDrop { threshold, window_days } => self.drop(threshold, window_days, mark, silent),
-            Trigger::ComplianceMilestone { threshold, window_days } => {
-                self.milestone(threshold, window_days, &mut mark.lasting.reached)
+    pub(super) fn start(&self, rule: &Rule, mark: &mut Mark, silent: bool) -> Option<Computed> {
+        let Rule { automation, revision } = rule;
+        // Automations on emitted events are evaluated with their cause.
+        let event_type = automation.trigger.computed()?;
+        let started = match automation.trigger {
+            Trigger::ComplianceDrop { threshold, window_days } => {
+                let at = self.drop(threshold, window_days, mark, silent)?;
+                self.crossed(automation, threshold, window_days, at)
             }
-            Trigger::PhaseEligible => self.phase(&mut mark.lasting.phase),
-            Trigger::CheckInInactivity { days } => self.check_in(days, &mut mark.check_in),
-            Trigger::DailyLogInactivity { days } => self.daily_log(days, &mut mark.daily_log),
-            // Automations on emitted events are evaluated with their cause.
+            Trigger::ComplianceMilestone { threshold, window_days } => {
+                let at = self.milestone(threshold, window_days, &mut mark.lasting.reached)?;
+                self.crossed(automation, threshold, window_days, at)
+            }
+            Trigger::PhaseEligible => self.phase(automation, &mut mark.lasting.phase),
+            Trigger::CheckInInactivity { days } => self.check_in(automation, days, &mut mark.check_in),
+            Trigger::DailyLogInactivity { days } => self.daily_log(automation, days, &mut mark.daily_log),
             _ => None,
-        }
+        }?;
+        Some(Computed {
+            coach_id: automation.coach_id.clone(),
+            automation_id: automation.id.clone(),
+            event_type,
+            at: started.at,
+            data: started.data,
+            episode: format!("{revision}/{}", started.episode),
+            to: automation.endpoints(),
+        })
     }
 
     /// The earliest instant after now at which a match could start or the mark would change by time alone.
@@ -114,7 +111,14 @@ impl Matching<'_> {
         }
     }
 
-    fn drop(&self, threshold: f64, window_days: u32, mark: &mut Mark, silent: bool) -> Option<Started> {
+    fn crossed(&self, automation: &Automation, threshold: f64, window_days: u32, at: Timestamp) -> Option<Started> {
+        let compliance_pct = self.days.pct(self.today(), window_days)?;
+        let automation = AutomationWithThreshold::of(automation, threshold);
+        let data = EventData::Compliance(ComplianceCrossed { compliance_pct, automation });
+        Some(Started { at, data, episode: at.to_string() })
+    }
+
+    fn drop(&self, threshold: f64, window_days: u32, mark: &mut Mark, silent: bool) -> Option<Timestamp> {
         let spaced = mark.lasting.dropped_at.map(|at| at + DROP_SPACING);
         let is_below = |date| self.side(threshold, window_days, date) == Side::Below;
         match self.side(threshold, window_days, self.today()) {
@@ -123,8 +127,7 @@ impl Matching<'_> {
             Side::Below if !mark.below && spaced.is_none_or(|end| end <= self.now) => {
                 let at = self.dated(self.days.run_began(self.now, is_below).max(spaced));
                 (mark.below, mark.lasting.dropped_at) = (true, Some(at));
-                let compliance_pct = self.days.pct(self.today(), window_days)?;
-                return Some(Started::at(at, Found::ComplianceDrop { compliance_pct }));
+                return Some(at);
             }
             Side::Below | Side::Neither => {}
         }
@@ -143,15 +146,13 @@ impl Matching<'_> {
         })
     }
 
-    fn milestone(&self, threshold: f64, window_days: u32, reached: &mut bool) -> Option<Started> {
+    fn milestone(&self, threshold: f64, window_days: u32, reached: &mut bool) -> Option<Timestamp> {
         let is_reached = |date| self.side(threshold, window_days, date) == Side::Reached;
         if *reached || !is_reached(self.today()) {
             return None;
         }
         *reached = true;
-        let at = self.dated(self.days.run_began(self.now, is_reached));
-        let compliance_pct = self.days.pct(self.today(), window_days)?;
-        Some(Started::at(at, Found::ComplianceMilestone { compliance_pct }))
+        Some(self.dated(self.days.run_began(self.now, is_reached)))
     }
 
     /// The beginning of the first day after today on which something holds.
@@ -184,18 +185,21 @@ impl Matching<'_> {
         date >= leaving.ready_on && leaving.min_compliance_pct.is_none_or(|least| pct().is_some_and(|pct| pct >= least))
     }
 
-    fn phase(&self, marked: &mut Option<PhaseEntry>) -> Option<Started> {
+    fn phase(&self, automation: &Automation, marked: &mut Option<PhaseEntry>) -> Option<Started> {
         let leaving = self.leaving(marked.as_ref()).filter(|leaving| self.may_leave(leaving, self.today()))?;
         let at = match leaving.min_compliance_pct {
             None => self.days.begins(leaving.ready_on)?,
             Some(_) => self.dated(self.days.run_began(self.now, |date| self.may_leave(&leaving, date))),
         };
         let entry = leaving.entry.clone();
-        let eligible_since = self.days.today(at);
-        let found = Found::PhaseEligible { current_phase: entry.name.clone(), eligible_since };
+        let data = EventData::PhaseEligible(PhaseEligible {
+            current_phase: entry.name.clone(),
+            eligible_since: self.days.today(at),
+            automation: NamedAutomation::of(automation),
+        });
         let episode = format!("{}#{}#{}", entry.started_on, entry.name, entry.number);
         *marked = Some(entry);
-        Some(Started { at, found, episode })
+        Some(Started { at, data, episode })
     }
 
     fn phase_due(&self, marked: Option<&PhaseEntry>) -> Option<Timestamp> {
@@ -215,16 +219,19 @@ impl Matching<'_> {
         (marked.is_none() || last > marked).then(|| last.unwrap_or(self.facts.created_at))
     }
 
-    fn check_in(&self, days: u32, marked: &mut Option<Timestamp>) -> Option<Started> {
+    fn check_in(&self, automation: &Automation, days: u32, marked: &mut Option<Timestamp>) -> Option<Started> {
         let since = self.unmarked_check_in(*marked)?;
         let at = since + TimeDelta::days(i64::from(days));
         if self.now < at {
             return None;
         }
         *marked = Some(since);
-        let days_inactive = TimeDelta::milliseconds(self.now.ms() - since.ms()).num_days();
-        let found = Found::CheckInInactivity { last_check_in_at: self.facts.last_check_in_at, days_inactive };
-        Some(Started { at, found, episode: since.to_string() })
+        let data = EventData::CheckInInactivity(CheckInInactivity {
+            last_check_in_at: self.facts.last_check_in_at,
+            days_inactive: TimeDelta::milliseconds(self.now.ms() - since.ms()).num_days(),
+            automation: AutomationWithThreshold::of(automation, days.into()),
+        });
+        Some(Started { at, data, episode: since.to_string() })
     }
 
     /// The date of the log that inactivity counts from, or of the creation, unless the mark covers it.
@@ -239,13 +246,16 @@ impl Matching<'_> {
         self.days.begins(since.checked_add_signed(TimeDelta::days(i64::from(days) + 1))?)
     }
 
-    fn daily_log(&self, days: u32, marked: &mut Option<NaiveDate>) -> Option<Started> {
+    fn daily_log(&self, automation: &Automation, days: u32, marked: &mut Option<NaiveDate>) -> Option<Started> {
         let since = self.unmarked_log(*marked)?;
         let at = self.inactive_from(since, days).filter(|at| *at <= self.now)?;
         *marked = Some(since);
-        let days_inactive = (self.today() - since).num_days() - 1;
-        let found = Found::DailyLogInactivity { last_logged_on: self.facts.last_daily_log_on, days_inactive };
-        Some(Started { at, found, episode: since.to_string() })
+        let data = EventData::DailyLogInactivity(DailyLogInactivity {
+            last_logged_on: self.facts.last_daily_log_on,
+            days_inactive: (self.today() - since).num_days() - 1,
+            automation: AutomationWithThreshold::of(automation, days.into()),
+        });
+        Some(Started { at, data, episode: since.to_string() })
     }
 }
 
@@ -255,15 +265,4 @@ struct Leaving<'a> {
     /// The first local date after the phase's `min_days`.
     ready_on: NaiveDate,
     min_compliance_pct: Option<u32>,
-}
-
-/// The threshold of an automation, in percent or days.
-fn threshold(trigger: &Trigger) -> Option<Measure> {
-    match trigger {
-        Trigger::ComplianceDrop { threshold, .. } | Trigger::ComplianceMilestone { threshold, .. } => {
-            Some(Measure(*threshold))
-        }
-        Trigger::CheckInInactivity { days } | Trigger::DailyLogInactivity { days } => Some(Measure(f64::from(*days))),
-        _ => None,
-    }
 }

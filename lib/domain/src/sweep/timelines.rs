@@ -52,8 +52,8 @@ mod compliance_drop {
         // 5 of 7 on the 1st, 3 of 7 on the 3rd, nothing from the 6th on.
         assert_eq!(life.instants(), ["2026-06-03T00:00"]);
         let told = &life.emitted[0].computed;
-        assert_eq!((told.name.as_str(), told.threshold), ("Rule r", Some(Measure(50.0))));
-        assert_eq!(serde_json::to_value(&told.found).unwrap(), json!({"compliance_pct": 43}));
+        let automation = json!({"id": "r", "name": "Rule r", "threshold": 50});
+        assert_eq!(told.data.members(), json!({"compliance_pct": 43, "automation": automation}));
         assert!(life.evaluated.len() <= 4, "{:?}: the seed and the drop", life.evaluated);
         assert_eq!(life.due(), None);
     }
@@ -256,9 +256,9 @@ mod phase_eligible {
         life.fact(at("2026-07-11T08:00"), |facts| facts.phase = Some(entry("Build", "2026-07-11")));
         life.until(at("2026-07-30T00:00"));
         assert_eq!(life.instants(), ["2026-06-15T00:00", "2026-07-04T00:00", "2026-07-18T00:00"]);
-        let found = serde_json::to_value(&life.emitted[1].computed.found).unwrap();
-        assert_eq!(found, json!({"current_phase": "Build", "eligible_since": "2026-07-04"}));
-        assert_eq!(life.emitted[1].computed.threshold, None);
+        let automation = json!({"id": "r", "name": "Rule r"});
+        let data = json!({"current_phase": "Build", "eligible_since": "2026-07-04", "automation": automation});
+        assert_eq!(life.emitted[1].computed.data.members(), data);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! What `chrono-tz` makes of the same zones: another reader, and an older release of the database, 2025b. Where the two disagree, a later
-//! release has to have said so. Source: the release notes, <https://www.iana.org/time-zones/releases/2026f> and those before it.
+//! What `chrono-tz` makes of the same zones: another reader, and an older release of the database, 2025b. Where the two
+//! disagree, a later release has to have said so. Source: the release notes,
+//! <https://www.iana.org/time-zones/releases/2026f> and those before it.
 
 use chrono::{DateTime, Offset as _, TimeZone, Utc};
 use chrono_tz::GapInfo;
@@ -11,7 +12,8 @@ use crate::tz::tests::{all_zones, zone};
 /// From 1970 on data are kept with care, and `chrono-tz` knows every rule until 2037.
 const KNOWN_S: std::ops::Range<i64> = 0..2_145_916_800;
 
-/// Zones whose clocks a later release tells otherwise, with the dates (of UTC) from the first to the last that are concerned.
+/// Zones whose clocks a later release tells otherwise, with the dates (of UTC) from the first to the last that are
+/// concerned.
 const CORRECTED: &[(&[&str], &str, &str)] = &[
     // 2025c: Baja California agreed with California's rules until 1975.
     (&["America/Ensenada", "America/Santa_Isabel", "America/Tijuana", "Mexico/BajaNorte"], "1970-04-26", "1975-10-26"),
@@ -35,8 +37,8 @@ const CORRECTED: &[(&[&str], &str, &str)] = &[
     (&["America/Havana", "Cuba"], "2026-11-01", "2027-03-14"),
 ];
 
-/// From when to when a later release tells a zone's clocks otherwise. The days around are left out: what is shown at an instant of them
-/// may name another.
+/// From when to when a later release tells a zone's clocks otherwise. The days around are left out: what is shown at an
+/// instant of them may name another.
 fn corrected(zone: Tz) -> Option<std::ops::RangeInclusive<NaiveDate>> {
     let (_, first, last) = CORRECTED.iter().find(|(names, ..)| names.contains(&zone.name()))?;
     let day = |text: &str| text.parse::<NaiveDate>().unwrap();
@@ -51,22 +53,23 @@ fn utc(unix_s: i64) -> DateTime<Utc> {
 fn agree(known: chrono_tz::Tz, at: DateTime<Utc>) -> Result<(), TestCaseError> {
     let zone = zone(known.name());
     let shown = at.with_timezone(&known).naive_local();
-    prop_assert_eq!(local_at(zone, Timestamp::new(at)), shown, "{} {}", zone, at);
+    prop_assert_eq!(local_at(zone, Timestamp::new(at)), shown, "{:?} {}", zone, at);
     // As far as the longest leap: a day.
     for minutes in [0, -1_440, -60, -30, -1, 1, 30, 60, 1_440] {
         let local = shown + TimeDelta::minutes(minutes);
         let first = known.from_local_datetime(&local).earliest().map(|at| Timestamp::new(at.to_utc()));
-        prop_assert_eq!(local_start(zone, local.date(), local.time()), first, "{} {}", zone, local);
+        prop_assert_eq!(local_start(zone, local.date(), local.time()), first, "{:?} {}", zone, local);
         let leap = || {
             let (last_shown, offset) = GapInfo::new(&local, &known)?.begin?;
             Some(Timestamp::new(last_shown.checked_sub_offset(offset.fix())?.and_utc()))
         };
-        prop_assert_eq!(reached_at(zone, local), first.or_else(leap), "{} {}", zone, local);
+        prop_assert_eq!(reached_at(zone, local), first.or_else(leap), "{:?} {}", zone, local);
     }
     Ok(())
 }
 
-/// The instants from 1970 to another from which on a zone's clocks are told otherwise, the second before each, and one between each two.
+/// The instants from 1970 to another from which on a zone's clocks are told otherwise, the second before each, and one
+/// between each two.
 fn changes(zone: Tz, end_s: i64) -> Vec<DateTime<Utc>> {
     let changes = zone.rules().following(jiff::Timestamp::UNIX_EPOCH).map(|change| change.timestamp().as_second());
     let mut unix_s: Vec<_> = std::iter::once(0).chain(changes.take_while(|unix_s| *unix_s < end_s)).collect();
@@ -102,7 +105,8 @@ fn what_is_left_out_was_corrected_from_the_first_to_the_last_day() {
     }
 }
 
-/// Of rules that `chrono-tz` does not know as well: those of later releases, and of years that changes are not listed for.
+/// Of rules that `chrono-tz` does not know as well: those of later releases, and of years that changes are not listed
+/// for.
 #[test]
 fn a_time_that_clocks_show_is_first_shown_at_an_instant_at_which_they_show_it() {
     const YEAR_2100_S: i64 = 4_102_444_800;
@@ -110,7 +114,10 @@ fn a_time_that_clocks_show_is_first_shown_at_an_instant_at_which_they_show_it() 
         for at in changes(zone, YEAR_2100_S).into_iter().map(Timestamp::new) {
             let shown = local_at(zone, at);
             let first = shown_at(zone, shown);
-            assert!(first.is_some_and(|first| first <= at && local_at(zone, first) == shown), "{zone} {at} {first:?}");
+            assert!(
+                first.is_some_and(|first| first <= at && local_at(zone, first) == shown),
+                "{zone:?} {at} {first:?}"
+            );
         }
     }
 }

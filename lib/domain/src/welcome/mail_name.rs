@@ -1,7 +1,6 @@
 //! People's names in mails. A name is the caller's own text, and the mail goes out under our sender: nothing in a name
 //! may be something that a mail program turns into a link, such as a web address, an e-mail address or a phone number.
 
-/// Longest name, in characters.
 const MAX_CHARS: usize = 60;
 
 /// Digits that a name may have. Mail programs make a link of more, taking them for a phone number.

@@ -1,9 +1,10 @@
-//! Buckets: which events take a coach's time, by UTC day (`domain::busy` says why). sk `BUSY#<yyyy-mm-dd>` or `BUSY#LONG`: a `version`, and
-//! for each event an attribute `e#<uuid>`: start and end in milliseconds, minutes before and after.
+//! Buckets: which events take a coach's time, by UTC day (`domain::busy` says why). sk `BUSY#<yyyy-mm-dd>` or
+//! `BUSY#LONG`: a `version`, and for each event an attribute `e#<uuid>`: start and end in milliseconds, minutes before
+//! and after.
 
 use std::collections::BTreeMap;
 
-use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
 use domain::busy::{Bucket, BucketWrite, Busy, Change, Span};
 use domain::calendar::Buffers;
@@ -11,13 +12,12 @@ use domain::id::{CalendarEventId, CoachId};
 use domain::time::Timestamp;
 
 use crate::booking::Bookings;
-use crate::db::{Item, Part, StoreError, Write, n, query_all, s};
+use crate::db::{self, Item, Part, StoreError, Write, n, query_all, s, sk_of};
 use crate::workspace::{key_of, partition};
 
-/// What the sort keys of buckets begin with.
 pub(super) const PREFIX: &str = "BUSY#";
 
-/// What buckets hold.
+/// The content of buckets.
 #[derive(Debug, Clone, Default)]
 pub struct BusyTimes {
     entries: BTreeMap<CalendarEventId, Busy>,
@@ -25,13 +25,12 @@ pub struct BusyTimes {
 }
 
 impl BusyTimes {
-    /// What these items hold.
+    /// The content of these items.
     pub(super) fn from_items(items: impl IntoIterator<Item = Item>) -> Result<Self, StoreError> {
         let mut read = Self::default();
         for item in items {
-            let text = |name: &str| item.get(name).and_then(|value| value.as_s().ok());
-            let bucket = text("sk").and_then(|sk| bucket_of(sk)).ok_or_else(|| corrupt("its key"))?;
-            let version = item.get("version").and_then(number::<u64>).ok_or_else(|| corrupt("its version"))?;
+            let bucket = bucket_of(sk_of(&item)).ok_or_else(|| corrupt("its key"))?;
+            let version = db::number(&item, "version").ok_or_else(|| corrupt("its version"))?;
             read.versions.insert(bucket, version);
             for (name, value) in &item {
                 let Some(id) = name.strip_prefix("e#") else { continue };
@@ -72,60 +71,29 @@ impl Bookings {
         first: NaiveDate,
         last: NaiveDate,
     ) -> Result<BusyTimes, StoreError> {
-        let long = self.db.read(&self.table, vec![key_of(coach, &bucket_sk(Bucket::Long))]);
+        let long = self.table.read(vec![key_of(coach, &bucket_sk(Bucket::Long))]);
         let (mut items, long) = futures::future::try_join(self.days(coach, first, last), long).await?;
         items.extend(long);
         BusyTimes::from_items(items)
     }
 
     async fn days(&self, coach: &CoachId, first: NaiveDate, last: NaiveDate) -> Result<Vec<Item>, StoreError> {
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk AND sk BETWEEN :first AND :last")
-            .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":first", s(bucket_sk(Bucket::Day(first))))
-            .expression_attribute_values(":last", s(bucket_sk(Bucket::Day(last))));
-        query_all(query).await
+        let [first, last] = [first, last].map(|day| s(bucket_sk(Bucket::Day(day))));
+        let values = [(":pk", s(partition(coach))), (":first", first), (":last", last)];
+        query_all(self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values).consistent_read(true)).await
     }
 
     /// A change of a bucket as part of a transaction.
     pub(super) fn bucket_write(&self, coach: &CoachId, event: CalendarEventId, write: &BucketWrite) -> Write {
-        let bucket_key = key_of(coach, &bucket_sk(write.bucket));
-        let condition = write.only_if.map(|version| match version {
-            0 => "attribute_not_exists(pk)",
-            _ => "version = :version",
-        });
-        // A value that no expression names is refused.
-        let version = write.only_if.filter(|version| *version > 0).map(n);
-        let update = |expression: &str| {
-            let update = Update::builder()
-                .table_name(&self.table)
-                .set_key(Some(bucket_key.clone()))
-                .update_expression(expression)
-                .set_condition_expression(condition.map(str::to_owned))
-                .expression_attribute_names("#event", format!("e#{event}"))
-                .expression_attribute_values(":one", n(1));
-            match version.clone() {
-                None => update,
-                Some(version) => update.expression_attribute_values(":version", version),
-            }
+        let bucket = self.table.write(key_of(coach, &bucket_sk(write.bucket))).alias("event", format!("e#{event}"));
+        let bucket = match write.only_if {
+            None => bucket,
+            Some(version) => bucket.when_version(Some(version).filter(|version| *version > 0)),
         };
         match write.change {
-            Change::Put(busy) => {
-                let put = update("SET #event = :busy ADD version :one");
-                Part::Bucket.update(put.expression_attribute_values(":busy", attribute_of(busy)))
-            }
-            Change::Remove => Part::Bucket.update(update("REMOVE #event ADD version :one")),
-            Change::Keep => {
-                let check = ConditionCheck::builder()
-                    .table_name(&self.table)
-                    .set_key(Some(bucket_key))
-                    .condition_expression(condition.expect("a bucket that stays as it is is named for its version"));
-                Part::Bucket.check(match version {
-                    None => check,
-                    Some(version) => check.expression_attribute_values(":version", version),
-                })
-            }
+            Change::Put(busy) => bucket.set("event", attribute_of(busy)).count("version").update(Part::Bucket),
+            Change::Remove => bucket.remove(["event"]).count("version").update(Part::Bucket),
+            Change::Keep => bucket.check(Part::Bucket),
         }
     }
 }

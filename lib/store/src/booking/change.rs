@@ -1,9 +1,9 @@
-//! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds. A write that
-//! meets another one is decided anew.
+//! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds.
+//! A write that meets another one is decided anew.
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
-use domain::busy::{BucketWrite, Busy, booking_writes, reach_of, removal_writes};
+use domain::busy::{BucketWrite, Busy, booking_writes, feed_writes, reach_of};
 use domain::id::{CalendarEventId, CalendarId, CoachId, ContactId};
 use futures::future::try_join;
 use runtime::random_bytes;
@@ -15,7 +15,7 @@ use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
 use crate::workspace::key_of;
 
-/// What a new booking is decided by.
+/// The state that a new booking is decided by.
 #[derive(Debug)]
 pub struct BookingRead {
     pub lead: Lead,
@@ -23,7 +23,7 @@ pub struct BookingRead {
     pub busy: BusyTimes,
 }
 
-/// What a change of a booking is decided by.
+/// The state that a change of a booking is decided by.
 #[derive(Debug)]
 pub struct ChangeRead {
     pub lead: Lead,
@@ -31,7 +31,7 @@ pub struct ChangeRead {
     pub event: Option<StoredEvent>,
     /// All of the coach's.
     pub calendars: Vec<StoredCalendar>,
-    /// What takes time around the new date, where there is one.
+    /// The events around the new date, where there is one.
     pub busy: BusyTimes,
 }
 
@@ -46,7 +46,7 @@ impl Bookings {
     ) -> Result<BookingRead, StoreError> {
         let mut keys = bucket_keys(coach, date);
         keys.push(contact_key(coach, lead));
-        let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.db.read(&self.table, keys)).await?;
+        let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.table.read(keys)).await?;
         let (buckets, records) = split(items);
         let lead = self.lead_read(coach, lead, records.into_iter().next()).await?;
         Ok(BookingRead { lead, calendar, busy: BusyTimes::from_items(buckets)? })
@@ -62,13 +62,13 @@ impl Bookings {
     ) -> Result<ChangeRead, StoreError> {
         let mut keys = to.map(|date| bucket_keys(coach, date)).unwrap_or_default();
         keys.extend([event_key(coach, event), contact_key(coach, lead)]);
-        let (calendars, items) = try_join(self.calendars.all(coach), self.db.read(&self.table, keys)).await?;
+        let (calendars, items) = try_join(self.calendars.all(coach), self.table.read(keys)).await?;
         let (buckets, records) = split(items);
         let own_sk = event_sk(event);
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
         let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
-            // Whom it is with may have been merged into the one that is named.
+            // The event's contact may have been merged into the one that is named.
             Some(bound) => bound == lead || self.contacts.lives_as(coach, bound).await? == Some(lead),
             None => false,
         };
@@ -80,7 +80,7 @@ impl Bookings {
         })
     }
 
-    /// Whom a caller names.
+    /// The contact that a caller names.
     pub async fn lead(&self, coach: &CoachId, lead: ContactId) -> Result<Lead, StoreError> {
         Ok(match self.contacts.standing(coach, lead).await? {
             Standing::Live(_) => Lead::Live,
@@ -108,7 +108,7 @@ impl Bookings {
         let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
         let buckets = buckets_of(None, event, &read.busy);
         let records = self.records(write, event.id, put, &buckets, read.calendar.as_ref());
-        Ok(match write.commit(&self.db, records).await? {
+        Ok(match write.commit(records).await? {
             // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
             Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
             transacted => transacted.into(),
@@ -129,7 +129,7 @@ impl Bookings {
         let buckets = buckets_of(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
         let records = self.records(write, event.id, put, &buckets, calendar);
-        let transacted = write.commit(&self.db, records).await?;
+        let transacted = write.commit(records).await?;
         // An earlier try of this one, whose answer was lost, may have left the event so.
         if let Transacted::Refused(refused) = &transacted
             && refused.is(Part::Event)
@@ -166,7 +166,7 @@ fn buckets_of(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec
     let old = old.map(|busy| busy.span);
     match event.busy() {
         Some(new) => booking_writes(old, &new, read.versions()),
-        None => old.map(removal_writes).unwrap_or_default(),
+        None => feed_writes(old, None),
     }
 }
 

@@ -1,8 +1,8 @@
-//! Overlaps that the application has caused. The transaction that puts an event somewhere leaves a mark on it. Then the buckets are read:
-//! whatever was booked before that transaction is in them, and whatever is booked after it finds the event. What is found is told in the
-//! transaction that takes the mark away, so that it is told once, however often the fact comes.
+//! Overlaps that the application has caused. The transaction that puts an event somewhere leaves a mark on it. Then the
+//! buckets are read: whatever was booked before that transaction is in them, and whatever is booked after it finds the
+//! event. Overlaps are emitted in the transaction that removes the mark, so that each is emitted once, however often
+//! the fact comes.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use domain::booking::CalendarEvent;
 use domain::change::Change;
 use domain::id::{CalendarEventId, CoachId};
@@ -11,16 +11,16 @@ use domain::tz::Tz;
 
 use crate::booking::{Bookings, StoredEvent, event_key};
 use crate::calendar::{StoredCalendar, zone_of};
-use crate::db::{Part, StoreError, Transacted, Write, s};
+use crate::db::{Part, StoreError, Transacted, s};
 use crate::outbox::Content;
 
-/// Overlaps that one transaction tells of. It holds a hundred items.
-const TOLD_TOGETHER: usize = 80;
+/// Overlaps that one transaction emits. It holds a hundred items.
+const EMITTED_TOGETHER: usize = 80;
 
 impl Bookings {
-    /// Tells what a marked event overlaps and takes the mark away; how many overlaps there are. Of two bookings, the one that was there is
-    /// told of.
-    pub(super) async fn tell_conflicts(
+    /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps. Of two bookings, the
+    /// one that was there is reported.
+    pub(super) async fn emit_conflicts(
         &self,
         coach: &CoachId,
         marked: &StoredEvent,
@@ -33,48 +33,31 @@ impl Bookings {
         let calendars = if others.is_empty() { Vec::new() } else { self.calendars.all(coach).await? };
         let facts: Vec<Change> =
             others.iter().filter_map(|other| conflict(coach, event, other, &calendars, zone)).collect();
-        let mut told = 0;
-        let mut groups = facts.chunks(TOLD_TOGETHER).peekable();
+        let mut emitted = 0;
+        let mut groups = facts.chunks(EMITTED_TOGETHER).peekable();
         loop {
             let group = groups.next().unwrap_or_default();
-            // The mark goes with the last of them: whatever dies before that is told again, under the same ids.
+            // The last group removes the mark: after a crash before that, all are emitted again, under the same ids.
             let is_last = groups.peek().is_none();
-            let mut writes =
-                vec![if is_last { self.unmark(coach, event, mark) } else { self.marked(coach, event, mark) }];
+            let marked =
+                self.table.write(event_key(coach, event.id)).when("conflict_check = :mark", [(":mark", s(mark))]);
+            let mut writes = vec![match is_last {
+                true => marked.remove(["conflict_check"]).update(Part::Event),
+                false => marked.check(Part::Event),
+            }];
             writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), now)));
-            match self.db.transact(&writes).await? {
-                Transacted::Done => told += group.len(),
+            match self.table.db.transact(&writes).await? {
+                Transacted::Done => emitted += group.len(),
                 // Somebody else was here.
-                Transacted::Refused(_) => return Ok(told),
+                Transacted::Refused(_) => return Ok(emitted),
             }
             if is_last {
-                return Ok(told);
+                return Ok(emitted);
             }
         }
     }
 
-    /// Part of a transaction: the event has this mark.
-    fn marked(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(event_key(coach, event.id)))
-            .condition_expression("conflict_check = :mark")
-            .expression_attribute_values(":mark", s(mark));
-        Part::Event.check(check)
-    }
-
-    /// Part of a transaction: the event's mark goes.
-    fn unmark(&self, coach: &CoachId, event: &CalendarEvent, mark: &str) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(event_key(coach, event.id)))
-            .update_expression("REMOVE conflict_check")
-            .condition_expression("conflict_check = :mark")
-            .expression_attribute_values(":mark", s(mark));
-        Part::Event.update(update)
-    }
-
-    /// What overlaps an event and is not over, where one of the two at least is a booking; in the order of their starts.
+    /// Events that overlap an event and are not over, by their starts. One of the two at least is a booking.
     async fn overlapping(
         &self,
         coach: &CoachId,
@@ -102,7 +85,7 @@ impl Bookings {
     }
 
     async fn events(&self, coach: &CoachId, ids: &[CalendarEventId]) -> Result<Vec<CalendarEvent>, StoreError> {
-        let items = self.db.read(&self.table, ids.iter().map(|id| event_key(coach, *id)).collect()).await?;
+        let items = self.table.read(ids.iter().map(|id| event_key(coach, *id)).collect()).await?;
         let events = items.into_iter().map(|item| StoredEvent::from_item(item).map(|stored| stored.event));
         let mut events = events.collect::<Result<Vec<_>, _>>()?;
         events.sort_by_key(|event| (event.span, event.id));
@@ -110,8 +93,8 @@ impl Bookings {
     }
 }
 
-/// What is told of two events that overlap: of two bookings, that the later one came over the one that was there. Two that come at once find
-/// each other, and say the same.
+/// The change for two events that overlap. Of two bookings, it says that the later one came over the one that was
+/// there: two that come at once find each other, and emit the same.
 fn conflict(
     coach: &CoachId,
     event: &CalendarEvent,

@@ -1,4 +1,5 @@
-//! What the application tells of events. It has happened: it is stored whatever it overlaps, and waits for no version but its own.
+//! Facts of the application about events. An event has happened: it is stored whatever it overlaps, and waits for no
+//! version but its own.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -27,16 +28,16 @@ pub struct EventFact<'a> {
 }
 
 impl Bookings {
-    /// Stores an event as the application has it, unless a newer state is stored, and tells of the bookings that it overlaps where it has
-    /// not been before: of how many. `zone` is the workspace's.
+    /// Stores an event as the application has it, unless a newer state is stored, and emits the bookings that it
+    /// overlaps where it has not been before. Returns their number. `zone` is the workspace's.
     pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<usize, StoreError> {
-        // A round that tells of overlaps may lose the race for the event afterwards.
+        // A round that emits overlaps may lose the race for the event afterwards.
         let conflicts = AtomicUsize::new(0);
         retry("the event", || self.save_once(fact, zone, now, &conflicts)).await?;
         Ok(conflicts.into_inner())
     }
 
-    /// Adds the overlaps that were told to `conflicts`. `None`: the event has changed meanwhile.
+    /// Adds the overlaps that were emitted to `conflicts`. `None`: the event has changed meanwhile.
     async fn save_once(
         &self,
         fact: EventFact<'_>,
@@ -46,14 +47,14 @@ impl Bookings {
     ) -> Result<Option<()>, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
         let (mut found, calendar, lead) = self.around(saved).await?;
-        // The function that put the event where it is died before it told what the event overlaps there.
+        // The function that put the event where it is died before it emitted the overlaps there.
         if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
-            conflicts.fetch_add(self.tell_conflicts(coach, marked, zone, now).await?, Relaxed);
+            conflicts.fetch_add(self.emit_conflicts(coach, marked, zone, now).await?, Relaxed);
             marked.conflict_check = None;
         }
         let known = found.as_ref().map(|found| &found.event);
         let calendar = calendar.as_ref().map(|found| &found.calendar);
-        let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, (calendar, lead), now) else {
+        let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, calendar, lead, now) else {
             return Ok(Some(()));
         };
         if known == Some(&event) {
@@ -70,14 +71,14 @@ impl Bookings {
         if let (Some(unseen), None) = (event.calendar_id, event.buffers) {
             writes.extend(self.wait_for(coach, unseen, event.id));
         }
-        if !self.db.transact(&writes).await?.is_done() {
+        if !self.table.db.transact(&writes).await?.is_done() {
             return Ok(None);
         }
-        conflicts.fetch_add(self.tell_conflicts(coach, &stored, zone, now).await?, Relaxed);
+        conflicts.fetch_add(self.emit_conflicts(coach, &stored, zone, now).await?, Relaxed);
         Ok(Some(()))
     }
 
-    /// What is known of the event, its calendar, and the contact that it is with. The contact of one who is erased is nobody.
+    /// The event as it is known, its calendar, and its contact, unless the contact is erased.
     async fn around(
         &self,
         saved: &CalendarEventSaved,
@@ -110,7 +111,7 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     }
 }
 
-/// Whether an event comes to take time that it did not take before, or takes it as a booking from now on, and that time is not over.
+/// Returns true if an event newly takes time that is not over, or takes it as a booking from now on.
 fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
     let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
     let new = taken(event).filter(|span| span.ends_at > now);

@@ -1,14 +1,13 @@
-//! Events whose calendar has not been seen yet. They are stored all the same, without buffers, and an item beside them (sk
-//! `WAITING#<calendar>#<event>`) says what they wait for. Storing one checks that the calendar is still unseen; whoever stores a calendar
-//! looks for those that wait: so that, in whatever order the two come, the event has its calendar's buffers at once.
+//! Events whose calendar has not been seen yet. They are stored all the same, without buffers, and an item beside them
+//! (sk `WAITING#<calendar>#<event>`) says what they wait for. Storing an event checks that the calendar is still
+//! unseen, and storing a calendar looks for events that wait: in either order, the event has the buffers at once.
 
-use aws_sdk_dynamodb::types::{Delete, Put};
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;
 use domain::id::{CalendarEventId, CalendarId, CoachId};
 
 use crate::booking::Bookings;
-use crate::db::{Ask, Item, Part, StoreError, Write, failed, retry, s, sk_of};
+use crate::db::{Item, Part, StoreError, Write, query_page, retry, s, sk_of};
 use crate::workspace::{key_of, partition};
 
 /// Events that one call gives their buffers.
@@ -23,10 +22,10 @@ fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEventId) ->
 }
 
 impl Bookings {
-    /// What goes with an event that is stored without the buffers of its calendar.
+    /// The writes that go with an event which is stored without the buffers of its calendar.
     pub(super) fn wait_for(&self, coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> [Write; 2] {
-        let put = Put::builder().table_name(&self.table).set_item(Some(waiting_key(coach, calendar, event)));
-        [Part::Waiting.put(put), self.calendars.check_unseen(coach, calendar)]
+        let waiting = self.table.write(waiting_key(coach, calendar, event)).put(Part::Waiting);
+        [waiting, self.calendars.check_unseen(coach, calendar)]
     }
 
     /// Gives a calendar's buffers to events that were stored before it: at most `MAX_GIVEN`. Returns false if there
@@ -45,8 +44,7 @@ impl Bookings {
         calendar: CalendarId,
         event: CalendarEventId,
     ) -> Result<(), StoreError> {
-        let done = Delete::builder().table_name(&self.table).set_key(Some(waiting_key(coach, calendar, event)));
-        let done = Part::Waiting.delete(done);
+        let done = self.table.write(waiting_key(coach, calendar, event)).delete(Part::Waiting);
         retry("the event", || async {
             let reads = futures::future::try_join(self.event(coach, event), self.calendars.get(coach, calendar));
             let (found, seen) = reads.await?;
@@ -62,7 +60,7 @@ impl Bookings {
                 writes.push(self.put(coach, &found.changed(given), Some(&found)));
                 writes.extend(buckets.iter().map(|bucket| self.bucket_write(coach, event, bucket)));
             }
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
@@ -70,15 +68,11 @@ impl Bookings {
     /// Events that wait for a calendar.
     async fn waiting(&self, coach: &CoachId, calendar: CalendarId) -> Result<Vec<CalendarEventId>, StoreError> {
         let prefix = prefix(calendar);
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-        let query = query
-            .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-            .expression_attribute_values(":pk", s(partition(coach)))
-            .expression_attribute_values(":prefix", s(&prefix))
-            .limit(MAX_GIVEN);
-        let page = query.ask().await.map_err(|error| failed("Query", error))?;
+        let values = [(":pk", s(partition(coach))), (":prefix", s(&prefix))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
         let event = |item: &Item| sk_of(item).strip_prefix(&prefix).and_then(|id| CalendarEventId::parse(id).ok());
         let corrupt = || StoreError::corrupt("waiting event", "its key has another form");
-        page.items.unwrap_or_default().iter().map(|item| event(item).ok_or_else(corrupt)).collect()
+        let page = query_page(query.limit(MAX_GIVEN)).await?;
+        page.items.iter().map(|item| event(item).ok_or_else(corrupt)).collect()
     }
 }

@@ -1,7 +1,6 @@
-//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake, events and
-//! claim, or there is nothing.
+//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake,
+//! events and claim, or there is nothing.
 
-use aws_sdk_dynamodb::types::Update;
 use chrono::TimeDelta;
 use domain::change::Change;
 use domain::client::Client;
@@ -14,12 +13,12 @@ use domain::time::Timestamp;
 use serde::Serialize;
 
 use crate::claim::{About, Answer, Claim, Claims};
-use crate::client::record::{Kept, Record, Traces, Versions};
+use crate::client::Clients;
+use crate::client::record::{Record, Traces};
 use crate::client::standing::intake_pk;
-use crate::client::{Clients, key};
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
-use crate::db::{Part, Refused, StoreError, Transacted, Write, to_attribute, to_item};
+use crate::db::{self, Part, Refused, StoreError, Transacted, Write, to_attribute, to_item};
 use crate::outbox::Content;
 use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
@@ -35,9 +34,9 @@ pub struct NewClientWrite<'a, S> {
     pub intake: IntakeWrite<'a>,
     /// `new_client`, as subscribers get it and as automations send it.
     pub events: Vec<Event>,
-    /// What the application learns.
+    /// The change that the application learns of.
     pub change: Change,
-    /// Not to be told before: the welcome mail may still decide what the fact says.
+    /// Not to be sent before: the welcome mail may still decide what the change says.
     pub change_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
@@ -74,7 +73,7 @@ pub enum ClaimStep<'a, S> {
     Answer(&'a Answer, TimeDelta),
 }
 
-/// What came of a creation.
+/// The result of a creation.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Created {
     Done,
@@ -103,7 +102,7 @@ impl Clients {
         new: &NewClientWrite<'_, S>,
         now: Timestamp,
     ) -> Result<Created, StoreError> {
-        match self.db.transact(&self.writes(new, now)).await? {
+        match self.table.db.transact(&self.writes(new, now)).await? {
             Transacted::Done => Ok(Created::Done),
             Transacted::Refused(refused) => refusal(&refused, new.team),
         }
@@ -114,16 +113,21 @@ impl Clients {
         let coach = &new.client.coach_id;
         let fact = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
-        let traces = Traces { lead, claim: new.claim.key() };
-        let kept = Kept { traces: Some(traces), ..Kept::default() };
-        let record = Record::new(new.client, now.into(), kept, Versions::FIRST);
-        let intake = intake_record(&new.client.id, &new.intake, now);
+        let traces = Traces { lead, claim: Some(new.claim.key()) };
+        let record = Record::first(new.client.clone(), now.into(), Some(traces));
+        let intake = IntakeRecord {
+            pk: intake_pk(&new.client.id),
+            intake_id: new.intake.id,
+            token_sha256: new.intake.token_sha256,
+            state: new.intake.state,
+            created_at: now,
+        };
         let mut writes = vec![
             self.address(&new.email.key()).take(id),
             self.workspaces.take_seat(coach, new.team, new.mail),
-            Part::Client.put_over(&self.table, to_item(&record), None),
+            self.table.write(to_item(&record)).when_absent().put(Part::Client),
             self.watches.create(new.client, now),
-            Part::Intake.put_over(&self.table, to_item(&intake), None),
+            self.table.write(to_item(&intake)).when_absent().put(Part::Intake),
             self.outbox.put(&fact, new.change_after),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now));
@@ -149,28 +153,22 @@ impl Clients {
 
     /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
     ///
-    /// A fact that the schedule has sent meanwhile, or may send (its creation died), is told once more, if it is no longer true. False: the
-    /// claim was taken over, and its answer is another's.
+    /// A change that the relay has sent meanwhile, or may send, is emitted again if it is no longer true. Returns false
+    /// if the claim was taken over.
     pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let WelcomeWrite { client, state, change, claims, claim, answer, keep } = *end;
-        let intake = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&intake_pk(client))))
-            .update_expression("SET #state = :state")
-            .condition_expression("attribute_exists(pk)")
-            .expression_attribute_names("#state", "state")
-            .expression_attribute_values(":state", to_attribute(&state));
+        let intake = self.table.write(db::pk(intake_pk(client))).set("state", to_attribute(&state)).when_present();
         let about = About::Client(client.clone());
-        let own = [Part::Intake.update(intake), claims.answer(claim, answer, &about, keep, now)];
+        let own = [intake.update(Part::Intake), claims.answer(claim, answer, &about, keep, now)];
         let mut writes = own.to_vec();
         writes.push(self.outbox.release(&Content::Change(Box::new(change.clone())), now));
-        let mut transacted = self.db.transact(&writes).await?;
+        let mut transacted = self.table.db.transact(&writes).await?;
         if matches!(&transacted, Transacted::Refused(refused) if refused.is(Part::Outbox)) {
             writes = own.to_vec();
             if state == IntakeState::Sent {
                 writes.push(self.outbox.put(&Content::Change(Box::new(change.intake_sent(now))), now));
             }
-            transacted = self.db.transact(&writes).await?;
+            transacted = self.table.db.transact(&writes).await?;
         }
         Ok(match transacted {
             Transacted::Done => true,
@@ -180,17 +178,7 @@ impl Clients {
     }
 }
 
-fn intake_record<'a>(client: &ClientId, intake: &IntakeWrite<'a>, now: Timestamp) -> IntakeRecord<'a> {
-    IntakeRecord {
-        pk: intake_pk(client),
-        intake_id: intake.id,
-        token_sha256: intake.token_sha256,
-        state: intake.state,
-        created_at: now,
-    }
-}
-
-/// The first cause in the order in which callers are told of them.
+/// The first cause, in the order in which they are reported to callers.
 fn refusal(refused: &Refused, team: Option<&TeamId>) -> Result<Created, StoreError> {
     if refused.is(Part::Claim) {
         return Ok(Created::ClaimLost);

@@ -1,7 +1,6 @@
-//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and what was still to be told go at once. A
-//! tombstone stays, with ids and dates alone, so that no fact that comes late brings anything back.
+//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and its entries of the
+//! outbox go at once. A tombstone of ids and dates stays, so that no late fact brings anything back.
 
-use aws_sdk_dynamodb::types::Delete;
 use domain::change::Change;
 use domain::client::{Client, Origin};
 use domain::event::Event;
@@ -13,84 +12,57 @@ use serde::{Deserialize, Serialize};
 use super::feed::Seats;
 use super::record::{Record, Traces};
 use super::standing::{client_pk, intake_pk};
-use super::{Clients, Standing, key};
+use super::{Clients, Standing};
 use crate::audit;
-use crate::claim::ClaimKey;
-use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Part, StoreError, Write, from_item, retry, to_item, write};
-
-/// What is left to erase elsewhere.
-#[derive(Debug, Clone)]
-pub struct Erased {
-    /// The claim that holds the creation's answer.
-    pub claim: Option<ClaimKey>,
-    /// The contact that the client was when it was made.
-    pub lead: Option<ContactRef>,
-}
-
-impl Erased {
-    const NOTHING: Self = Self { claim: None, lead: None };
-
-    fn of(traces: Option<&Traces>) -> Self {
-        let Some(traces) = traces else { return Self::NOTHING };
-        Self { claim: Some(traces.claim.clone()), lead: traces.lead.clone() }
-    }
-}
+use crate::db::{self, Part, StoreError, Write, retry, to_item};
 
 #[derive(Serialize, Deserialize)]
 struct Tombstone {
     pk: String,
     erased_at: Timestamp,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    claim: Option<ClaimKey>,
-    /// Ids alone. Each pass of the erasure goes over what there is about the contact.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    lead: Option<ContactRef>,
+    #[serde(flatten)]
+    traces: Traces,
 }
 
 impl Clients {
-    /// Erases a client, whether or not it has been seen. To do it again finds it done.
-    pub async fn erase(&self, id: &ClientId, said_at: FactTime, now: Timestamp) -> Result<Erased, StoreError> {
+    /// Erases a client, whether or not it has been seen. Returns what is left to erase elsewhere. Idempotent.
+    pub async fn erase(&self, id: &ClientId, said_at: FactTime, now: Timestamp) -> Result<Traces, StoreError> {
         retry("the client", || async {
-            let (writes, left) = match self.lookup.find(id).await? {
+            let (writes, traces) = match self.lookup.find(id).await? {
                 Standing::Erased => return self.erased(id).await.map(Some),
-                Standing::Unknown => (vec![self.put_tombstone(id, &Erased::NOTHING, None, now)], Erased::NOTHING),
+                Standing::Unknown => (vec![self.put_tombstone(id, &Traces::default(), None, now)], Traces::default()),
                 Standing::Known(record) => {
-                    let left = Erased::of(record.traces.as_ref());
-                    (self.erasure(*record, &left, said_at, now).await?, left)
+                    let traces = record.traces.clone().unwrap_or_default();
+                    (self.erasure(*record, &traces, said_at, now).await?, traces)
                 }
             };
-            Ok(self.db.transact(&writes).await?.is_done().then_some(left))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(traces))
         })
         .await
     }
 
-    async fn erased(&self, id: &ClientId) -> Result<Erased, StoreError> {
-        let Some(item) = self.lookup.item(&client_pk(id)).await? else { return Ok(Erased::NOTHING) };
-        let Tombstone { claim, lead, .. } = from_item("tombstone", item)?;
-        Ok(Erased { claim, lead })
+    async fn erased(&self, id: &ClientId) -> Result<Traces, StoreError> {
+        let found: Option<Tombstone> = self.table.get("tombstone", db::pk(client_pk(id))).await?;
+        Ok(found.map(|tombstone| tombstone.traces).unwrap_or_default())
     }
 
     /// The claim is gone as well: its key, which was made of an address, goes from the tombstone.
     pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(&client_pk(id))));
-            update.update_expression("REMOVE claim").condition_expression("attribute_exists(erased_at)").ask()
-        });
-        written.await?;
+        let tombstone = self.table.write(db::pk(client_pk(id))).when("attribute_exists(erased_at)", []);
+        tombstone.remove(["claim"]).update_now().await?;
         Ok(())
     }
 
     async fn erasure(
         &self,
         record: Record,
-        left: &Erased,
+        traces: &Traces,
         said_at: FactTime,
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
-        let client = record.into_client();
-        let mut writes = vec![self.put_tombstone(&client.id, left, Some(version), now)];
+        let client = record.client;
+        let mut writes = vec![self.put_tombstone(&client.id, traces, Some(version), now)];
         let workspace = self.workspaces.get(&client.coach_id).await?;
         if let Some(workspace) = &workspace {
             let mut seats = Seats::default();
@@ -102,17 +74,16 @@ impl Clients {
         }
         writes.push(self.watches.delete(&client.id));
         writes.extend(self.untold(&client));
-        let intake = Delete::builder().table_name(&self.table).set_key(Some(key(&intake_pk(&client.id))));
-        writes.push(Part::Intake.delete(intake));
-        if let Some(lead) = &left.lead {
+        writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
+        if let Some(lead) = &traces.lead {
             writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, said_at).await?);
         }
-        let trail = audit::record(self.workspaces.table(), &client.coach_id, "client.erased", client.id.as_str(), now);
+        let trail = audit::record(&self.workspaces.table, &client.coach_id, "client.erased", client.id.as_str(), now);
         writes.push(trail);
         Ok(writes)
     }
 
-    /// What a creation through the API may not have told yet.
+    /// Deletes the entries that a creation through the API may have left in the outbox.
     fn untold(&self, client: &Client) -> Vec<Write> {
         if client.origin != Origin::PartnerApi {
             return Vec::new();
@@ -123,9 +94,8 @@ impl Clients {
         [event.as_str(), fact.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 
-    fn put_tombstone(&self, id: &ClientId, left: &Erased, version: Option<u64>, now: Timestamp) -> Write {
-        let Erased { claim, lead } = left.clone();
-        let tombstone = Tombstone { pk: client_pk(id), erased_at: now, claim, lead };
-        Part::Client.put_over(&self.table, to_item(&tombstone), version)
+    fn put_tombstone(&self, id: &ClientId, traces: &Traces, version: Option<u64>, now: Timestamp) -> Write {
+        let tombstone = Tombstone { pk: client_pk(id), erased_at: now, traces: traces.clone() };
+        self.table.write(to_item(&tombstone)).when_version(version).put(Part::Client)
     }
 }

@@ -1,4 +1,4 @@
-//! The application's whole record of a client: a creation, a change or a hand-over, told apart by what is stored.
+//! The application's whole record of a client: a creation, a change or a hand-over, by what is stored.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
-use crate::client::record::{Record, Versions};
+use crate::client::record::Record;
 use crate::client::{Clients, Standing, StoredClient};
 use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
 use crate::fact::{FactContext, SeenFacts};
 use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
 
-/// What came of a fact.
+/// The result of applying a fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedOutcome {
     /// The client is stored, and the fact is marked.
@@ -76,9 +76,9 @@ impl Clients {
             if found.as_ref().is_some_and(|found| found.saved_at() > at) {
                 return Ok(Some(FeedOutcome::Stale));
             }
-            let is_told = found.is_none() && !backfill;
+            let is_emitted = found.is_none() && !backfill;
             let automations = async {
-                if is_told {
+                if is_emitted {
                     self.workspaces.automations_on(&saved.coach_id, &[EventType::NewClient]).await
                 } else {
                     Ok(Vec::new())
@@ -89,7 +89,9 @@ impl Clients {
                 return Ok(Some(FeedOutcome::UnknownWorkspace));
             };
             let former = match &found {
-                Some(found) if found.owner != saved.coach_id => self.workspaces.get(&found.owner).await?,
+                Some(found) if found.client.coach_id != saved.coach_id => {
+                    self.workspaces.get(&found.client.coach_id).await?
+                }
                 _ => None,
             };
             let client = merged(saved, found.as_deref(), at);
@@ -97,13 +99,13 @@ impl Clients {
             let active = |client: bool| i64::from(client);
             match &found {
                 None => seats.add(&workspace, 1, active(client.is_active)),
-                Some(found) if found.owner == client.coach_id => {
-                    seats.add(&workspace, 0, active(client.is_active) - active(found.is_active));
+                Some(found) if found.client.coach_id == client.coach_id => {
+                    seats.add(&workspace, 0, active(client.is_active) - active(found.client.is_active));
                 }
                 Some(found) => {
                     seats.add(&workspace, 1, active(client.is_active));
                     if let Some(former) = &former {
-                        seats.add(former, -1, -active(found.is_active));
+                        seats.add(former, -1, -active(found.client.is_active));
                     }
                 }
             }
@@ -111,13 +113,13 @@ impl Clients {
             writes.extend(self.seat_writes(&seats));
             writes.extend(self.address_writes(&client, found.as_deref()).await?);
             writes.extend(self.watch_write(&client, found.as_deref(), fact));
-            if is_told {
+            if is_emitted {
                 writes.extend(
                     self.outbox.put_events(told(Event::new_client(&client, at.timestamp()), &automations), now),
                 );
             }
             writes.push(facts.mark_once(fact));
-            match self.db.transact(&writes).await? {
+            match self.table.db.transact(&writes).await? {
                 Transacted::Done => Ok(Some(FeedOutcome::Stored)),
                 // The fact was applied before.
                 Transacted::Refused(refused) if refused.is(Part::Fact) => Ok(Some(FeedOutcome::Stale)),
@@ -135,18 +137,16 @@ impl Clients {
     /// Part of a transaction: the watch of a client that is new, or is another to the rules.
     fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext<'_>) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
-        let change = WatchUpdate::between(&found.clone().into_client(), client)?;
+        let change = WatchUpdate::between(&found.client, client)?;
         Some(self.watches.change(&client.id, change, fact.marked()))
     }
 
     fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> Write {
-        let kept = found.map(Record::kept).unwrap_or_default();
-        let versions = found.map_or(Versions::FIRST, |found| Versions {
-            version: found.version + 1,
-            login_epoch: found.login_epoch + u64::from(ends_login_links(found, client)),
-        });
-        let record = Record::new(client, at, kept, versions);
-        Part::Client.put_over(&self.table, to_item(&record), found.map(|found| found.version))
+        let record = match found {
+            None => Record::first(client.clone(), at, None),
+            Some(found) => found.next(client.clone(), at),
+        };
+        self.table.write(to_item(&record)).when_version(found.map(|found| found.version)).put(Part::Client)
     }
 
     pub(super) fn seat_writes(&self, seats: &Seats<'_>) -> Vec<Write> {
@@ -163,13 +163,13 @@ impl Clients {
     }
 
     async fn address_writes(&self, client: &Client, found: Option<&Record>) -> Result<Vec<Write>, StoreError> {
-        let old = found.and_then(|found| found.email.as_ref()).map(Email::key);
+        let old = found.and_then(|found| found.client.profile.email.as_ref());
         let new = client.profile.email.as_ref().map(Email::key);
-        if old == new {
+        if old.map(Email::key) == new {
             return Ok(Vec::new());
         }
         let mut writes = Vec::new();
-        if let Some(old) = found.and_then(|found| found.email.as_ref()) {
+        if let Some(old) = old {
             writes.extend(self.leave_address(old, &client.id).await?);
         }
         if let Some(new) = new {
@@ -179,29 +179,26 @@ impl Clients {
     }
 }
 
-/// Deactivation, hand-over and a changed address each end the links that the client was sent.
-fn ends_login_links(found: &Record, client: &Client) -> bool {
-    let addresses = [found.email.as_ref(), client.profile.email.as_ref()].map(|email| email.map(Email::key));
-    (found.is_active && !client.is_active) || found.owner != client.coach_id || addresses[0] != addresses[1]
-}
-
-/// The record as the fact has it, but for what the application does not know, for a flag that the API has set since, and for a phase
-/// that was told since.
+/// The client as the fact has it, but for what the application does not know, and a flag or phase that was set since.
 fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
-    let told_since = found.filter(|found| found.phase_set_at() > Some(at));
-    let phase = match told_since {
-        Some(found) => Phase { programme_id: saved.phase.programme_id.clone(), ..found.phase() },
+    let phase_is_newer = found.and_then(Record::phase_set_at) > Some(at);
+    let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);
+    let known = found.map(|found| &found.client);
+    let phase = match known.filter(|_| phase_is_newer) {
+        Some(known) => Phase { programme_id: saved.phase.programme_id.clone(), ..known.phase.clone() },
         None => saved.phase.clone(),
     };
-    let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);
     Client {
         id: saved.client_id.clone(),
         coach_id: saved.coach_id.clone(),
-        profile: Profile { external_id: found.and_then(|found| found.external_id.clone()), ..saved.profile.clone() },
-        is_active: if flag_is_newer { found.is_some_and(|found| found.is_active) } else { saved.is_active },
+        profile: Profile {
+            external_id: known.and_then(|known| known.profile.external_id.clone()),
+            ..saved.profile.clone()
+        },
+        is_active: known.filter(|_| flag_is_newer).map_or(saved.is_active, |known| known.is_active),
         phase,
         created_at: saved.created_at,
-        origin: found.map_or(saved.origin, |found| found.origin),
-        latest_check_in_at: found.and_then(|found| found.latest_check_in_at),
+        origin: known.map_or(saved.origin, |known| known.origin),
+        latest_check_in_at: known.and_then(|known| known.latest_check_in_at),
     }
 }

@@ -1,63 +1,32 @@
 //! A client's item.
 
 use chrono::NaiveDate;
-use domain::client::{Client, ClientListItem, Measure, Origin, Phase, Profile};
+use domain::client::{Client, ClientListItem, Origin, Phase, Profile};
 use domain::email::Email;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, CoachId, ProgrammeId};
-use domain::phone::Phone;
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::standing::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
-use crate::db::{Item, StoreError, from_item};
+use crate::db::{Item, StoreError, from_item, s};
 use crate::fact_order::{PhaseSetAt, SavedAt};
 
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pk: String,
-    pub(super) owner: CoachId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten, with = "StoredFields")]
+    pub(super) client: Client,
     active_owner: Option<CoachId>,
     listed_at: String,
-    client_id: ClientId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) email: Option<Email>,
-    full_name: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    phone: Option<Phone>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    goals: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    health_notes: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    height_in: Option<Measure>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    weight_lbs: Option<Measure>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) external_id: Option<String>,
-    pub(super) is_active: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    current_phase: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    phase_started_on: Option<NaiveDate>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    programme_id: Option<ProgrammeId>,
-    pub(super) created_at: Timestamp,
-    pub(super) origin: Origin,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) latest_check_in_at: Option<Timestamp>,
     #[serde(flatten)]
     saved_at: SavedAt,
     /// When the API last set the active flag. Milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) activation_set_at: Option<i64>,
+    activation_set_at: Option<i64>,
     #[serde(flatten)]
     phase_set_at: Option<PhaseSetAt>,
-    /// What the creation through the API left elsewhere: the contact that the client was, and the claim that holds the answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) traces: Option<Traces>,
     /// Goes up with whatever ends the client's login links. Links of an earlier epoch are dead.
     pub(super) login_epoch: u64,
@@ -65,64 +34,77 @@ pub(super) struct Record {
 }
 domain::discreet! { Record }
 
-/// Where a creation through the API has left something of the client beside the record.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Traces {
+/// The attributes of a client.
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Client")]
+struct StoredFields {
+    #[serde(rename = "client_id")]
+    id: ClientId,
+    #[serde(rename = "owner")]
+    coach_id: CoachId,
+    #[serde(flatten)]
+    profile: Profile,
+    is_active: bool,
+    #[serde(flatten, with = "StoredPhase")]
+    phase: Phase,
+    created_at: Timestamp,
+    origin: Origin,
+    latest_check_in_at: Option<Timestamp>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Phase")]
+struct StoredPhase {
+    #[serde(rename = "current_phase")]
+    current: Option<String>,
+    #[serde(rename = "phase_started_on")]
+    started_on: Option<NaiveDate>,
+    programme_id: Option<ProgrammeId>,
+}
+
+/// Where a creation through the API has left something of the client beside the record. Ids alone.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Traces {
+    /// The claim that holds the creation's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) lead: Option<ContactRef>,
-    pub(super) claim: ClaimKey,
-}
-
-/// What the application's whole record does not hold, and what therefore outlives it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Kept {
-    pub(super) activation_set_at: Option<i64>,
-    pub(super) phase_set_at: Option<PhaseSetAt>,
-    pub(super) traces: Option<Traces>,
-}
-
-/// What counts a record's changes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Versions {
-    pub(super) version: u64,
-    pub(super) login_epoch: u64,
-}
-
-impl Versions {
-    pub(super) const FIRST: Self = Self { version: 1, login_epoch: 0 };
+    pub claim: Option<ClaimKey>,
+    /// The contact that the client was when it was made. Each pass of the erasure erases what is about the contact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead: Option<ContactRef>,
 }
 
 impl Record {
-    pub(super) fn new(client: &Client, saved_at: FactTime, kept: Kept, versions: Versions) -> Self {
-        let profile = client.profile.clone();
+    /// The record of a client that has not been stored before.
+    pub(super) fn first(client: Client, saved_at: FactTime, traces: Option<Traces>) -> Self {
         Self {
             pk: client_pk(&client.id),
-            owner: client.coach_id.clone(),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
-            listed_at: place_of(client),
-            client_id: client.id.clone(),
-            email: profile.email,
-            full_name: profile.full_name,
-            phone: profile.phone,
-            goals: profile.goals,
-            health_notes: profile.health_notes,
-            height_in: profile.height_in,
-            weight_lbs: profile.weight_lbs,
-            external_id: profile.external_id,
-            is_active: client.is_active,
-            current_phase: client.phase.current.clone(),
-            phase_started_on: client.phase.started_on,
-            programme_id: client.phase.programme_id.clone(),
-            created_at: client.created_at,
-            origin: client.origin,
-            latest_check_in_at: client.latest_check_in_at,
+            listed_at: place_of(&client),
             saved_at: saved_at.into(),
-            activation_set_at: kept.activation_set_at,
-            phase_set_at: kept.phase_set_at,
-            traces: kept.traces,
-            login_epoch: versions.login_epoch,
-            version: versions.version,
+            activation_set_at: None,
+            phase_set_at: None,
+            traces,
+            login_epoch: 0,
+            version: 1,
+            client,
         }
+    }
+
+    /// The record after the application's whole record. What that does not hold stays.
+    pub(super) fn next(&self, client: Client, saved_at: FactTime) -> Self {
+        Self {
+            activation_set_at: self.activation_set_at,
+            phase_set_at: self.phase_set_at,
+            login_epoch: self.login_epoch + u64::from(self.ends_login_links(&client)),
+            version: self.version + 1,
+            ..Self::first(client, saved_at, self.traces.clone())
+        }
+    }
+
+    /// Deactivation, hand-over and a changed address each end the links that the client was sent.
+    fn ends_login_links(&self, next: &Client) -> bool {
+        let [was, is] = [&self.client, next].map(|client| client.profile.email.as_ref().map(Email::key));
+        (self.client.is_active && !next.is_active) || self.client.coach_id != next.coach_id || was != is
     }
 
     /// The time of the fact, or of the creation, that set the whole record.
@@ -139,41 +121,6 @@ impl Record {
     pub(super) fn phase_set_at(&self) -> Option<FactTime> {
         self.phase_set_at.map(FactTime::from)
     }
-
-    pub(super) fn kept(&self) -> Kept {
-        Kept { activation_set_at: self.activation_set_at, phase_set_at: self.phase_set_at, traces: self.traces.clone() }
-    }
-
-    pub(super) fn phase(&self) -> Phase {
-        Phase {
-            current: self.current_phase.clone(),
-            started_on: self.phase_started_on,
-            programme_id: self.programme_id.clone(),
-        }
-    }
-
-    pub(super) fn into_client(self) -> Client {
-        let phase = self.phase();
-        Client {
-            id: self.client_id,
-            coach_id: self.owner,
-            profile: Profile {
-                email: self.email,
-                full_name: self.full_name,
-                phone: self.phone,
-                goals: self.goals,
-                health_notes: self.health_notes,
-                height_in: self.height_in,
-                weight_lbs: self.weight_lbs,
-                external_id: self.external_id,
-            },
-            is_active: self.is_active,
-            phase,
-            created_at: self.created_at,
-            origin: self.origin,
-            latest_check_in_at: self.latest_check_in_at,
-        }
-    }
 }
 
 /// A client's place in lists, from which the next page goes on. The older, the less.
@@ -182,23 +129,64 @@ pub fn place_of(client: &Client) -> String {
 }
 
 /// A list item from what an index holds of a client.
-pub(super) fn list_item(item: Item) -> Result<ClientListItem, StoreError> {
-    #[derive(Deserialize)]
-    struct Projected {
-        full_name: String,
-        email: Option<Email>,
-        is_active: bool,
-        current_phase: Option<String>,
-        created_at: Timestamp,
-    }
+pub(super) fn list_item(mut item: Item) -> Result<ClientListItem, StoreError> {
     let client_id = client_id_of(&item)?;
-    let projected: Projected = from_item("client", item)?;
-    Ok(ClientListItem {
-        client_id,
-        full_name: projected.full_name,
-        email: projected.email,
-        is_active: projected.is_active,
-        current_phase: projected.current_phase,
-        created_at: projected.created_at,
-    })
+    item.insert("client_id".to_owned(), s(client_id.as_str()));
+    from_item("client", item)
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::client::Measure;
+
+    use super::*;
+    use crate::db::to_item;
+
+    #[test]
+    fn a_record_reads_back_from_its_item_and_absent_members_have_no_attribute() {
+        let client = Client {
+            id: ClientId::parse("c1").unwrap(),
+            coach_id: CoachId::parse("coach_1").unwrap(),
+            profile: Profile {
+                email: Some(Email::parse("grace@example.com").unwrap()),
+                full_name: "Grace".to_owned(),
+                phone: None,
+                goals: None,
+                health_notes: None,
+                height_in: Some(Measure(70.0)),
+                weight_lbs: Some(Measure(154.5)),
+                external_id: None,
+            },
+            is_active: true,
+            phase: Phase { current: Some("Reset".to_owned()), ..Phase::default() },
+            created_at: Timestamp::from_ms(5),
+            origin: Origin::PartnerApi,
+            latest_check_in_at: None,
+        };
+        let record = Record::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
+        let item = to_item(&record);
+        let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
+        names.sort_unstable();
+        let [first, second] = [
+            [
+                "active_owner",
+                "client_id",
+                "created_at",
+                "current_phase",
+                "email",
+                "full_name",
+                "height_in",
+                "is_active",
+            ],
+            ["listed_at", "login_epoch", "origin", "owner", "pk", "saved_at", "saved_ns", "version"],
+        ];
+        assert_eq!(names, [&first[..], &second[..], &["weight_lbs"]].concat());
+        let read: Record = from_item("client", item).unwrap();
+        assert_eq!((&read.client, read.saved_at()), (&client, record.saved_at()));
+        assert!(read.phase_set_at().is_none() && read.traces.is_none());
+
+        let inactive = record.next(Client { is_active: false, ..client }, FactTime::from_ms(6));
+        assert_eq!((inactive.version, inactive.login_epoch), (2, 1));
+        assert!(!to_item(&inactive).contains_key("active_owner"));
+    }
 }

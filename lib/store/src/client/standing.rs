@@ -1,21 +1,17 @@
-//! Where a client stands: not seen yet, known, or erased for good. What happens to a client is written on condition that it still stands
-//! as it was read.
+//! Where a client stands: not seen yet, known, or erased for good. What happens to a client is written on condition
+//! that it still stands as it was read.
 
 use std::fmt;
 
-use aws_sdk_dynamodb::types::{ConditionCheck, Update};
 use chrono::NaiveDate;
-use domain::automation::Automation;
 use domain::client::{Client, Origin};
-use domain::event::EventType;
 use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use domain::time::Timestamp;
-use domain::tz::Tz;
 
+use super::Clients;
 use super::record::Record;
-use super::{Clients, key};
-use crate::db::{Item, Part, StoreError, Write, n, s};
+use crate::db::{self, Item, ItemWrite, Part, StoreError, Write, n, s, text};
 
 /// A client as stored.
 #[derive(Debug, Clone)]
@@ -23,7 +19,7 @@ pub struct StoredClient {
     pub client: Client,
     /// Links to sign in with are of an epoch, and die with it.
     pub login_epoch: u64,
-    /// Whether the API has said last whether the client is active, by switching or by making it.
+    /// True if the API was the last to say whether the client is active, by switching or by making it.
     pub(super) flag_is_ours: bool,
     /// The later of the record's time and of the time at which the API set the flag.
     flag_said_at: FactTime,
@@ -34,27 +30,25 @@ pub struct StoredClient {
 
 impl StoredClient {
     pub(super) fn new(record: Record) -> Self {
-        let made_here = record.origin == Origin::PartnerApi && record.saved_at() == record.created_at.into();
+        let client = &record.client;
+        let made_here = client.origin == Origin::PartnerApi && record.saved_at() == client.created_at.into();
         Self {
             flag_is_ours: made_here || record.activation_set_at() > Some(record.saved_at()),
             flag_said_at: record.activation_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
             login_epoch: record.login_epoch,
             phase_said_at: record.phase_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
             version: record.version,
-            client: record.into_client(),
+            client: record.client,
         }
     }
-}
 
-impl StoredClient {
-    /// When the API sets the flag: after all that was said of it, even by a clock that is behind others, or by a request that came before
-    /// one that has set it meanwhile.
+    /// The time at which the API sets the flag: after all that was said of it, even where a clock is behind others.
     pub(super) fn flag_set_at(&self, now: Timestamp) -> Timestamp {
         now.after(self.flag_said_at.timestamp())
     }
 }
 
-/// What is known of a client.
+/// The state of a client.
 #[derive(Debug)]
 pub(crate) enum Standing<T = StoredClient> {
     Unknown,
@@ -69,54 +63,21 @@ impl Clients {
         self.lookup.get(id).await
     }
 
-    /// Where the client stands.
-    pub(crate) async fn standing(&self, id: &ClientId) -> Result<Standing, StoreError> {
-        self.lookup.standing(id).await
-    }
-
-    /// Where the days of the client's coach begin and end.
-    pub(crate) async fn time_zone_of(&self, client: &Client) -> Result<Tz, StoreError> {
-        self.workspaces.zone(&client.coach_id).await
-    }
-
-    /// The active automations on these events of the client's coach.
-    pub(crate) async fn automations_on(
-        &self,
-        client: &Client,
-        events: &[EventType],
-    ) -> Result<Vec<Automation>, StoreError> {
-        self.workspaces.automations_on(&client.coach_id, events).await
-    }
-
-    /// Part of a transaction: the client has not been erased.
-    pub(crate) fn still_there(&self, id: &ClientId) -> Write {
-        self.lookup.still_there(id)
-    }
-
     /// Part of a transaction: the client is as it was read.
     pub(super) fn unchanged(&self, found: &StoredClient) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&client_pk(&found.client.id))))
-            .condition_expression("version = :version")
-            .expression_attribute_values(":version", n(found.version));
-        Part::Client.check(check)
+        let client = self.table.write(db::pk(client_pk(&found.client.id)));
+        client.when_version(Some(found.version)).check(Part::Client)
     }
 
-    /// Part of a transaction: the client as it was read has its latest check-in at that time. It moves the version also where that is the
-    /// time as it was: whoever looks for the latest at the same moment has not seen the check-in that comes or goes here.
+    /// Part of a transaction: the client as it was read has its latest check-in at that time. The version moves in any
+    /// case: a search for the latest at the same moment has not seen the check-in that comes or goes here.
     pub(crate) fn set_latest_check_in(&self, found: &StoredClient, latest: Option<Timestamp>) -> Write {
-        let update = self.update_of(found);
-        Part::Client.update(match latest {
-            Some(latest) => update
-                .update_expression("SET latest_check_in_at = :latest ADD version :one")
-                .expression_attribute_values(":latest", s(latest.to_string())),
-            None => update.update_expression("REMOVE latest_check_in_at ADD version :one"),
-        })
+        let latest = latest.map(|latest| s(latest.to_string()));
+        self.update_of(found).set_or_remove("latest_check_in_at", latest).update(Part::Client)
     }
 
-    /// Part of a transaction: the client as it was read has come to a phase, as was said at `said_at`. What is stored may be newer. The
-    /// client as it is then.
+    /// Part of a transaction: the client as it was read enters a phase, unless a newer one is stored. Returns the
+    /// client as it is then, too.
     pub(crate) fn set_phase(
         &self,
         found: &StoredClient,
@@ -129,43 +90,33 @@ impl Clients {
         }
         let mut client = found.client.clone();
         (client.phase.current, client.phase.started_on) = (Some(phase.to_owned()), Some(started_on));
-        let set = "SET current_phase = :phase, phase_started_on = :started_on, phase_set_at = :said_at, phase_set_ns = :said_ns \
-            ADD version :one";
         let update = self
             .update_of(found)
-            .update_expression(set)
-            .expression_attribute_values(":phase", s(phase))
-            .expression_attribute_values(":started_on", s(started_on.to_string()))
-            .expression_attribute_values(":said_at", n(said_at.ms()))
-            .expression_attribute_values(":said_ns", n(said_at.ns_of_ms()));
-        (Part::Client.update(update), client)
+            .set("current_phase", s(phase))
+            .set("phase_started_on", s(started_on.to_string()))
+            .set("phase_set_at", n(said_at.ms()))
+            .set("phase_set_ns", n(said_at.ns_of_ms()));
+        (update.update(Part::Client), client)
     }
 
-    fn update_of(&self, found: &StoredClient) -> aws_sdk_dynamodb::types::builders::UpdateBuilder {
-        Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(&client_pk(&found.client.id))))
-            .condition_expression("version = :version")
-            .expression_attribute_values(":version", n(found.version))
-            .expression_attribute_values(":one", n(1))
+    /// An update of the client as it was read.
+    pub(super) fn update_of(&self, found: &StoredClient) -> ItemWrite<'_> {
+        self.table.write(db::pk(client_pk(&found.client.id))).when_version(Some(found.version)).count("version")
     }
 }
 
 const CLIENT_PREFIX: &str = "CLIENT#";
-
-const INTAKE_PREFIX: &str = "INTAKE#";
 
 pub(super) fn client_pk(id: impl fmt::Display) -> String {
     format!("{CLIENT_PREFIX}{id}")
 }
 
 pub(super) fn intake_pk(id: &ClientId) -> String {
-    format!("{INTAKE_PREFIX}{id}")
+    format!("INTAKE#{id}")
 }
 
 /// Whose record, or tombstone, an item is.
 pub(super) fn client_id_of(item: &Item) -> Result<ClientId, StoreError> {
-    let id = item.get("pk").and_then(|pk| pk.as_s().ok()).and_then(|pk| pk.strip_prefix(CLIENT_PREFIX));
-    let id = id.and_then(|id| ClientId::parse(id).ok());
+    let id = text(item, "pk").strip_prefix(CLIENT_PREFIX).and_then(|id| ClientId::parse(id).ok());
     id.ok_or_else(|| StoreError::corrupt("client", "its key has another form"))
 }

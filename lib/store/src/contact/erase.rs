@@ -1,7 +1,7 @@
-//! Erasure: a contact leaves its id and dates, so that nothing that comes late brings it back, and what is about it goes: opportunities,
-//! whom events are with, and (by the caller, whose table they are in) recorded answers.
+//! Erasure: a contact leaves its id and dates, so that no late fact brings it back. Its opportunities go, its events
+//! lose their contact, and the caller removes recorded answers.
 //!
-//! An index may lag, and what is on its way may still be written: whoever erases a contact does it again when that has ended.
+//! An index may lag, and a write may be under way: the caller erases again when that has ended.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use super::record::{ErasedContact, Stored};
 use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
-use crate::db::{Ask, Index, Item, StoreError, Write, n, retry, s, sk_of, to_attribute, write};
+use crate::db::{Item, StoreError, Write, query_all, retry, s, sk_of, to_attribute};
 use crate::outbox::Outbox;
 use crate::workspace::key_of;
 use crate::{booking, opportunity};
@@ -59,8 +59,7 @@ impl Going {
 }
 
 impl Contacts {
-    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and what has not been told of it. One that is
-    /// another's stays.
+    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and entries of the outbox.
     pub(crate) async fn erasure(
         &self,
         lead: &ContactRef,
@@ -81,8 +80,8 @@ impl Contacts {
         }
     }
 
-    /// Erases the contacts that a client was, and what is about them; which they are. Whom they were merged into after that was said stays,
-    /// and is the client no more.
+    /// Erases the contacts that a client was, and what is about them. Contacts that they were merged into later stay,
+    /// and are the client no more.
     pub async fn erase(
         &self,
         lead: &ContactRef,
@@ -117,17 +116,22 @@ impl Contacts {
     ) -> Result<(), StoreError> {
         retry("the contact", || async {
             let found = self.find(coach, contact).await?.filter(|found| found.client_id() == Some(client));
-            let write = match found {
-                Some(Stored::Live(live)) => self.link_to(&live, None, now),
-                Some(Stored::Merged(merged)) => {
-                    let version = merged.version;
-                    self.put(&merged.unlinked(), Some(version))
-                }
-                Some(Stored::Erased(_)) | None => return Ok(Some(())),
-            };
-            Ok(self.db.transact(&[write]).await?.is_done().then_some(()))
+            let Some(write) = found.and_then(|found| self.unlinking(found, now)) else { return Ok(Some(())) };
+            Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()))
         })
         .await
+    }
+
+    /// The write that takes the link to its client from a contact, unless the contact is erased.
+    pub(super) fn unlinking(&self, found: Stored, now: Timestamp) -> Option<Write> {
+        match found {
+            Stored::Live(live) => Some(self.link_to(&live, None, now)),
+            Stored::Merged(merged) => {
+                let version = merged.version;
+                Some(self.put(&merged.unlinked(), Some(version)))
+            }
+            Stored::Erased(_) => None,
+        }
     }
 
     /// Erases contacts, those that were merged into them, and up to `MAX_ERASED` opportunities and events about them.
@@ -181,12 +185,15 @@ impl Contacts {
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
             if let Some(Stored::Erased(erased)) = &found {
                 if let Some(client) = erasure.client.filter(|_| erased.client_id.is_none()) {
-                    self.note_client(contact, client).await?;
+                    let tombstone = self.table.write(contact_key(&contact.coach_id, contact.contact_id));
+                    let noted = tombstone.set("client_id", s(client.as_str()));
+                    let is_unknown = "attribute_exists(erased_at) AND attribute_not_exists(client_id)";
+                    noted.when(is_unknown, []).update_now().await?;
                 }
                 return Ok(Some(()));
             }
             let writes = self.erasing(contact, found.as_ref(), erasure).await?;
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
@@ -198,21 +205,17 @@ impl Contacts {
         found: Option<&Stored>,
         Erasure { client, said_at }: Erasure<'_>,
     ) -> Result<Vec<Write>, StoreError> {
-        let (version, addresses) = match found {
-            Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
-            Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
-            Some(Stored::Erased(_)) | None => (None, Default::default()),
-        };
+        let addresses = found.map(Stored::addresses).unwrap_or_default();
         let tombstone = ErasedContact::new(contact, found, said_at).of(client);
-        let mut writes = vec![self.put(&tombstone, version)];
+        let mut writes = vec![self.put(&tombstone, found.and_then(Stored::version))];
         writes.extend(self.move_addresses(&contact.coach_id, contact.contact_id, addresses, Default::default()).await?);
         Ok(writes)
     }
 
     /// The contacts that were merged into a contact, and the other items about it, as far as the index knows them.
     async fn about(&self, contact: &ContactRef) -> Result<(Vec<ContactId>, Vec<Item>), StoreError> {
-        let index = Index { table: &self.table, name: "by_contact", hash: "contact_ref" };
-        let mut rest = self.db.keys_in(&index, &contact.to_string()).await?;
+        let query = self.table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
+        let mut rest = query_all(query.index_name("by_contact")).await?;
         let merged = rest.iter().filter_map(|item| contact_of(sk_of(item))).collect();
         rest.retain(|item| contact_of(sk_of(item)).is_none());
         Ok((merged, rest))
@@ -231,26 +234,14 @@ impl Contacts {
     }
 
     async fn erase_item(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
+        let about = self.table.write(key_of(&contact.coach_id, sk));
+        let about = about.when("contact_ref = :about", [(":about", s(contact.to_string()))]);
         if sk.starts_with(opportunity::PREFIX) {
-            self.delete_about(contact, sk).await
+            about.delete_now().await?;
         } else if sk.starts_with(booking::EVENT_PREFIX) {
-            self.forget_lead(contact, sk).await
-        } else {
-            Ok(())
+            // The event stays, as time that is taken, and is with nobody.
+            about.remove(["lead_id", "contact_ref"]).count("version").update_now().await?;
         }
-    }
-
-    async fn note_client(&self, contact: &ContactRef, client: &ClientId) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .set_key(Some(contact_key(&contact.coach_id, contact.contact_id)))
-                .update_expression("SET client_id = :client")
-                .condition_expression("attribute_exists(erased_at) AND attribute_not_exists(client_id)")
-                .expression_attribute_values(":client", s(client.as_str()))
-                .ask()
-        })
-        .await?;
         Ok(())
     }
 
@@ -261,49 +252,15 @@ impl Contacts {
         into: ContactId,
         said_at: FactTime,
     ) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .set_key(Some(contact_key(&contact.coach_id, contact.contact_id)))
-                .update_expression("SET merged_into = :into, merged_at = :at, contact_ref = :ref")
-                .condition_expression(
-                    "attribute_exists(erased_at) AND (attribute_not_exists(merged_at) OR merged_at <= :at)",
-                )
-                .expression_attribute_values(":into", to_attribute(&into))
-                .expression_attribute_values(":at", to_attribute(&said_at))
-                .expression_attribute_values(":ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
-                .ask()
-        })
-        .await?;
-        Ok(())
-    }
-
-    async fn delete_about(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
-        write("DeleteItem", || {
-            let delete =
-                self.db.client().delete_item().table_name(&self.table).set_key(Some(key_of(&contact.coach_id, sk)));
-            delete
-                .condition_expression("contact_ref = :about")
-                .expression_attribute_values(":about", s(contact.to_string()))
-                .ask()
-        })
-        .await?;
-        Ok(())
-    }
-
-    /// The event stays, as time that is taken, and is with nobody.
-    async fn forget_lead(&self, contact: &ContactRef, sk: &str) -> Result<(), StoreError> {
-        write("UpdateItem", || {
-            let update =
-                self.db.client().update_item().table_name(&self.table).set_key(Some(key_of(&contact.coach_id, sk)));
-            update
-                .update_expression("REMOVE lead_id, contact_ref ADD version :one")
-                .condition_expression("contact_ref = :about")
-                .expression_attribute_values(":about", s(contact.to_string()))
-                .expression_attribute_values(":one", n(1))
-                .ask()
-        })
-        .await?;
+        let tombstone = self
+            .table
+            .write(contact_key(&contact.coach_id, contact.contact_id))
+            .set("merged_into", to_attribute(&into))
+            .set("merged_at", to_attribute(&said_at))
+            .set("contact_ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
+            .when("attribute_exists(erased_at)", [])
+            .when("attribute_not_exists(merged_at) OR merged_at <= :merged_at", []);
+        tombstone.update_now().await?;
         Ok(())
     }
 }
@@ -314,8 +271,8 @@ pub(super) fn said_by(chain: &Chain, said_at: FactTime) -> (&Chain, &Chain) {
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }
 
-/// Whether the contact at the end of the chain is the client, or will be once the link that was merged into it has come to it, or is erased
-/// already.
+/// Returns true if the contact at the end of the chain is the client, will be once the link that was merged into it has
+/// come to it, or is erased already.
 fn is_of(chain: &Chain, client: &ClientId) -> bool {
     match chain.last() {
         Some((_, Some(Stored::Live(live)))) if live.contact().client_id.is_some() => {

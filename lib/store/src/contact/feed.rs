@@ -1,6 +1,5 @@
-//! What the application tells of contacts: whole records, and which of them turned out to be one.
+//! Facts of the application about contacts: whole records, and merges.
 
-use aws_sdk_dynamodb::types::ConditionCheck;
 use domain::contact::KnownContact;
 use domain::fact::{ContactSaved, Merge};
 use domain::fact_time::FactTime;
@@ -23,15 +22,15 @@ pub struct MergeContext {
     pub now: Timestamp,
 }
 
-/// What came of a merge.
+/// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Merged {
     /// It is stored, or what is stored is newer.
     Done,
     /// It is stored, but the contact that it was merged into has not been seen, and a client's link waits to go there.
     AwaitsTarget,
-    /// One of the two is erased, and so the other is to be, unless a later merge leads elsewhere: the merge is to be gone over again. These
-    /// are to go now, with what there is about them.
+    /// One of the two is erased, and so is the other, unless a later merge leads elsewhere: the caller applies the
+    /// merge again. These contacts are to be erased now.
     Erased(Going),
     /// It says that a contact lives on as itself.
     IntoItself,
@@ -62,7 +61,7 @@ impl Contacts {
                 Some(Stored::Merged(merged)) => {
                     let Some(told) = merged.with_late_email(saved.email.as_ref(), said_at) else { return Ok(Some(())) };
                     let write = self.put(&told, Some(merged.version));
-                    return Ok(self.db.transact(&[write]).await?.is_done().then_some(()));
+                    return Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()));
                 }
                 Some(Stored::Live(found)) => Some(found),
                 None => None,
@@ -81,12 +80,13 @@ impl Contacts {
             let mut writes = vec![self.put(&record, found.as_ref().map(|found| found.version))];
             let new = record.addresses();
             writes.extend(self.move_addresses(&saved.coach_id, saved.contact_id, old, new).await?);
-            Ok(self.db.transact(&writes).await?.is_done().then_some(()))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
 
-    /// The client that was merged into a contact before that one was seen. The index may lag: a merge that is this young is gone over again.
+    /// The client that was merged into a contact before that contact was seen. The index may lag: a young merge is
+    /// applied again.
     async fn waiting_link(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ClientId>, StoreError> {
         let mut targets = vec![contact];
         while let Some(into) = targets.pop() {
@@ -104,13 +104,14 @@ impl Contacts {
         Ok(None)
     }
 
-    /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the other, unless that
-    /// one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
+    /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the
+    /// other, unless that one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
     ///
-    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another client. What cannot
-    /// be undone waits until the merge is gone over again (`is_settled`): others that are on their way may lead elsewhere.
+    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another
+    /// client. What cannot be undone waits until the merge is gone over again (`is_settled`): others that are on their
+    /// way may lead elsewhere.
     ///
-    /// The transaction states what was found along the chain of merges and at its end, so that no two of them close a circle.
+    /// The transaction states the chain of merges as it was read, so that no two merges close a circle.
     pub async fn merge(&self, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Merged, StoreError> {
         if merge.contact_id == merge.merged_into {
             return Ok(Merged::IntoItself);
@@ -146,7 +147,7 @@ impl Contacts {
             if writes.len() > MAX_WRITES {
                 return Ok(Some(Merged::TooFar));
             }
-            Ok(self.db.transact(&writes).await?.is_done().then_some(outcome))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(outcome))
         })
         .await
     }
@@ -160,11 +161,8 @@ impl Contacts {
         MergeContext { said_at, is_settled, now }: MergeContext,
     ) -> Result<(Vec<Write>, Merged), StoreError> {
         let own = ContactRef::new(coach, merge.contact_id);
-        let (version, addresses) = match &found {
-            Some(Stored::Live(live)) => (Some(live.version), live.addresses()),
-            Some(Stored::Merged(merged)) => (Some(merged.version), Default::default()),
-            Some(Stored::Erased(_)) | None => (None, Default::default()),
-        };
+        let version = found.as_ref().and_then(Stored::version);
+        let addresses = found.as_ref().map(Stored::addresses).unwrap_or_default();
         let client = found.as_ref().and_then(Stored::client_id).cloned();
         let mut writes = self.move_addresses(coach, merge.contact_id, addresses, Default::default()).await?;
         let merged = MergedContact::new(&own, merge.merged_into, said_at, version.unwrap_or(0) + 1);
@@ -200,7 +198,8 @@ impl Contacts {
         Ok((writes, outcome))
     }
 
-    /// What a merge of an erased contact takes with it: that contact alone, unless it was a client's when the merge was said.
+    /// The contacts that a merge of an erased contact takes along: that contact alone, unless it was a client's when
+    /// the merge was said.
     async fn merge_of_erased(
         &self,
         coach: &CoachId,
@@ -227,8 +226,8 @@ impl Contacts {
         Ok(Going { contacts, client: Some(client.clone()), erased_at: erased.erased_at })
     }
 
-    /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The contacts that it is
-    /// said to live on as now have it already, or are given it.
+    /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The
+    /// contacts that it is said to live on as now have it already, or are given it.
     async fn take_back(
         &self,
         coach: &CoachId,
@@ -244,15 +243,8 @@ impl Contacts {
         while let Some(id) = next.filter(|id| !lives_on_as.contains(id)) {
             let stored = self.find(coach, id).await?;
             next = stored.as_ref().and_then(Stored::merged_into);
-            match stored {
-                Some(stored) if stored.client_id() != Some(client) => {}
-                Some(Stored::Live(live)) => writes.push(self.link_to(&live, None, now)),
-                Some(Stored::Merged(merged)) => {
-                    let version = merged.version;
-                    writes.push(self.put(&merged.unlinked(), Some(version)));
-                }
-                Some(Stored::Erased(_)) | None => {}
-            }
+            let linked = stored.filter(|stored| stored.client_id() == Some(client));
+            writes.extend(linked.and_then(|stored| self.unlinking(stored, now)));
         }
         Ok(writes)
     }
@@ -267,24 +259,20 @@ impl Contacts {
 
     /// Part of a transaction: a contact along a chain lives on as the one that was found.
     fn check_link(&self, coach: &CoachId, contact: ContactId, found: Option<&Stored>) -> Write {
-        let into = found.and_then(Stored::merged_into).map(|into| to_attribute(&into));
-        let check = ConditionCheck::builder().table_name(&self.table).set_key(Some(contact_key(coach, contact)));
-        Part::Contact.check(match into {
-            Some(into) => check.condition_expression("merged_into = :into").expression_attribute_values(":into", into),
-            None => check.condition_expression("attribute_exists(pk)"),
-        })
+        let contact = self.table.write(contact_key(coach, contact));
+        match found.and_then(Stored::merged_into) {
+            Some(into) => contact.when("merged_into = :into", [(":into", to_attribute(&into))]),
+            None => contact.when_present(),
+        }
+        .check(Part::Contact)
     }
 
     fn check_unseen(&self, coach: &CoachId, contact: ContactId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, contact)))
-            .condition_expression("attribute_not_exists(pk)");
-        Part::Contact.check(check)
+        self.table.write(contact_key(coach, contact)).when_absent().check(Part::Contact)
     }
 }
 
-/// Whether a contact is a client other than this one.
+/// Returns true if a contact is a client other than this one.
 fn is_another(contact: Option<&Stored>, client: &ClientId) -> bool {
     matches!(contact, Some(Stored::Live(live)) if live.contact().client_id.as_ref().is_some_and(|own| own != client))
 }

@@ -18,10 +18,8 @@ pub struct StoredContact {
     sk: String,
     /// Lists show what has it.
     listed: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     email_key: Option<String>,
     /// The number's ending; E.164 in items of version 0.1.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     phone_key: Option<String>,
     #[serde(flatten)]
     pub known: KnownContact,
@@ -76,13 +74,10 @@ pub(super) struct MergedContact {
     /// The contact that it was merged into: who erases that one finds this one by it.
     contact_ref: String,
     /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
     /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     email_key: Option<String>,
     /// When the application or the API set the address, or removed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     email_set_at: Option<FactTime>,
     pub(super) version: u64,
 }
@@ -142,13 +137,13 @@ impl MergedContact {
         Self { client_id: None, version: self.version + 1, ..self }
     }
 
-    /// Whether another says nothing new.
+    /// Returns true if another signpost says nothing new.
     pub(super) fn says_the_same(&self, other: &Self) -> bool {
         (self.merged_into, self.merged_at, &self.client_id) == (other.merged_into, other.merged_at, &other.client_id)
     }
 }
 
-/// What is left of a contact that was erased: ids and dates.
+/// The rest of a contact that was erased: ids and dates.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct ErasedContact {
     pk: String,
@@ -156,14 +151,10 @@ pub(super) struct ErasedContact {
     /// When that was said.
     pub(super) erased_at: FactTime,
     /// Where it had been merged away, and when that was said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_into: Option<ContactId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     merged_at: Option<FactTime>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     contact_ref: Option<String>,
     /// The client that it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) client_id: Option<ClientId>,
 }
 
@@ -192,14 +183,14 @@ impl ErasedContact {
         self
     }
 
-    /// Whether a merge that comes late, and was said then, tells whom it lived on as. One that is older than another does not, nor one that
-    /// is younger than the erasure.
+    /// Returns true if a late merge that was said at `said_at` decides whom the contact lived on as: it is no older
+    /// than the noted merge, and no younger than the erasure.
     pub(super) fn is_led_by(&self, said_at: FactTime) -> bool {
         said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
     }
 }
 
-/// What stands under a contact's key.
+/// The item under a contact's key.
 #[derive(Debug, Clone)]
 pub(super) enum Stored {
     Live(Box<StoredContact>),
@@ -216,6 +207,23 @@ impl Stored {
             return from_item("contact", item).map(Self::Merged);
         }
         from_item("contact", item).map(Box::new).map(Self::Live)
+    }
+
+    /// The version that a write in its place states; a tombstone has none.
+    pub(super) fn version(&self) -> Option<u64> {
+        match self {
+            Self::Live(live) => Some(live.version),
+            Self::Merged(merged) => Some(merged.version),
+            Self::Erased(_) => None,
+        }
+    }
+
+    /// Sort keys of the items of its e-mail and its phone.
+    pub(super) fn addresses(&self) -> [Option<String>; 2] {
+        match self {
+            Self::Live(live) => live.addresses(),
+            Self::Merged(_) | Self::Erased(_) => [None, None],
+        }
     }
 
     /// The client that it is, or was.
@@ -243,5 +251,26 @@ impl Stored {
             Self::Merged(merged) => Some(merged.merged_at),
             Self::Erased(erased) => erased.merged_at,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::contact::ContactDraft;
+    use domain::time::Timestamp;
+
+    use super::*;
+    use crate::db::to_item;
+
+    #[test]
+    fn a_live_contact_reads_back_from_its_item_and_absent_members_have_no_attribute() {
+        let id = ContactId::parse("0197a6a0-5c3b-7000-8000-2f1d3c4b5a69").unwrap();
+        let draft = ContactDraft { name: "Grace".to_owned(), email: Email::parse("grace@example.com").unwrap() };
+        let known = KnownContact::create(id, &draft, Timestamp::from_ms(5));
+        let item = to_item(&StoredContact::first(&CoachId::parse("coach_1").unwrap(), known.clone(), None));
+        assert!(item.values().all(|value| !value.is_null()) && !item.contains_key("clientId"));
+        let Stored::Live(read) = Stored::from_item(item).unwrap() else { panic!("live") };
+        assert_eq!((&read.known, read.version), (&known, 1));
+        assert!(read.has_email(&draft.email.key()));
     }
 }

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::ConditionCheck;
 use domain::id::{CoachId, ContactId};
 
 use super::record::{Stored, StoredContact};
@@ -14,7 +13,7 @@ use crate::workspace::key_of;
 /// Merges that a request follows from a contact to the one that it lives on as.
 const MAX_FOLLOWED: usize = 100;
 
-/// What is known of a contact.
+/// The state of a contact.
 #[derive(Debug, Clone)]
 pub enum Standing {
     /// Nothing, yet.
@@ -29,8 +28,17 @@ pub enum Standing {
 }
 
 impl Standing {
-    /// Where a contact stands by the item under its key, for which `None` stands where there is none. `into` is then the contact that it
-    /// was merged into, which may have been merged in turn: [`Contacts::lives_as`] goes to the end.
+    /// The contact if it is live, or else the contact that it lives on as, if there is one.
+    pub fn live(self) -> Result<StoredContact, Option<ContactId>> {
+        match self {
+            Self::Live(contact) => Ok(*contact),
+            Self::Merged { into } => Err(Some(into)),
+            Self::Unknown | Self::Erased => Err(None),
+        }
+    }
+
+    /// The state of a contact by its item. `into` is then the next contact, which may have been merged in turn:
+    /// [`Contacts::lives_as`] goes to the end.
     pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
         Ok(match item.map(Stored::from_item).transpose()? {
             None => Self::Unknown,
@@ -49,36 +57,28 @@ pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
 impl Contacts {
     /// Part of a transaction: the contact is known, and neither merged away nor erased.
     pub(crate) fn check_live(&self, coach: &CoachId, contact: ContactId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, contact)))
-            .condition_expression("attribute_exists(listed)");
-        Part::Contact.check(check)
+        self.table.write(contact_key(coach, contact)).when("attribute_exists(listed)", []).check(Part::Contact)
     }
 
     /// Part of a transaction: the contact is not erased, whether or not it has been seen.
     pub(crate) fn check_not_erased(&self, coach: &CoachId, contact: ContactId) -> Write {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(contact_key(coach, contact)))
-            .condition_expression("attribute_not_exists(erased_at)");
-        Part::Contact.check(check)
+        self.table.write(contact_key(coach, contact)).when("attribute_not_exists(erased_at)", []).check(Part::Contact)
     }
 
     /// Those of these contacts that were erased.
     pub async fn erased_among(&self, contacts: &HashSet<ContactRef>) -> Result<HashSet<ContactRef>, StoreError> {
         let keys = contacts.iter().map(|contact| contact_key(&contact.coach_id, contact.contact_id));
-        let found = self.db.read(&self.table, keys.collect()).await?;
+        let mut found = self.table.read(keys.collect()).await?;
+        found.retain(|item| item.contains_key("erased_at"));
         let is_erased = |contact: &&ContactRef| {
             let key = contact_key(&contact.coach_id, contact.contact_id);
-            let is_it = |item: &&Item| key.iter().all(|(name, value)| item.get(name) == Some(value));
-            found.iter().find(is_it).is_some_and(|item| item.contains_key("erased_at"))
+            found.iter().any(|item| key.iter().all(|(name, value)| item.get(name) == Some(value)))
         };
         Ok(contacts.iter().filter(is_erased).cloned().collect())
     }
 
-    /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not been seen yet.
-    /// A contact that was merged into an erased one is as good as erased.
+    /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not
+    /// been seen yet. A contact that was merged into an erased one is as good as erased.
     pub async fn standing(&self, coach: &CoachId, contact: ContactId) -> Result<Standing, StoreError> {
         let mut chain = self.chain(coach, contact).await?;
         if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) {
@@ -91,8 +91,8 @@ impl Contacts {
         })
     }
 
-    /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is erased, or has not been
-    /// seen.
+    /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is
+    /// erased, or has not been seen.
     pub async fn lives_as(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
         Ok(match self.standing(coach, contact).await? {
             Standing::Live(_) => Some(contact),
@@ -116,8 +116,8 @@ impl Contacts {
         })
     }
 
-    /// A contact and those that it lives on as, one after the other, with what stands under their keys. Nobody is in it twice: no merge
-    /// closes a circle but of contacts that are erased, whose merges are noted as they come.
+    /// A contact and those that it lives on as, one after the other, with their items. None is in the chain twice: only
+    /// merges of erased contacts, which are noted as they come, close a circle.
     pub(super) async fn chain(
         &self,
         coach: &CoachId,
@@ -163,7 +163,7 @@ impl Contacts {
         Ok(found)
     }
 
-    /// What stands under a contact's key.
+    /// The item under a contact's key.
     pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<Stored>, StoreError> {
         let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
         found.map(Stored::from_item).transpose()

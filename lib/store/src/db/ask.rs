@@ -1,7 +1,7 @@
 //! How every request is made: it asks what it consumes, which [`crate::metering`] notes, and waits on the heap.
 //!
-//! The SDK's future of a request is five kilobytes. Inside others it is moved with them, and each of those has room for it more than once;
-//! here whoever awaits it holds a pointer. Its type stays known, and is no `dyn`: by way of one, the SDK's part of a request would be in a
+//! The SDK's future of a request is five kilobytes. Futures that contain it would have room for it, some more than
+//! once; behind a pointer it is moved with none. It is no `dyn`, which would put the SDK's part of a request into a
 //! function twice.
 
 use aws_sdk_dynamodb::error::SdkError;

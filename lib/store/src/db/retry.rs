@@ -23,12 +23,25 @@ pub(crate) const MAX_ROUNDS: u32 = 20;
 /// The result of a conditional write.
 pub(crate) enum Written<T> {
     Done(T),
-    /// The condition failed; the item as it is, where it exists and was asked for.
+    /// The condition failed; the item as it is, where it exists.
     Refused(Option<Item>),
 }
 
+impl<T> Written<T> {
+    pub(crate) fn map<U>(self, to: impl FnOnce(T) -> U) -> Written<U> {
+        match self {
+            Self::Done(output) => Written::Done(to(output)),
+            Self::Refused(item) => Written::Refused(item),
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done(_))
+    }
+}
+
 /// Tries a single-item write, again where another transaction touched the item at the same moment.
-pub(crate) async fn write<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Written<T>, StoreError>
+pub(super) async fn write<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Written<T>, StoreError>
 where
     F: Fn() -> Fut,
     Fut: Future<Output = Result<T, SdkError<E>>>,
@@ -41,7 +54,7 @@ where
 }
 
 /// The meaning of a write's error.
-pub(crate) trait WriteFailure: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static {
+pub(super) trait WriteFailure: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static {
     /// The data of a failed condition.
     type Refusal;
     /// The failed condition, if it was one.

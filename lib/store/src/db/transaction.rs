@@ -2,72 +2,50 @@
 //! so that no position is ever compared.
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::builders::{ConditionCheckBuilder, DeleteBuilder, PutBuilder, UpdateBuilder};
-use aws_sdk_dynamodb::types::{CancellationReason, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::builders::TransactWriteItemBuilder;
+use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
 use super::retry::{WriteFailure, retrying_conflicts};
-use super::{Ask, Db, Item, StoreError, n};
+use super::{Ask, Db, Item, StoreError};
 
 /// The kind of item that a write of a transaction is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The holders of an e-mail address or a phone number.
     Address,
-    /// A line of the audit trail.
     Audit,
-    /// An automation, under one of its two keys.
     Automation,
-    /// The events that take a coach's time on a day.
     Bucket,
-    /// A calendar.
     Calendar,
-    /// The claim of a request.
     Claim,
-    /// A client, or its tombstone.
     Client,
-    /// A coach's watch.
     CoachWatch,
-    /// A contact, or what is left of one.
     Contact,
     /// A delivery, by its number among those of the transaction.
     Delivery(usize),
-    /// An endpoint and its counters.
     Endpoint,
-    /// How many endpoints a workspace has.
     EndpointCount,
-    /// An event on a calendar.
     Event,
     /// The team that a workspace leaves.
     FormerTeam,
     /// The mark of a fact that was applied.
     Fact,
-    /// A client's intake.
     Intake,
-    /// An API key.
     Key,
-    /// The names of a coach's live keys.
     KeyRing,
-    /// A login link.
     LoginLink,
-    /// A mark that something was told.
+    /// A mark that something was emitted.
     Mark,
-    /// An opportunity.
     Opportunity,
-    /// An entry of the outbox.
     Outbox,
-    /// A programme.
     Programme,
     /// A check-in, a client's grades, or doses.
     Record,
     /// The API key that another one replaces.
     ReplacedKey,
-    /// A team.
     Team,
     /// An event that waits for its calendar.
     Waiting,
-    /// A client's watch.
     Watch,
-    /// A workspace and its counts.
     Workspace,
 }
 
@@ -75,45 +53,15 @@ pub(crate) enum Part {
 #[derive(Debug, Clone)]
 pub(crate) struct Write {
     part: Part,
-    item: TransactWriteItem,
-}
-
-impl Part {
-    pub(crate) fn put(self, put: PutBuilder) -> Write {
-        let put = put.build().expect("a table and an item are given");
-        Write { part: self, item: TransactWriteItem::builder().put(put).build() }
-    }
-
-    /// A put in the place of the item with that version, or where there is none.
-    pub(crate) fn put_over(self, table: &str, item: Item, version: Option<u64>) -> Write {
-        let put = Put::builder().table_name(table).set_item(Some(item));
-        self.put(match version {
-            None => put.condition_expression("attribute_not_exists(pk)"),
-            Some(version) => {
-                put.condition_expression("version = :version").expression_attribute_values(":version", n(version))
-            }
-        })
-    }
-
-    pub(crate) fn update(self, update: UpdateBuilder) -> Write {
-        let update = update.build().expect("a table, a key and an expression are given");
-        Write { part: self, item: TransactWriteItem::builder().update(update).build() }
-    }
-
-    pub(crate) fn delete(self, delete: DeleteBuilder) -> Write {
-        let delete = delete.build().expect("a table and a key are given");
-        Write { part: self, item: TransactWriteItem::builder().delete(delete).build() }
-    }
-
-    /// A condition on an item that is not written.
-    pub(crate) fn check(self, check: ConditionCheckBuilder) -> Write {
-        let check = check.build().expect("a table, a key and a condition are given");
-        Write { part: self, item: TransactWriteItem::builder().condition_check(check).build() }
-    }
+    pub(super) item: TransactWriteItem,
 }
 
 impl Write {
-    /// The same write under another name, where a transaction has two of one kind to tell apart.
+    pub(super) fn new(part: Part, item: TransactWriteItemBuilder) -> Self {
+        Self { part, item: item.build() }
+    }
+
+    /// The same write under another name, where a transaction has two of one kind.
     pub(crate) fn labelled(self, part: Part) -> Self {
         Self { part, ..self }
     }
@@ -241,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_label_takes_the_place_of_the_kind() {
-        let write = Part::Team.put_over("t", Item::from([("pk".to_owned(), s("a"))]), None);
+        let write = Write::new(Part::Team, TransactWriteItem::builder());
         assert_eq!(write.labelled(Part::FormerTeam).part, Part::FormerTeam);
     }
 }

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Deliveries, ENTITY};
-use crate::db::StoreError;
+use crate::db::{ItemWrite, StoreError, to_attribute};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct StoredAttempt {
@@ -51,7 +51,7 @@ impl StoredAttempt {
         MEMBERS + self.excerpt.as_ref().map_or(0, |excerpt| excerpt.0.len())
     }
 
-    /// Whether it says nothing of what the receiver answered.
+    /// Returns true if the line holds nothing of the receiver's answer.
     pub(super) fn is_silent(&self) -> bool {
         self.excerpt.is_none()
     }
@@ -86,6 +86,11 @@ impl Deliveries {
         let StoredAttempt { at, result, duration_ms, excerpt } = line;
         Ok(Attempt { at, result, duration_ms, response_excerpt: excerpt.map(open).transpose()? })
     }
+}
+
+/// Adds lines to a delivery's log.
+pub(super) fn append<'a>(update: ItemWrite<'a>, lines: &[StoredAttempt]) -> ItemWrite<'a> {
+    update.set_to("attempts = list_append(attempts, :lines)").values([(":lines", to_attribute(&lines))])
 }
 
 fn context(endpoint: &EndpointId, id: &DeliveryId) -> String {

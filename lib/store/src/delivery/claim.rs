@@ -1,12 +1,11 @@
 //! Claims of attempts, and why an order may not lead to one.
 
-use aws_sdk_dynamodb::types::ReturnValue;
 use domain::delivery::{ATTEMPT_LEASE, DeliveryOrder, DeliveryStatus};
 use domain::id::EventId;
 use domain::time::Timestamp;
 
 use super::{Deliveries, ENTITY, Record, body_context, new_owner};
-use crate::db::{Ask, StoreError, Written, from_item, n, s, write};
+use crate::db::{StoreError, Written, from_item, n, s};
 
 /// The result of claiming an attempt.
 #[derive(Debug)]
@@ -45,19 +44,15 @@ impl Deliveries {
     /// Claims an order's attempt for as long as [`ATTEMPT_LEASE`].
     pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<Claim, StoreError> {
         let owner = new_owner();
-        let written = write("UpdateItem", || {
-            self.update_of_next(order, now, "(attribute_not_exists(lease_until) OR lease_until <= :now)")
-                .update_expression("SET lease_owner = :owner, lease_until = :until")
-                .expression_attribute_values(":owner", s(&owner))
-                .expression_attribute_values(":now", n(now.ms()))
-                .expression_attribute_values(":until", n((now + ATTEMPT_LEASE).ms()))
-                .return_values(ReturnValue::AllNew)
-                .ask()
-        });
-        let item = match written.await? {
-            Written::Done(updated) => updated.attributes.unwrap_or_default(),
+        let update = self
+            .update_of_next(order, now)
+            .when("attribute_not_exists(lease_until) OR lease_until <= :now", [(":now", n(now.ms()))])
+            .set("lease_owner", s(&owner))
+            .set("lease_until", n((now + ATTEMPT_LEASE).ms()))
+            .returning_item();
+        let item = match update.update_now().await? {
             Written::Refused(None) => return Ok(Claim::Spent(Spent::Nothing)),
-            Written::Refused(Some(item)) => item,
+            Written::Done(item) | Written::Refused(Some(item)) => item,
         };
         let record: Record = from_item(ENTITY, item)?;
         if record.lease_owner.as_ref() == Some(&owner) {

@@ -1,25 +1,24 @@
-//! An endpoint takes no more deliveries: those that wait for it end. What is left over, because there is too much of it or because whoever
-//! was at it died, ends when its next attempt is due.
+//! An endpoint takes no more deliveries: those that wait for it end. Deliveries that are left over, because there are
+//! too many or a function died, end when their next attempt is due.
 //!
-//! It takes its time, and the endpoint may be switched on again meanwhile. What was sent since then is none of those that waited.
+//! The endpoint may be switched on again meanwhile. Deliveries that were sent since then have not waited.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::delivery::{DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use serde::Deserialize;
 
-use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, SORT_PREFIX, partition};
-use crate::db::{Ask, StoreError, failed, from_item, n, s, to_attribute, write};
+use super::attempt::{StoredAttempt, append};
+use super::{Deliveries, ENTITY, NextAttempt};
+use crate::db::{StoreError, from_item, n, query_page, s};
 
 /// Pages of the log that are looked through.
 const MAX_PAGES: usize = 20;
 /// Updates at once.
 const CONCURRENT_UPDATES: usize = 16;
 
-/// What a delivery waits for.
+/// A delivery that waits for its next attempt.
 #[derive(Deserialize)]
 struct Waiting {
     id: DeliveryId,
@@ -30,7 +29,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Whether it has waited for that since then, or longer: its latest attempt, or else its chain, began before.
+    /// Returns true if the delivery has waited since `then`: its latest attempt, or else its chain, began before.
     fn has_waited_since(&self, then: Timestamp) -> bool {
         // The first attempt of a chain is due when the chain begins.
         let is_first = self.next_attempt == 1;
@@ -40,34 +39,27 @@ impl Waiting {
 }
 
 impl Deliveries {
-    /// Ends the deliveries that wait for an endpoint, for this reason: those that did when it was switched off, at `now`. One that is being
-    /// attempted ends with its attempt: whoever makes it looks whether the endpoint is still on.
+    /// Ends the deliveries that waited for an endpoint when it was switched off, at `now`. A delivery that is being
+    /// attempted ends with its attempt, after which the endpoint is read again.
     pub async fn end_waiting(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        let query = self
+            .query(endpoint)
+            .filter_expression("#status = :pending")
+            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
+            .projection_expression("id, chain, next_attempt, next_attempt_at, attempts")
+            .scan_index_forward(false);
         let mut start = None;
         for _ in 0..MAX_PAGES {
-            let query = self.db.client().query().table_name(&self.table);
-            let page = query
-                .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
-                .filter_expression("#status = :pending")
-                .projection_expression("id, chain, next_attempt, next_attempt_at, attempts")
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":pk", s(partition(endpoint)))
-                .expression_attribute_values(":sk", s(SORT_PREFIX))
-                .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-                .scan_index_forward(false)
-                .set_exclusive_start_key(start)
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            let found = page.items.unwrap_or_default().into_iter().map(|item| from_item(ENTITY, item));
+            let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
+            let found = page.items.into_iter().map(|item| from_item(ENTITY, item));
             let mut waiting: Vec<Waiting> = found.collect::<Result<_, _>>()?;
             waiting.retain(|delivery| delivery.has_waited_since(now));
-            let ending = waiting.iter().map(|Waiting { id, chain, next_attempt, .. }| {
-                self.end((endpoint, id), (*chain, *next_attempt), reason, now)
+            let ending = waiting.iter().map(|Waiting { id: delivery, chain, next_attempt, .. }| {
+                self.end(NextAttempt { endpoint, delivery, chain: *chain, attempt: *next_attempt }, reason, now)
             });
             let ending: Vec<_> = ending.collect();
             stream::iter(ending).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
-            start = page.last_evaluated_key;
+            start = page.next;
             if start.is_none() {
                 break;
             }
@@ -77,38 +69,17 @@ impl Deliveries {
 
     /// Ends a delivery that waits for an attempt, for this reason.
     pub async fn end_before(&self, next: &DeliveryOrder, reason: &str, now: Timestamp) -> Result<(), StoreError> {
-        self.end((&next.endpoint_id, &next.delivery_id), (next.chain, next.attempt), reason, now).await
+        self.end(next.into(), reason, now).await
     }
 
-    async fn end(
-        &self,
-        (endpoint, id): (&EndpointId, &DeliveryId),
-        (chain, next_attempt): (u32, u32),
-        reason: &str,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let line = StoredAttempt::unsent(now, reason);
-        let written = write("UpdateItem", || {
-            self.update(endpoint, id)
-                .update_expression(
-                    "SET attempts = list_append(attempts, :line), #status = :failed, failed_at = :now \
-                     REMOVE next_attempt_at, hop, hop_owner, lease_owner, lease_until",
-                )
-                .condition_expression(
-                    "#status = :pending AND chain = :chain AND next_attempt = :attempt \
-                     AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
-                )
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":line", AttributeValue::L(vec![to_attribute(&line)]))
-                .expression_attribute_values(":failed", s(DeliveryStatus::Failed.as_str()))
-                .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-                .expression_attribute_values(":chain", n(chain))
-                .expression_attribute_values(":attempt", n(next_attempt))
-                .expression_attribute_values(":now", n(now.ms()))
-                .ask()
-        });
+    async fn end(&self, next: NextAttempt<'_>, reason: &str, now: Timestamp) -> Result<(), StoreError> {
+        let update = append(self.update_before(&next), &[StoredAttempt::unsent(now, reason)])
+            .set("status", s(DeliveryStatus::Failed.as_str()))
+            .set("failed_at", n(now.ms()))
+            .remove(["next_attempt_at", "hop", "hop_owner", "lease_owner", "lease_until"])
+            .when("attribute_not_exists(lease_until) OR lease_until <= :failed_at", []);
         // Refused: it has ended, its attempt is under way, or it waits for another by now.
-        written.await?;
+        update.update_now().await?;
         Ok(())
     }
 }

@@ -1,8 +1,6 @@
-//! A client is erased: the rendered bodies go, and what receivers answered, which may repeat them. Ids, times and statuses stay in the
-//! log. A delivery that was still to be made ends; one whose attempt is under way is left to it: the log says that it was sent, and what
-//! came of it.
+//! A client is erased: the rendered bodies go, and the receivers' answers, which may repeat them. Ids, times and
+//! statuses stay in the log. A delivery that was still to be made ends. An attempt that is under way is recorded.
 
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;
 use domain::time::Timestamp;
@@ -10,7 +8,7 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, Record};
-use crate::db::{Ask, Item, StoreError, Written, b, failed, from_item, n, s, sk_of, to_attribute, write};
+use crate::db::{self, Item, StoreError, Written, b, from_item, n, query_page, s, sk_of, to_attribute};
 
 /// Deliveries that are read at once: each may hold what some sixty answers said.
 const PAGE_ITEMS: i32 = 100;
@@ -42,23 +40,17 @@ impl Deliveries {
     ) -> Result<Erasing, StoreError> {
         let mut after = after.unwrap_or_default().to_owned();
         for _ in 0..MAX_PAGES {
-            let query = self.db.client().query().table_name(&self.table).index_name("by_client");
-            let page = query
-                .key_condition_expression("client_id = :client AND sk > :after")
-                .expression_attribute_values(":client", s(client.as_str()))
-                // A key's value is never empty.
-                .expression_attribute_values(":after", s(if after.is_empty() { " " } else { &after }))
-                .projection_expression("pk, sk")
-                .limit(PAGE_ITEMS)
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            let keys = page.items.unwrap_or_default();
+            // A key's value is never empty.
+            let from = if after.is_empty() { " " } else { &after };
+            let values = [(":client", s(client.as_str())), (":after", s(from))];
+            let query = self.table.query("client_id = :client AND sk > :after", values).index_name("by_client");
+            let page = query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS)).await?;
+            let keys = page.items;
             after = keys.last().map(|key| sk_of(key).to_owned()).unwrap_or(after);
-            let items = self.db.read(&self.table, keys).await?;
+            let items = self.table.read(keys).await?;
             let erased = items.into_iter().map(|item| self.erase_body(item, now));
             stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
-            if page.last_evaluated_key.is_none() {
+            if page.next.is_none() {
                 return Ok(Erasing::Done);
             }
         }
@@ -81,71 +73,29 @@ impl Deliveries {
         }
     }
 
-    async fn write_erased(
-        &self,
-        record: &Record,
-        now: Timestamp,
-    ) -> Result<Written<aws_sdk_dynamodb::operation::update_item::UpdateItemOutput>, StoreError> {
-        if let Some(owner) = record.under_way(now) {
-            return self.leave_to(owner, record).await;
-        }
+    /// Takes out what there is, if the record is as it was read.
+    async fn write_erased(&self, record: &Record, now: Timestamp) -> Result<Written<Item>, StoreError> {
+        const NOT_UNDER_WAY: &str = "#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now";
         let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::silenced).collect();
-        let mut status = record.status;
-        if status == DeliveryStatus::Pending {
-            lines.push(StoredAttempt::unsent(now, REASON));
-            status = DeliveryStatus::Failed;
-        }
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .key("pk", s(&record.pk))
-                .key("sk", s(&record.sk))
-                .update_expression(
-                    "SET sealed = :nothing, attempts = :lines, #status = :status \
-                     REMOVE failed_at, next_attempt_at, lease_owner, lease_until, hop, hop_owner",
-                )
-                .condition_expression(
-                    "size(attempts) = :made AND #status = :was \
-                     AND (#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now)",
-                )
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":nothing", b(Vec::new()))
-                .expression_attribute_values(":lines", AttributeValue::L(lines.iter().map(to_attribute).collect()))
-                .expression_attribute_values(":status", s(status.as_str()))
-                .expression_attribute_values(":was", s(record.status.as_str()))
-                .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-                .expression_attribute_values(":now", n(now.ms()))
-                .expression_attribute_values(":made", n(record.attempts.len()))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .ask()
-        })
-        .await
-    }
-
-    /// Takes out what there is, and lets the attempt that is under way know.
-    async fn leave_to(
-        &self,
-        owner: &str,
-        record: &Record,
-    ) -> Result<Written<aws_sdk_dynamodb::operation::update_item::UpdateItemOutput>, StoreError> {
-        let lines = record.attempts.iter().map(|line| to_attribute(&line.silenced())).collect();
-        let lines = AttributeValue::L(lines);
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table);
-            update
-                .key("pk", s(&record.pk))
-                .key("sk", s(&record.sk))
-                .update_expression("SET sealed = :nothing, attempts = :lines, lease_owner = :erased")
-                .condition_expression("size(attempts) = :made AND lease_owner = :owner")
-                .expression_attribute_values(":nothing", b(Vec::new()))
-                .expression_attribute_values(":lines", lines.clone())
-                .expression_attribute_values(":erased", s(erased_owner(owner)))
-                .expression_attribute_values(":owner", s(owner))
-                .expression_attribute_values(":made", n(record.attempts.len()))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .ask()
-        })
-        .await
+        let erased = self.table.write(db::key(&record.pk, &record.sk)).set("sealed", b(Vec::new()));
+        let erased = erased.when("size(attempts) = :made", [(":made", n(record.attempts.len()))]);
+        let erased = if let Some(owner) = record.under_way(now) {
+            // It lets the attempt that is under way know.
+            let erased = erased.set("lease_owner", s(erased_owner(owner)));
+            erased.when("lease_owner = :owner", [(":owner", s(owner))])
+        } else {
+            let mut status = record.status;
+            if status == DeliveryStatus::Pending {
+                lines.push(StoredAttempt::unsent(now, REASON));
+                status = DeliveryStatus::Failed;
+            }
+            erased
+                .set("status", s(status.as_str()))
+                .remove(["failed_at", "next_attempt_at", "lease_owner", "lease_until", "hop", "hop_owner"])
+                .when("#status = :was", [(":was", s(record.status.as_str()))])
+                .when(NOT_UNDER_WAY, [(":pending", s(DeliveryStatus::Pending.as_str())), (":now", n(now.ms()))])
+        };
+        erased.set("attempts", to_attribute(&lines)).update_now().await
     }
 }
 
@@ -157,7 +107,7 @@ impl Record {
     }
 }
 
-/// Whom an attempt belongs to once its client has been erased.
+/// The owner of an attempt once its client has been erased.
 pub(super) fn erased_owner(owner: &str) -> String {
     format!("{}{ERASED}", owner.strip_suffix(ERASED).unwrap_or(owner))
 }

@@ -6,8 +6,8 @@ use domain::time::Timestamp;
 use serde::Deserialize;
 
 use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{Ask, Item, StoreError, failed, from_item, n, s};
+use super::{Deliveries, ENTITY, SORT_PREFIX, key};
+use crate::db::{Item, StoreError, from_item, n, query_page, s, sk_of};
 use crate::page::PAGE_BYTES;
 
 /// Items that one query of a filtered page looks at.
@@ -23,7 +23,7 @@ pub struct Page {
     pub next_cursor: Option<DeliveryId>,
 }
 
-/// What the log shows of a record.
+/// The part of a record that the log shows.
 #[derive(Deserialize)]
 struct Line {
     id: DeliveryId,
@@ -31,7 +31,6 @@ struct Line {
     event_type: String,
     status: DeliveryStatus,
     attempts: Vec<StoredAttempt>,
-    #[serde(default)]
     next_attempt_at: Option<Timestamp>,
 }
 
@@ -41,7 +40,8 @@ fn size_of(view: &DeliveryView) -> usize {
 }
 
 impl Deliveries {
-    /// A part of an endpoint's delivery log, newest first, from after `cursor`. It may be shorter than `limit` before the end.
+    /// A part of an endpoint's delivery log after `cursor`, newest first. It may be shorter than `limit` before the
+    /// end.
     pub async fn page(
         &self,
         endpoint: &EndpointId,
@@ -51,11 +51,23 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<Page, StoreError> {
         let (mut deliveries, mut bytes): (Vec<DeliveryView>, usize) = (Vec::new(), 0);
+        let items = if status.is_some() { FILTERED_QUERY_ITEMS.max(limit + 1) } else { limit + 1 };
+        let mut query = self
+            .query(endpoint)
+            .projection_expression("id, webhook_id, event_type, #status, attempts, next_attempt_at")
+            .filter_expression("expires_at > :now_s")
+            .expression_attribute_values(":now_s", n(now.unix_s()))
+            .scan_index_forward(false)
+            .limit(i32::try_from(items).unwrap_or(i32::MAX));
+        if let Some(status) = status {
+            query = query
+                .filter_expression("expires_at > :now_s AND #status = :status")
+                .expression_attribute_values(":status", s(status.as_str()));
+        }
         let mut start = cursor.map(|id| key(endpoint, id));
         for _ in 0..MAX_PAGE_QUERIES {
-            let items = if status.is_some() { FILTERED_QUERY_ITEMS.max(limit + 1) } else { limit + 1 };
-            let found = self.query(endpoint, status, start, items, now).await?;
-            for item in found.0 {
+            let found = query_page(query.clone().set_exclusive_start_key(start)).await?;
+            for item in found.items {
                 let view = self.view(endpoint, from_item(ENTITY, item)?)?;
                 bytes += size_of(&view);
                 if let (Some(last), true) = (deliveries.last(), bytes > PAGE_BYTES) {
@@ -68,7 +80,7 @@ impl Deliveries {
                 let next_cursor = deliveries.last().map(|delivery| delivery.id.clone());
                 return Ok(Page { deliveries, next_cursor });
             }
-            start = found.1;
+            start = found.next;
             if start.is_none() {
                 return Ok(Page { deliveries, next_cursor: None });
             }
@@ -87,41 +99,9 @@ impl Deliveries {
             next_attempt_at: line.next_attempt_at,
         })
     }
-
-    async fn query(
-        &self,
-        endpoint: &EndpointId,
-        status: Option<DeliveryStatus>,
-        start: Option<Item>,
-        items: usize,
-        now: Timestamp,
-    ) -> Result<(Vec<Item>, Option<Item>), StoreError> {
-        let live = "expires_at > :now_s";
-        let mut query = self
-            .db
-            .client()
-            .query()
-            .table_name(&self.table)
-            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
-            .projection_expression("id, webhook_id, event_type, #status, attempts, next_attempt_at")
-            .filter_expression(if status.is_some() { format!("{live} AND #status = :status") } else { live.to_owned() })
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":pk", s(partition(endpoint)))
-            .expression_attribute_values(":sk", s(SORT_PREFIX))
-            .expression_attribute_values(":now_s", n(now.unix_s()))
-            .set_exclusive_start_key(start)
-            .scan_index_forward(false)
-            .limit(i32::try_from(items).unwrap_or(i32::MAX));
-        if let Some(status) = status {
-            query = query.expression_attribute_values(":status", s(status.as_str()));
-        }
-        let found = query.ask().await.map_err(|error| failed("Query", error))?;
-        Ok((found.items.unwrap_or_default(), found.last_evaluated_key))
-    }
 }
 
 pub(super) fn id_of(key: &Item) -> Result<DeliveryId, StoreError> {
-    let sort = key.get("sk").and_then(|sk| sk.as_s().ok()).and_then(|sk| sk.strip_prefix(SORT_PREFIX));
-    sort.and_then(|id| DeliveryId::parse(id).ok())
-        .ok_or_else(|| StoreError::corrupt(ENTITY, "its key has another form"))
+    let id = sk_of(key).strip_prefix(SORT_PREFIX).and_then(|id| DeliveryId::parse(id).ok());
+    id.ok_or_else(|| StoreError::corrupt(ENTITY, "its key has another form"))
 }

@@ -1,13 +1,12 @@
 //! Recording attempts, each under its lease.
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use domain::delivery::{Attempt, DeliveryStatus, Next};
 use domain::time::Timestamp;
 
-use super::attempt::StoredAttempt;
+use super::attempt::{StoredAttempt, append};
 use super::erase::{REASON, erased_owner};
 use super::{Deliveries, ENTITY, Record, Taken};
-use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, to_attribute, write};
+use crate::db::{Item, ItemWrite, StoreError, Written, from_item, n, s};
 
 /// The result of recording an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,41 +27,23 @@ impl Deliveries {
         next: &Next,
         now: Timestamp,
     ) -> Result<Recorded, StoreError> {
-        const LINES: &str = "attempts = list_append(attempts, :lines), recorded_by = :owner";
-        const LEASE: &str = "lease_owner, lease_until, hop, hop_owner";
         let Taken { order, owner, .. } = taken;
         let mut lines = vec![self.seal_attempt(&order.endpoint_id, &order.delivery_id, line)];
         if let Next::EndpointOff(reason) = next {
             lines.push(StoredAttempt::unsent(now, reason));
         }
-        let stored = AttributeValue::L(lines.iter().map(to_attribute).collect());
-        let ended = |more: &str| format!("SET {LINES}, #status = :status{more} REMOVE {LEASE}, next_attempt_at");
-        let written = write("UpdateItem", || {
-            let update = self
-                .update(&order.endpoint_id, &order.delivery_id)
-                .condition_expression("lease_owner = :owner")
-                .expression_attribute_values(":owner", s(owner))
-                .expression_attribute_values(":lines", stored.clone());
-            match next {
-                Next::RetryAt(at) => update
-                    .update_expression(format!(
-                        "SET {LINES}, next_attempt = :next, next_attempt_at = :at REMOVE {LEASE}"
-                    ))
-                    .expression_attribute_values(":next", n(order.attempt + 1))
-                    .expression_attribute_values(":at", s(at.to_string())),
-                Next::Delivered => update
-                    .update_expression(ended(""))
-                    .expression_attribute_names("#status", "status")
-                    .expression_attribute_values(":status", s(DeliveryStatus::Delivered.as_str())),
-                Next::Exhausted | Next::Gone | Next::EndpointOff(_) => update
-                    .update_expression(ended(", failed_at = :at"))
-                    .expression_attribute_names("#status", "status")
-                    .expression_attribute_values(":status", s(DeliveryStatus::Failed.as_str()))
-                    .expression_attribute_values(":at", n(now.ms())),
+        let update = self.attempted(taken, owner, &lines);
+        let update = match next {
+            Next::RetryAt(at) => {
+                update.set("next_attempt", n(order.attempt + 1)).set("next_attempt_at", s(at.to_string()))
             }
-            .ask()
-        });
-        match written.await? {
+            Next::Delivered => update.set("status", s(DeliveryStatus::Delivered.as_str())).remove(["next_attempt_at"]),
+            Next::Exhausted | Next::Gone | Next::EndpointOff(_) => update
+                .set("status", s(DeliveryStatus::Failed.as_str()))
+                .set("failed_at", n(now.ms()))
+                .remove(["next_attempt_at"]),
+        };
+        match update.update_now().await? {
             Written::Done(_) => Ok(Recorded::Done),
             Written::Refused(item) => match refused(owner, item)? {
                 Recorded::Erased => self.record_silently(taken, &lines, *next == Next::Delivered, now).await,
@@ -80,28 +61,27 @@ impl Deliveries {
         is_delivered: bool,
         now: Timestamp,
     ) -> Result<Recorded, StoreError> {
-        let Taken { order, owner, .. } = taken;
         let mut lines: Vec<StoredAttempt> = lines.iter().map(StoredAttempt::silenced).collect();
         lines.extend((!is_delivered).then(|| StoredAttempt::unsent(now, REASON)));
         let status = if is_delivered { DeliveryStatus::Delivered } else { DeliveryStatus::Failed };
-        let written = write("UpdateItem", || {
-            self.update(&order.endpoint_id, &order.delivery_id)
-                .update_expression(
-                    "SET attempts = list_append(attempts, :lines), recorded_by = :owner, #status = :status \
-                     REMOVE lease_owner, lease_until, hop, hop_owner, next_attempt_at",
-                )
-                .condition_expression("lease_owner = :erased")
-                .expression_attribute_names("#status", "status")
-                .expression_attribute_values(":lines", AttributeValue::L(lines.iter().map(to_attribute).collect()))
-                .expression_attribute_values(":owner", s(owner))
-                .expression_attribute_values(":erased", s(erased_owner(owner)))
-                .expression_attribute_values(":status", s(status.as_str()))
-                .ask()
-        });
-        match written.await? {
+        let update = self.attempted(taken, &erased_owner(&taken.owner), &lines);
+        match update.set("status", s(status.as_str())).remove(["next_attempt_at"]).update_now().await? {
             Written::Done(_) => Ok(Recorded::Erased),
-            Written::Refused(item) => refused(owner, item),
+            Written::Refused(item) => refused(&taken.owner, item),
         }
+    }
+
+    /// Adds an attempt's lines and ends its lease, which has that owner.
+    fn attempted(
+        &self,
+        Taken { order, owner, .. }: &Taken,
+        lease_owner: &str,
+        lines: &[StoredAttempt],
+    ) -> ItemWrite<'_> {
+        append(self.update(&order.endpoint_id, &order.delivery_id), lines)
+            .set("recorded_by", s(owner))
+            .remove(["lease_owner", "lease_until", "hop", "hop_owner"])
+            .when("lease_owner = :lease_owner", [(":lease_owner", s(lease_owner))])
     }
 }
 

@@ -1,16 +1,16 @@
-//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of its own, with the
-//! order for the first in the same transaction; orders of older chains count no more, so that there are never two chains at once.
+//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of
+//! its own, with the order for the first in the same transaction; orders of older chains count no more, so that there
+//! are never two chains at once.
 //!
 //! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint
 //! off and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test
 //! event out of the index of what failed.
 //!
-//! A chain can begin for as long as deliveries are kept. It prolongs what it needs by its own time alone: however often something is sent
-//! again, its body goes.
+//! A chain can begin for as long as deliveries are kept, and prolongs that by its own time alone: however often a
+//! delivery is sent again, its body goes.
 
 use std::time::Instant;
 
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
 use domain::delivery::{CHAIN_RETENTION, DELIVERY_RETENTION, DeliveryOrder, DeliveryStatus, RECOVERY_PAUSE};
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::time::Timestamp;
@@ -19,18 +19,17 @@ use runtime::error_chain;
 
 use super::attempt::StoredAttempt;
 use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
-use crate::db::{
-    Ask, Item, Part, StoreError, Transacted, Write, failed, from_item, n, s, to_attribute, to_item, write,
-};
+use crate::db::{Item, Page, Part, StoreError, Transacted, Write, from_item, n, query_page, s, to_attribute, to_item};
+use crate::endpoint::EndpointRef;
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
 
 /// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
-/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes. What it writes is paid for twice, a unit for each
-/// KB, and a partition has 1,000 units a second.
+/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two units for each KB; a
+/// partition has 1,000 units a second.
 const TOGETHER: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
-/// Attempts of earlier chains that a delivery's log keeps: an item has a limit, and each attempt pays for the size of it.
+/// Attempts of earlier chains that a delivery's log keeps: each attempt pays for the size of the item.
 const KEPT_ATTEMPTS: usize = 50;
 
 /// Updates at once of test events that leave the index.
@@ -53,7 +52,7 @@ impl Kept {
     }
 }
 
-/// What came of sending an event again.
+/// The result of sending an event again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Restarted {
     Done,
@@ -77,14 +76,14 @@ enum Asked {
 }
 
 impl Record {
-    /// Until when a chain can begin, in seconds: what chains have prolonged is for them alone.
+    /// Until when a chain can begin, in seconds. Time that chains have added is for them alone.
     fn restarts_until(&self) -> i64 {
         let kept_until = self.made_at.map(|at| (at + DELIVERY_RETENTION).unix_s());
         kept_until.map_or(self.expires_at, |until| until.min(self.expires_at))
     }
 
-    /// Until when it is kept, in seconds, if a chain begins now. Of one that does not say when it was made nobody could tell what has been
-    /// prolonged, and nothing is.
+    /// When the record expires if a chain begins now, in seconds. A record that does not say when it was made is not
+    /// prolonged.
     fn kept_until(&self, now: Timestamp) -> i64 {
         let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
@@ -103,52 +102,48 @@ impl Record {
 impl Deliveries {
     /// Looks for a delivery to send again. One that is kept for an earlier chain alone is not found.
     pub async fn find(&self, endpoint: &EndpointId, id: &DeliveryId, now: Timestamp) -> Result<Found, StoreError> {
-        let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(Found::NotFound) };
-        let record: Record = from_item(ENTITY, item)?;
-        Ok(match () {
-            () if record.restarts_until() <= now.unix_s() => Found::NotFound,
-            () if record.sealed.is_empty() => Found::Erased,
-            () => Found::Kept(Box::new(Kept(record))),
+        let found: Option<Record> = self.table.get(ENTITY, key(endpoint, id)).await?;
+        Ok(match found.filter(|record| record.restarts_until() > now.unix_s()) {
+            None => Found::NotFound,
+            Some(record) if record.sealed.is_empty() => Found::Erased,
+            Some(record) => Found::Kept(Box::new(Kept(record))),
         })
     }
 
     /// Sends one delivery again at once, whatever became of it so far.
     pub async fn restart(
         &self,
-        whose: (&CoachId, &EndpointId),
+        whose: &EndpointRef,
         Kept(record): &Kept,
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        match self.db.transact(&self.restarting(whose, record, Asked::ByHand, outbox, now)).await? {
-            Transacted::Done => Ok(Restarted::Done),
-            Transacted::Refused(_) => Ok(Restarted::Busy),
-        }
+        let restarted = self.table.db.transact(&self.restarting(whose, record, Asked::ByHand, outbox, now)).await?;
+        Ok(if restarted.is_done() { Restarted::Done } else { Restarted::Busy })
     }
 
     /// Returns true while the first attempt of a delivery's chain is still to be made, or under way.
     pub async fn waits_for_first_attempt(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<bool, StoreError> {
-        let Some(item) = self.db.get(&self.table, key(endpoint, id)).await? else { return Ok(false) };
-        let record: Record = from_item(ENTITY, item)?;
-        Ok(record.status == DeliveryStatus::Pending && record.next_attempt == 1)
+        let found: Option<Record> = self.table.get(ENTITY, key(endpoint, id)).await?;
+        Ok(found.is_some_and(|record| record.status == DeliveryStatus::Pending && record.next_attempt == 1))
     }
 
     /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is
     /// left to the next call by `until`, or where the store gives no answer any more.
     pub async fn recover(
         &self,
-        whose: (&CoachId, &EndpointId),
+        whose: &EndpointRef,
         since: Timestamp,
         outbox: &Outbox,
-        (now, until): (Timestamp, Instant),
+        now: Timestamp,
+        until: Instant,
     ) -> Result<Recovery, StoreError> {
         let (mut recovery, mut start) = (Recovery::default(), None);
         loop {
-            let (failed, next) = self.failed_between(whose.1, (since, now), start).await?;
-            let keys = failed.iter().map(|id| key(whose.1, id)).collect();
-            let found = self.db.read(&self.table, keys).await?.into_iter().map(|item| from_item(ENTITY, item));
+            let page = self.failed_between(&whose.id, since, now, start).await?;
+            let found = self.table.read(page.items).await?.into_iter().map(|item| from_item(ENTITY, item));
             let mut records: Vec<Record> = found.collect::<Result<_, _>>()?;
-            self.leave_out_tests(whose.1, &records).await?;
+            self.leave_out_tests(&whose.id, &records).await?;
             records.retain(|record| record.is_recovered(since, now));
             records.sort_by_key(|record| record.failed_at);
             // One after the other: they are all in one partition, which takes so much a second and no more.
@@ -160,7 +155,7 @@ impl Deliveries {
                     }
                     Err(error) if recovery.deliveries == 0 => return Err(error),
                     Err(error) => {
-                        tracing::warn!(endpoint_id = %whose.1, error = error_chain(&error), "a recovery ends early");
+                        tracing::warn!(endpoint_id = %whose.id, error = error_chain(&error), "a recovery ends early");
                         return Ok(recovery);
                     }
                 }
@@ -168,7 +163,7 @@ impl Deliveries {
                     return Ok(recovery);
                 }
             }
-            start = next;
+            start = page.next;
             // Also of pages on which nothing is left to send again.
             if start.is_none() || Instant::now() >= until {
                 return Ok(recovery);
@@ -179,14 +174,7 @@ impl Deliveries {
     /// Takes test events out of the index of what failed: no later recovery reads them again.
     async fn leave_out_tests(&self, endpoint: &EndpointId, records: &[Record]) -> Result<(), StoreError> {
         let leaving = records.iter().filter(|record| record.test && record.failed_at.is_some()).map(async |record| {
-            write("UpdateItem", || {
-                self.update(endpoint, &record.id)
-                    .update_expression("REMOVE failed_at")
-                    .condition_expression("attribute_exists(pk)")
-                    .ask()
-            })
-            .await
-            .map(drop)
+            self.update(endpoint, &record.id).remove(["failed_at"]).when_present().update_now().await.map(drop)
         });
         let leaving: Vec<_> = leaving.collect();
         stream::iter(leaving).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
@@ -196,7 +184,7 @@ impl Deliveries {
     /// Begins a chain for each of these in one transaction, but for those that are no longer as they were read.
     async fn restart_all(
         &self,
-        whose: (&CoachId, &EndpointId),
+        whose: &EndpointRef,
         records: &[Record],
         outbox: &Outbox,
         now: Timestamp,
@@ -208,7 +196,7 @@ impl Deliveries {
                 begun.map(|write| write.labelled(Part::Delivery(*number)))
             });
             let writes: Vec<Write> = restarting.collect();
-            match self.db.transact(&writes).await? {
+            match self.table.db.transact(&writes).await? {
                 Transacted::Done => {
                     let last = left.last().map(|(_, record)| record.id.clone());
                     return Ok(Recovery { deliveries: left.len(), last });
@@ -235,75 +223,57 @@ impl Deliveries {
     ) -> Result<(), StoreError> {
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
         let record = Record { test: true, ..self.record_of(delivery, now) };
-        let put = Part::Delivery(0).put_over(&self.table, to_item(&record), None);
-        let writes = [put, ordering(outbox, order, now)];
-        match self.db.transact(&writes).await? {
+        let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
+        match self.table.db.transact(&[put, ordering(outbox, order, now)]).await? {
             Transacted::Done => Ok(()),
             Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "one with this id exists")),
         }
     }
 
-    /// What begins another chain of a delivery that is still as it was read: the change of its state, and the first order.
+    /// The writes that begin another chain of a delivery that is still as it was read, with its first order.
     fn restarting(
         &self,
-        (coach, endpoint): (&CoachId, &EndpointId),
+        EndpointRef { coach, id: endpoint }: &EndpointRef,
         record: &Record,
         asked: Asked,
         outbox: &Outbox,
         now: Timestamp,
     ) -> [Write; 2] {
         let chain = record.chain + 1;
-        let recovered = if asked == Asked::Recovery { ", recovered_at = :now" } else { "" };
-        let kept: Vec<AttributeValue> =
-            record.attempts.iter().rev().take(KEPT_ATTEMPTS).rev().map(to_attribute).collect();
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(key(endpoint, &record.id)))
-            .update_expression(format!(
-                "SET #status = :pending, chain = :chain, next_attempt = :first, next_attempt_at = :at, expires_at = :expires, \
-                 attempts = :kept{recovered} REMOVE failed_at, hop, hop_owner, lease_owner, lease_until",
-            ))
-            .condition_expression(
-                "chain = :seen AND #status = :was AND size(attempts) = :made AND size(sealed) > :nothing \
-                 AND (attribute_not_exists(lease_until) OR lease_until <= :now)",
-            )
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
-            .expression_attribute_values(":chain", n(chain))
-            .expression_attribute_values(":seen", n(record.chain))
-            .expression_attribute_values(":was", s(record.status.as_str()))
-            .expression_attribute_values(":made", n(record.attempts.len()))
-            .expression_attribute_values(":kept", AttributeValue::L(kept))
-            .expression_attribute_values(":first", n(1))
-            .expression_attribute_values(":nothing", n(0))
-            .expression_attribute_values(":at", s(now.to_string()))
-            .expression_attribute_values(":now", n(now.ms()))
-            .expression_attribute_values(":expires", n(record.kept_until(now)));
+        let kept = &record.attempts[record.attempts.len().saturating_sub(KEPT_ATTEMPTS)..];
+        let as_read =
+            [(":seen", n(record.chain)), (":was", s(record.status.as_str())), (":made", n(record.attempts.len()))];
+        let mut update = self
+            .update(endpoint, &record.id)
+            .set("status", s(DeliveryStatus::Pending.as_str()))
+            .set("chain", n(chain))
+            .set("next_attempt", n(1))
+            .set("next_attempt_at", s(now.to_string()))
+            .set("expires_at", n(record.kept_until(now)))
+            .set("attempts", to_attribute(&kept))
+            .remove(["failed_at", "hop", "hop_owner", "lease_owner", "lease_until"])
+            .when("chain = :seen AND #status = :was AND size(attempts) = :made AND size(sealed) > :zero", as_read)
+            .when("attribute_not_exists(lease_until) OR lease_until <= :now", [(":now", n(now.ms()))]);
+        if asked == Asked::Recovery {
+            update = update.set("recovered_at", n(now.ms()));
+        }
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
-        [Part::Delivery(0).update(update), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
+        [update.update(Part::Delivery(0)), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
     }
 
-    /// A page of what failed between these times, in the order in which it did, and where the next begins. What fails while it is read
+    /// The keys of a page of what failed between these times, in the order in which it did. What fails while it is read
     /// through is not among it.
     async fn failed_between(
         &self,
         endpoint: &EndpointId,
-        (since, until): (Timestamp, Timestamp),
+        since: Timestamp,
+        until: Timestamp,
         start: Option<Item>,
-    ) -> Result<(Vec<DeliveryId>, Option<Item>), StoreError> {
-        let query = self.db.client().query().table_name(&self.table).index_name("failed");
-        let page = query
-            .key_condition_expression("pk = :pk AND failed_at BETWEEN :since AND :until")
-            .expression_attribute_values(":pk", s(partition(endpoint)))
-            .expression_attribute_values(":since", n(since.ms().min(until.ms())))
-            .expression_attribute_values(":until", n(until.ms()))
-            .limit(PAGE_ITEMS)
-            .set_exclusive_start_key(start)
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
-        let ids = page.items.unwrap_or_default().iter().map(super::log::id_of).collect::<Result<_, _>>()?;
-        Ok((ids, page.last_evaluated_key))
+    ) -> Result<Page, StoreError> {
+        let values =
+            [(":pk", s(partition(endpoint))), (":since", n(since.ms().min(until.ms()))), (":until", n(until.ms()))];
+        let query = self.table.query("pk = :pk AND failed_at BETWEEN :since AND :until", values).index_name("failed");
+        query_page(query.projection_expression("pk, sk").limit(PAGE_ITEMS).set_exclusive_start_key(start)).await
     }
 }
 

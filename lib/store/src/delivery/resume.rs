@@ -1,20 +1,21 @@
-//! Orders for what waits, where their messages may be gone: after a restore, or after dead letters that nobody moved back in time.
+//! Orders for what waits, where their messages may be gone: after a restore, or after dead letters that nobody moved
+//! back in time.
 //!
-//! It is safe wherever a message is not gone after all. An attempt is claimed once, whichever order leads to it; of two orders that wait for
-//! the same attempt the one that is a hop ahead goes on.
+//! A message that is not gone after all does no harm: an attempt is claimed once, and of two orders for the same
+//! attempt the one that is a hop ahead goes on.
 
 use domain::delivery::{DeliveryOrder, DeliveryStatus, Resumption};
 use domain::id::DeliveryId;
 use domain::time::Timestamp;
 use serde::Deserialize;
 
-use super::{Deliveries, ENTITY, SORT_PREFIX, key, partition};
-use crate::db::{Ask, StoreError, failed, from_item, n, s};
+use super::{Deliveries, ENTITY, key};
+use crate::db::{StoreError, from_item, n, query_page, s};
 
 /// Items of the log that one page looks at.
 const PAGE_ITEMS: i32 = 500;
 
-/// What the next attempt's order says of a delivery.
+/// The state of a delivery that its next attempt's order states.
 #[derive(Deserialize)]
 struct Waiting {
     id: DeliveryId,
@@ -32,22 +33,17 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<(Vec<DeliveryOrder>, Option<Resumption>), StoreError> {
         let Resumption { coach_id, resume: endpoint_id, after } = asked;
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true);
-        let page = query
-            .key_condition_expression("pk = :pk AND begins_with(sk, :sk)")
+        let query = self
+            .query(endpoint_id)
+            .consistent_read(true)
             .filter_expression("#status = :pending AND expires_at > :now_s")
-            .expression_attribute_names("#status", "status")
-            .expression_attribute_values(":pk", s(partition(endpoint_id)))
-            .expression_attribute_values(":sk", s(SORT_PREFIX))
             .expression_attribute_values(":pending", s(DeliveryStatus::Pending.as_str()))
             .expression_attribute_values(":now_s", n(now.unix_s()))
             .set_exclusive_start_key(after.as_ref().map(|id| key(endpoint_id, id)))
-            .limit(PAGE_ITEMS)
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
+            .limit(PAGE_ITEMS);
+        let page = query_page(query).await?;
         let mut orders = Vec::new();
-        for item in page.items.unwrap_or_default() {
+        for item in page.items {
             let waiting: Waiting = from_item(ENTITY, item)?;
             orders.push(DeliveryOrder {
                 coach_id: coach_id.clone(),
@@ -61,7 +57,7 @@ impl Deliveries {
                 placed: false,
             });
         }
-        let last = page.last_evaluated_key.as_ref().map(super::log::id_of).transpose()?;
+        let last = page.next.as_ref().map(super::log::id_of).transpose()?;
         Ok((orders, last.map(|id| Resumption { after: Some(id), ..asked.clone() })))
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn record() -> Record {
         id: DeliveryId::parse("dlv_1").unwrap(),
         webhook_id: EventId::parse("evt_1").unwrap(),
         event_type: "new_client".to_owned(),
-        subject: Subject::Client(domain::id::ClientId::parse("c1").unwrap()),
+        subject: Subject::client(domain::id::ClientId::parse("c1").unwrap()),
         status: DeliveryStatus::Pending,
         attempts: Vec::new(),
         chain: 1,

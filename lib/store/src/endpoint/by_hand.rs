@@ -5,8 +5,6 @@
 //! A recovery runs until its last delivery has been attempted, or its lease has expired. A function that dies holds up
 //! the next recovery for [`RECOVERY_LEASE`] at most.
 
-use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
-use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure;
 use domain::delivery::RECOVERY_LEASE;
 use domain::id::{CoachId, DeliveryId, EndpointId};
 use domain::rate_limit::TEST_EVENT;
@@ -15,7 +13,7 @@ use runtime::random_bytes;
 use serde::Deserialize;
 
 use super::Endpoints;
-use crate::db::{Ask, Item, StoreError, Written, from_item, n, s, write};
+use crate::db::{Item, ItemWrite, StoreError, Written, from_item, n, s};
 use crate::delivery::Deliveries;
 use crate::window::{self, Counted};
 use crate::workspace::key_of;
@@ -40,14 +38,13 @@ pub enum Begun {
 struct Held {
     recovery_owner: String,
     recovery_until: i64,
-    #[serde(default)]
     recovery_last: Option<DeliveryId>,
 }
 
 impl Endpoints {
     /// Counts a test event for an endpoint.
     pub async fn count_test(&self, coach: &CoachId, id: &EndpointId, now: Timestamp) -> Result<Counted, StoreError> {
-        window::count(&self.db, &self.table, by_hand_key(coach, id), TEST_EVENT, now).await
+        window::count(&self.table, by_hand_key(coach, id), TEST_EVENT, now).await
     }
 
     /// Takes the lease of a recovery, unless another recovery runs.
@@ -61,10 +58,10 @@ impl Endpoints {
         const EXPIRED: &str = "attribute_not_exists(recovery_until) OR recovery_until <= :now";
         let key = by_hand_key(coach, id);
         let owner = hex::encode(random_bytes::<8>());
-        let expired = |update: UpdateItemFluentBuilder| {
-            update.condition_expression(EXPIRED).expression_attribute_values(":now", n(now.ms()))
-        };
-        let Some(held) = self.take_recovery(&key, &owner, now, expired).await? else {
+        let lease = self.table.write(key.clone()).set("recovery_owner", s(&owner)).remove(["recovery_last"]);
+        let lease = lease.set("recovery_until", n((now + RECOVERY_LEASE).ms()));
+        let expired = lease.clone().when(EXPIRED, [(":now", n(now.ms()))]);
+        let Some(held) = take_recovery(expired, &owner, now).await? else {
             return Ok(Begun::Ours(RecoveryLease { key, owner }));
         };
         let until = Timestamp::from_ms(held.recovery_until);
@@ -72,63 +69,36 @@ impl Endpoints {
         if deliveries.waits_for_first_attempt(id, &last).await? {
             return Ok(Begun::Running(until));
         }
-        let ended = |update: UpdateItemFluentBuilder| {
-            update
-                .condition_expression("recovery_owner = :seen")
-                .expression_attribute_values(":seen", s(&held.recovery_owner))
-        };
-        Ok(match self.take_recovery(&key, &owner, now, ended).await? {
+        let ended = lease.when("recovery_owner = :seen", [(":seen", s(&held.recovery_owner))]);
+        Ok(match take_recovery(ended, &owner, now).await? {
             None => Begun::Ours(RecoveryLease { key, owner }),
             Some(held) => Begun::Running(Timestamp::from_ms(held.recovery_until)),
         })
     }
 
-    /// Takes the lease under a condition. Returns who holds it instead.
-    async fn take_recovery(
-        &self,
-        key: &Item,
-        owner: &str,
-        now: Timestamp,
-        on: impl Fn(UpdateItemFluentBuilder) -> UpdateItemFluentBuilder,
-    ) -> Result<Option<Held>, StoreError> {
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key.clone()));
-            on(update)
-                .update_expression("SET recovery_owner = :owner, recovery_until = :until REMOVE recovery_last")
-                .expression_attribute_values(":owner", s(owner))
-                .expression_attribute_values(":until", n((now + RECOVERY_LEASE).ms()))
-                .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-                .ask()
-        });
-        let Written::Refused(item) = written.await? else { return Ok(None) };
-        let held = match item {
-            Some(item) if item.contains_key("recovery_owner") => from_item::<Held>("recovery", item)?,
-            // The holder has given the lease back meanwhile.
-            _ => Held { recovery_owner: String::new(), recovery_until: now.ms(), recovery_last: None },
-        };
-        // Ours: the answer to the update was lost.
-        Ok((held.recovery_owner != owner).then_some(held))
-    }
-
     /// Ends a recovery: at once where nothing was ordered, else when the delivery that was ordered last is attempted.
     pub async fn end_recovery(&self, lease: &RecoveryLease, last: Option<&DeliveryId>) -> Result<(), StoreError> {
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(lease.key.clone()));
-            let update = match last {
-                Some(last) => update
-                    .update_expression("SET recovery_last = :last")
-                    .expression_attribute_values(":last", s(last.as_str())),
-                None => update.update_expression("REMOVE recovery_owner, recovery_until, recovery_last"),
-            };
-            update
-                .condition_expression("recovery_owner = :owner")
-                .expression_attribute_values(":owner", s(&lease.owner))
-                .ask()
-        });
+        let held = self.table.write(lease.key.clone()).when("recovery_owner = :owner", [(":owner", s(&lease.owner))]);
+        let ended = match last {
+            Some(last) => held.set("recovery_last", s(last.as_str())),
+            None => held.remove(["recovery_owner", "recovery_until", "recovery_last"]),
+        };
         // Refused: the lease has expired, and another recovery holds it.
-        written.await?;
+        ended.update_now().await?;
         Ok(())
     }
+}
+
+/// Takes the lease under a condition. Returns the lease of another recovery that holds it instead.
+async fn take_recovery(lease: ItemWrite<'_>, owner: &str, now: Timestamp) -> Result<Option<Held>, StoreError> {
+    let Written::Refused(item) = lease.update_now().await? else { return Ok(None) };
+    let held = match item {
+        Some(item) if item.contains_key("recovery_owner") => from_item::<Held>("recovery", item)?,
+        // The holder has given the lease back meanwhile.
+        _ => Held { recovery_owner: String::new(), recovery_until: now.ms(), recovery_last: None },
+    };
+    // Ours: the answer to the update was lost.
+    Ok((held.recovery_owner != owner).then_some(held))
 }
 
 pub(super) fn by_hand_key(coach: &CoachId, id: &EndpointId) -> Item {

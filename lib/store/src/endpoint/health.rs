@@ -1,5 +1,5 @@
-//! What attempts make of their endpoint. A healthy endpoint that answers quickly costs nothing here, and one that is known to fail neither:
-//! only what is new is written.
+//! The health of endpoints, by their attempts. Only news is written: an endpoint that stays healthy, or keeps failing,
+//! costs nothing.
 
 use domain::change::Change;
 use domain::delivery::EndpointAfter;
@@ -11,40 +11,31 @@ use domain::time::Timestamp;
 
 use super::{Endpoints, Record, key};
 use crate::audit;
-use crate::db::{Ask, StoreError, n, retry, s, to_attribute, write};
+use crate::db::{StoreError, retry, s, to_attribute};
 use crate::outbox::{Content, Outbox};
 
-/// What becomes of an endpoint.
+/// A change of an endpoint's health.
 enum HealthUpdate {
     Health(EndpointHealth),
-    /// It has failed since then, which its coach is told.
+    /// It has failed since then, and its coach gets a notice.
     Warned(EndpointHealth, Timestamp),
     Off(Endpoint),
 }
 
 impl Endpoints {
-    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of failures
-    /// that began after it goes on.
+    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of
+    /// failures that began after it goes on.
     pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
         if read.health.is_good() && read.is_fresh(at) {
             return Ok(());
         }
         let Endpoint { id, url, .. } = &read.endpoint;
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(key(coach, id)));
-            // Another version: who puts the record as it was read must not undo this. Times are in the order of their texts.
-            update
-                .update_expression("SET health = :good ADD version :one")
-                .condition_expression("#url = :url AND health.failing_since <= :at")
-                .expression_attribute_names("#url", "url")
-                .expression_attribute_values(":good", to_attribute(&EndpointHealth::default()))
-                .expression_attribute_values(":one", n(1))
-                .expression_attribute_values(":url", s(url.expose()))
-                .expression_attribute_values(":at", s(at.to_string()))
-                .ask()
-        });
+        // A put of the record as it was read must not undo this: the version moves. Texts of times sort as they do.
+        let good = self.table.write(key(coach, id)).set("health", to_attribute(&EndpointHealth::default()));
+        let values = [(":url", s(url.expose())), (":at", s(at.to_string()))];
+        let good = good.count("version").when("#url = :url AND health.failing_since <= :at", values);
         // Refused: it has been noted, or has failed since then alone, or another address has taken its place.
-        written.await?;
+        good.update_now().await?;
         Ok(())
     }
 
@@ -91,7 +82,7 @@ impl Endpoints {
         let id = &read.endpoint.id;
         retry("an endpoint", || async {
             let Some(record) = self.read(coach, id).await? else { return Ok(Some(EndpointAfter::On)) };
-            let endpoint = record.endpoint()?;
+            let endpoint = record.endpoint.clone();
             if endpoint.url != read.endpoint.url {
                 return Ok(Some(EndpointAfter::Moved));
             }
@@ -113,7 +104,7 @@ impl Endpoints {
                     (vec![self.replace(record, &off), fact, notice, audited], EndpointAfter::Off(Box::new(off)))
                 }
             };
-            Ok(self.db.transact(&writes).await?.is_done().then_some(noted))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(noted))
         })
         .await
     }

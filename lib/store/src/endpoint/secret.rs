@@ -1,4 +1,4 @@
-//! Secrets that are replaced. The one before signs on for a while, so that a receiver can be told the new one in its own time.
+//! Rotation of secrets. The replaced secret signs on for a while, so that the receiver can change in its own time.
 
 use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
 use domain::id::{CoachId, EndpointId};
@@ -9,7 +9,7 @@ use super::{Endpoints, Record, SealedSecret, secret_context};
 use crate::audit;
 use crate::db::{StoreError, retry};
 
-/// What came of changing an endpoint's secret.
+/// The result of changing an endpoint's secret.
 #[derive(Debug)]
 pub enum Rotated {
     Done(Box<Endpoint>),
@@ -29,7 +29,7 @@ impl Endpoints {
     ) -> Result<Rotated, StoreError> {
         retry("an endpoint", || async {
             let Some(record) = self.read(coach, id).await? else { return Ok(Some(Rotated::NotFound)) };
-            let endpoint = record.endpoint()?;
+            let endpoint = record.endpoint.clone();
             let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
             let mut secrets = vec![SealedSecret { sealed, until: None }];
             for old in record.secrets.iter().filter(|secret| secret.counts(now)) {
@@ -43,7 +43,7 @@ impl Endpoints {
                 self.replace(Record { secrets, ..record }, &endpoint),
                 audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
             ];
-            Ok(self.db.transact(&writes).await?.is_done().then_some(Rotated::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(Rotated::Done(Box::new(endpoint))))
         })
         .await
     }

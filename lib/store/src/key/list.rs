@@ -13,7 +13,7 @@ use domain::time::Timestamp;
 
 use super::ring::Ring;
 use super::{KeyRecord, Keys, coach_key, coach_partition};
-use crate::db::{Ask, StoreError, failed, s, sk_of};
+use crate::db::{StoreError, query_page, s, sk_of};
 
 /// A part of the list.
 #[derive(Debug)]
@@ -111,18 +111,15 @@ impl Keys {
         after: Option<&Entry>,
         limit: usize,
     ) -> Result<(Option<Ring>, Vec<Entry>), StoreError> {
-        let query = self.db.client().query().table_name(&self.table).consistent_read(true).scan_index_forward(false);
-        let page = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(coach_partition(coach)))
+        let query = self.table.query("pk = :pk", [(":pk", s(coach_partition(coach)))]);
+        let query = query
+            .consistent_read(true)
+            .scan_index_forward(false)
             .set_exclusive_start_key(after.map(|(at, id)| coach_key(coach, entry_sort_key(*at, id))))
             // The ring's item comes with the first page.
-            .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX))
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
+            .limit(i32::try_from(limit + 1).unwrap_or(i32::MAX));
         let (mut ring, mut entries) = (Some(Ring::default()), Vec::new());
-        for item in page.items.unwrap_or_default() {
+        for item in query_page(query).await?.items {
             match entry_of(sk_of(&item)) {
                 Some(entry) => entries.push(entry),
                 None => ring = Ring::from_item(&item)?,

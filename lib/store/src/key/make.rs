@@ -1,6 +1,5 @@
 //! How keys come and go, and how they keep up with their workspace.
 
-use aws_sdk_dynamodb::types::{Put, Update};
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
 use domain::key::{KeyDraft, ROTATION_OVERLAP};
@@ -9,13 +8,13 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
 use crate::audit;
-use crate::db::{Ask, Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item, write};
+use crate::db::{Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
 use crate::workspace::{StoredWorkspace, Workspaces};
 
 /// Copies that are written at once.
 const CONCURRENT_COPIES: usize = 16;
 
-/// What came of making a key.
+/// The result of making a key.
 #[derive(Debug)]
 pub enum Made {
     Done(Box<KeyRecord>),
@@ -28,7 +27,8 @@ pub enum Made {
 }
 
 impl Keys {
-    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new key or is seen.
+    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new
+    /// key or is seen.
     pub async fn create(
         &self,
         workspaces: &Workspaces,
@@ -98,8 +98,8 @@ impl Keys {
             let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.unchanged(&workspace)];
             writes.extend(replaces.map(|old| self.retirement(old, now)));
             writes.extend(self.creation(&record, key));
-            writes.push(audit::record(workspaces.table(), coach, action, subject, now));
-            match self.db.transact(&writes).await? {
+            writes.push(audit::record(&workspaces.table, coach, action, subject, now));
+            match self.table.db.transact(&writes).await? {
                 Transacted::Done => Ok(Some(Made::Done(Box::new(record)))),
                 Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(Made::NotLive)),
                 Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
@@ -117,25 +117,17 @@ impl Keys {
         let stored =
             Stored { pk: format!("KEY#{id}"), sk: "KEY".to_owned(), hash: key.hash().to_vec(), record: record.clone() };
         let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
-        let put_entry = Put::builder().table_name(&self.table).set_item(Some(entry));
-        [Part::Key.put_over(&self.table, to_item(&stored), None), Part::Key.put(put_entry)]
+        [self.table.write(to_item(&stored)).when_absent().put(Part::Key), self.table.write(entry).put(Part::Key)]
     }
 
     /// A rotated key ends after the overlap, or earlier if it was to end earlier.
     fn retirement(&self, old: &KeyRecord, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(item_key(&old.key_id)))
-            .update_expression("SET expires_at = :ends, chosen = :chosen")
-            .condition_expression(
-                "attribute_not_exists(revoked_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)",
-            )
-            .expression_attribute_values(":ends", n(ends_at))
-            .expression_attribute_values(":chosen", to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() }))
-            .expression_attribute_values(":now", n(now.ms()));
-        Part::ReplacedKey.update(update)
+        let chosen = to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() });
+        let update = self.table.write(item_key(&old.key_id)).set("expires_at", n(ends_at)).set("chosen", chosen);
+        let is_live = "attribute_not_exists(revoked_at) AND (attribute_not_exists(expires_at) OR expires_at > :now)";
+        update.when(is_live, [(":now", n(now.ms()))]).update(Part::ReplacedKey)
     }
 
     /// Ends a key at once; the record stays. `None`: the coach has no such key. A second time changes nothing.
@@ -151,15 +143,11 @@ impl Keys {
             if record.revoked_at.is_some() {
                 return Ok(Some(Some(record)));
             }
-            let update = Update::builder()
-                .table_name(&self.table)
-                .set_key(Some(item_key(id)))
-                .update_expression("SET revoked_at = :now")
-                .condition_expression("attribute_exists(pk) AND attribute_not_exists(revoked_at)")
-                .expression_attribute_values(":now", n(now.ms()));
-            let trail = audit::record(workspaces.table(), coach, "key.revoked", id.as_str(), now);
-            let writes = [self.remove_from_ring(coach, id), Part::Key.update(update), trail];
-            match self.db.transact(&writes).await? {
+            let update = self.table.write(item_key(id)).set("revoked_at", n(now.ms()));
+            let update = update.when("attribute_exists(pk) AND attribute_not_exists(revoked_at)", []);
+            let trail = audit::record(&workspaces.table, coach, "key.revoked", id.as_str(), now);
+            let writes = [self.remove_from_ring(coach, id), update.update(Part::Key), trail];
+            match self.table.db.transact(&writes).await? {
                 Transacted::Done => self.get(coach, id).await.map(Some),
                 Transacted::Refused(refused) => {
                     if refused.is(Part::KeyRing) {
@@ -182,27 +170,17 @@ impl Keys {
         stream::iter(copies).buffer_unordered(CONCURRENT_COPIES).try_collect().await
     }
 
-    async fn copy_to(&self, id: &KeyId, workspace: &StoredWorkspace) -> Result<(), StoreError> {
-        let crm = workspace.workspace.crm.as_ref();
-        write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(item_key(id)));
-            let update = update
-                .condition_expression("attribute_exists(pk) AND workspace_version < :version")
-                .expression_attribute_values(":version", n(workspace.version))
-                .expression_attribute_values(":country", to_attribute(&workspace.workspace.country))
-                .expression_attribute_values(":time_zone", s(workspace.workspace.time_zone.as_str()))
-                .expression_attribute_values(":entitlements", to_attribute(&workspace.workspace.entitlements));
-            let copied = "SET workspace_version = :version, entitlements = :entitlements, country = :country, \
-                          time_zone = :time_zone";
-            match crm {
-                Some(crm) => update
-                    .update_expression(format!("{copied}, crm = :crm"))
-                    .expression_attribute_values(":crm", to_attribute(crm))
-                    .ask(),
-                None => update.update_expression(format!("{copied} REMOVE crm")).ask(),
-            }
-        })
-        .await?;
+    async fn copy_to(&self, id: &KeyId, stored: &StoredWorkspace) -> Result<(), StoreError> {
+        let StoredWorkspace { workspace, version, .. } = stored;
+        let copy = self
+            .table
+            .write(item_key(id))
+            .set("workspace_version", n(version))
+            .set("country", to_attribute(&workspace.country))
+            .set("time_zone", s(workspace.time_zone.as_str()))
+            .set("entitlements", to_attribute(&workspace.entitlements))
+            .set_or_remove("crm", workspace.crm.as_ref().map(to_attribute));
+        copy.when("attribute_exists(pk) AND workspace_version < :workspace_version", []).update_now().await?;
         Ok(())
     }
 }

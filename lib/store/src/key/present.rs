@@ -6,10 +6,10 @@ use domain::rate_limit::{Limit, Minute, Quota, WINDOW_S};
 use domain::time::Timestamp;
 
 use super::{KeyRecord, Keys, Stored, item_key};
-use crate::db::{Ask, Item, StoreError, Written, b, from_item, n, write};
+use crate::db::{Item, StoreError, Written, b, from_item, n};
 use crate::window::{self, Counting};
 
-/// What came of presenting a key.
+/// The result of presenting a key.
 #[derive(Debug)]
 pub enum Presented {
     /// It counts. `stale_windows` are to be dropped beside the work.
@@ -21,30 +21,18 @@ pub enum Presented {
 }
 
 impl Keys {
-    /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in the limits' order.
-    /// The item keeps which call counted last: one whose answer was lost is repeated, and counts once unless another came between.
+    /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in
+    /// the limits' order.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
         let counting = Counting::new(limits, now);
         let minute_ms = Minute::of(now).0 * i64::from(WINDOW_S) * 1000;
-        let id = key.id();
-        let written = write("UpdateItem", || {
-            let update = self.db.client().update_item().table_name(&self.table).set_key(Some(item_key(&id)));
-            counting
-                .on(update)
-                .update_expression(format!("SET last_used_at = :minute, {} {}", counting.mark(), counting.changes()))
-                .condition_expression(format!(
-                    "#hash = :hash AND attribute_not_exists(revoked_at) \
-                     AND (attribute_not_exists(expires_at) OR expires_at > :now) AND {}",
-                    counting.condition()
-                ))
-                .expression_attribute_names("#hash", "hash")
-                .expression_attribute_values(":hash", b(key.hash()))
-                .expression_attribute_values(":minute", n(minute_ms))
-                .expression_attribute_values(":now", n(now.ms()))
-                .ask()
-        });
-        match written.await? {
-            Written::Done(output) => accepted(&counting, output.attributes.unwrap_or_default()),
+        let update = counting
+            .on(self.table.write(item_key(&key.id())))
+            .set("last_used_at", n(minute_ms))
+            .when("#hash = :hash AND attribute_not_exists(revoked_at)", [(":hash", b(key.hash()))])
+            .when("attribute_not_exists(expires_at) OR expires_at > :now", [(":now", n(now.ms()))]);
+        match update.update_now().await? {
+            Written::Done(item) => accepted(&counting, item),
             Written::Refused(Some(item)) if counting.is_counted(&item) => accepted(&counting, item),
             Written::Refused(Some(item)) => {
                 let quotas = counting.quotas(&item);
@@ -62,11 +50,11 @@ impl Keys {
 
     /// Removes counters of minutes long past.
     pub async fn drop_windows(&self, id: &KeyId, windows: &[String]) -> Result<(), StoreError> {
-        window::drop_windows(&self.db, &self.table, item_key(id), windows).await
+        window::drop_windows(&self.table, item_key(id), windows).await
     }
 }
 
-fn accepted(counting: &Counting, item: Item) -> Result<Presented, StoreError> {
+fn accepted(counting: &Counting<'_>, item: Item) -> Result<Presented, StoreError> {
     let quotas = counting.quotas(&item);
     let stale_windows = counting.stale_windows(&item);
     let stored: Stored = from_item("key", item)?;

@@ -7,14 +7,14 @@
 //! Earlier releases stored the number of live keys, `live_count`, and no names. A ring with that attribute was last
 //! written by such a release. It is made anew from all keys of the coach.
 
-use aws_sdk_dynamodb::types::{AttributeValue, Update};
+use aws_sdk_dynamodb::types::AttributeValue;
 use domain::id::{CoachId, KeyId};
 use domain::key::MAX_LIVE_KEYS;
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::{KeyRecord, Keys, coach_key};
-use crate::db::{Ask, Item, Part, StoreError, Write, n, retry, write};
+use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, number, retry};
 
 const SORT_KEY: &str = "KEYS";
 /// Keys that are read together where a ring is made anew.
@@ -41,35 +41,25 @@ impl Ring {
 }
 
 fn version_of(item: &Item) -> u64 {
-    item.get("version").and_then(|version| version.as_n().ok()?.parse().ok()).unwrap_or_default()
+    number(item, "version").unwrap_or_default()
 }
 
 impl Keys {
     /// Part of a transaction: a key is added, if the ring has room.
     pub(super) fn add_to_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(coach_key(coach, SORT_KEY)))
-            .update_expression("ADD live_keys :key, version :one")
-            .condition_expression(
-                "attribute_not_exists(live_count) AND (attribute_not_exists(live_keys) OR size(live_keys) < :most)",
-            )
-            .expression_attribute_values(":key", set([id]))
-            .expression_attribute_values(":one", n(1))
-            .expression_attribute_values(":most", n(MAX_LIVE_KEYS));
-        Part::KeyRing.update(update)
+        let update = self.ring_write(coach).add("live_keys", set([id])).when("attribute_not_exists(live_count)", []);
+        let has_room = "attribute_not_exists(live_keys) OR size(live_keys) < :most";
+        update.when(has_room, [(":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
     }
 
     /// Part of a transaction: a key is removed, if it is on the ring.
     pub(super) fn remove_from_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
-        let update = Update::builder()
-            .table_name(&self.table)
-            .set_key(Some(coach_key(coach, SORT_KEY)))
-            .update_expression("DELETE live_keys :key ADD version :one")
-            .condition_expression("attribute_not_exists(live_count)")
-            .expression_attribute_values(":key", set([id]))
-            .expression_attribute_values(":one", n(1));
-        Part::KeyRing.update(update)
+        let update = self.ring_write(coach).take_out("live_keys", set([id]));
+        update.when("attribute_not_exists(live_count)", []).update(Part::KeyRing)
+    }
+
+    fn ring_write(&self, coach: &CoachId) -> ItemWrite<'_> {
+        self.table.write(coach_key(coach, SORT_KEY)).count("version")
     }
 
     /// Removes keys that have expired from a ring. False: all of them are live, and there is room for no more.
@@ -80,7 +70,9 @@ impl Keys {
         if ended.is_empty() {
             return Ok(ring.ids.len() < MAX_LIVE_KEYS);
         }
-        self.write_ring(coach, ring.version, "DELETE live_keys :keys ADD version :one", Some(set(ended))).await?;
+        let update = self.ring_write(coach).take_out("live_keys", set(ended));
+        // Refused: another request has changed the ring.
+        update.when_version(Some(ring.version)).update_now().await?;
         Ok(true)
     }
 
@@ -98,7 +90,7 @@ impl Keys {
 
     pub(super) async fn ring(&self, coach: &CoachId, now: Timestamp) -> Result<Ring, StoreError> {
         retry("the key ring", || async {
-            let item = self.db.get(&self.table, coach_key(coach, SORT_KEY)).await?.unwrap_or_default();
+            let item = self.table.item(coach_key(coach, SORT_KEY)).await?.unwrap_or_default();
             let ring = Ring::from_item(&item)?;
             if ring.is_none() {
                 self.make_anew(coach, version_of(&item), now).await?;
@@ -115,34 +107,10 @@ impl Keys {
         let live: Vec<Vec<KeyRecord>> = stream::iter(chunks).buffer_unordered(CONCURRENT_READS).try_collect().await?;
         let live: Vec<&KeyId> = live.iter().flatten().map(|record| &record.key_id).collect();
         // No set is empty.
-        if live.is_empty() {
-            return self.write_ring(coach, version, "REMOVE live_count, live_keys ADD version :one", None).await;
-        }
-        let update = "SET live_keys = :keys REMOVE live_count ADD version :one";
-        self.write_ring(coach, version, update, Some(set(live))).await
-    }
-
-    /// Changes a ring if it has that version still.
-    async fn write_ring(
-        &self,
-        coach: &CoachId,
-        version: u64,
-        update: &str,
-        keys: Option<AttributeValue>,
-    ) -> Result<(), StoreError> {
-        let values = [(":version", Some(n(version))), (":one", Some(n(1))), (":keys", keys)];
-        let values: Item = values.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-        let written = write("UpdateItem", || {
-            let request = self.db.client().update_item().table_name(&self.table);
-            request
-                .set_key(Some(coach_key(coach, SORT_KEY)))
-                .update_expression(update)
-                .condition_expression("version = :version")
-                .set_expression_attribute_values(Some(values.clone()))
-                .ask()
-        });
-        // Refused: somebody else has changed it.
-        written.await?;
+        let live = Some(live).filter(|live| !live.is_empty()).map(set);
+        let update = self.ring_write(coach).set_or_remove("live_keys", live).remove(["live_count"]);
+        // Refused: another request has changed the ring.
+        update.when_version(Some(version)).update_now().await?;
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and waits in its item;
-//! a deletion is for good. The client's own item keeps the time of the latest one.
+//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and
+//! waits in its item; a deletion is for good. The client's own item keeps the time of the latest one.
 
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades, Times};
@@ -12,16 +12,16 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordReader, Recorded, Records, key, known, partition, take};
+use super::{RecordReader, Recorded, Records, key, partition, take};
 use crate::client::StoredClient;
-use crate::db::{Ask, Item, Part, StoreError, Write, b, failed, from_item, n, retry, s, to_item};
+use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::fact::FactContext;
 use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
 use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
-/// What a check-in is judged for when it comes.
+/// The events that a check-in may emit.
 const JUDGED: [EventType; 3] = [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -29,16 +29,12 @@ struct Record {
     pk: String,
     sk: String,
     check_in_id: CheckInId,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     listed_at: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     submitted_at: Option<Timestamp>,
-    /// What was said first, where that was corrected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The first time that was said, where the time was corrected.
     first_submitted_at: Option<Timestamp>,
     #[serde(flatten)]
     submission_said_at: Option<SubmissionSaidAt>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     reviewed_at: Option<Timestamp>,
     #[serde(flatten)]
     review_said_at: Option<ReviewSaidAt>,
@@ -76,7 +72,7 @@ impl Record {
     }
 }
 
-/// What a change of a check-in starts from.
+/// The state that a change of a check-in starts from.
 struct Found {
     record: Record,
     grades: Grades,
@@ -87,17 +83,12 @@ impl RecordReader {
     /// A client's check-ins, newest first, at most `limit`.
     pub async fn check_ins(&self, client: &ClientId, limit: u32) -> Result<Vec<CheckIn>, StoreError> {
         // The largest page is far from the megabyte at which a query would stop early.
-        let query = self.db.client().query().table_name(&self.table).index_name("by_time");
-        let page = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(partition(client)))
+        let query = self.table.query("pk = :pk", [(":pk", s(partition(client)))]).index_name("by_time");
+        let query = query
             .projection_expression("check_in_id, submitted_at, reviewed_at")
             .scan_index_forward(false)
-            .limit(i32::try_from(limit).unwrap_or(i32::MAX))
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
-        page.items.unwrap_or_default().into_iter().map(listed).collect()
+            .limit(i32::try_from(limit).unwrap_or(i32::MAX));
+        query_page(query).await?.items.into_iter().map(listed).collect()
     }
 }
 
@@ -114,7 +105,7 @@ fn listed(item: Item) -> Result<CheckIn, StoreError> {
 }
 
 impl Records {
-    /// Stores a check-in, and tells of it the first time, unless it is part of a backfill.
+    /// Stores a check-in, and emits its events the first time, unless it is part of a backfill.
     pub async fn submit_check_in(
         &self,
         client_id: &ClientId,
@@ -122,22 +113,15 @@ impl Records {
         fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
         let FactContext { occurred_at, backfill, now, .. } = fact;
-        retry("the check-in", || async {
-            let (standing, found) =
-                try_join(self.clients.standing(client_id), self.find(client_id, &check_in.check_in)).await?;
+        let read = || self.find(client_id, &check_in.check_in);
+        self.apply("the check-in", client_id, fact, read, |stored, found| async move {
             let Found { record, mut grades, grades_version } = found;
-            let stored = match known(standing) {
-                Ok(stored) => stored,
-                Err(outcome) => return Ok(Some(outcome)),
-            };
             let client = &stored.client;
             if record.deleted || record.submission_said_at.map(FactTime::from) > Some(occurred_at) {
-                return Ok(Some(Recorded::Unchanged));
+                return Ok(None);
             }
-            let first = record.submitted_at.is_none();
-            let is_told = first && !backfill;
-            let automations =
-                async { if is_told { self.clients.automations_on(client, &JUDGED).await } else { Ok(Vec::new()) } };
+            let is_emitted = record.submitted_at.is_none() && !backfill;
+            let automations = self.automations(client, &JUDGED, !is_emitted);
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
             let times = record.times(check_in.submitted_at);
@@ -153,11 +137,11 @@ impl Records {
             if !check_in.grades.is_empty() {
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
-            if is_told {
-                let told = told_of_check_in(client, check_in, &falls, &automations);
-                writes.extend(self.outbox.put_events(told, now));
+            if is_emitted {
+                let events = told_of_check_in(client, check_in, &falls, &automations);
+                writes.extend(self.outbox.put_events(events, now));
             }
-            self.apply(fact, &stored, writes).await
+            Ok(Some(writes))
         })
         .await
     }
@@ -170,20 +154,15 @@ impl Records {
         reviewed_at: Timestamp,
         fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        retry("the check-in", || async {
-            let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
-            let (standing, Found { record, .. }) = found;
-            let stored = match known(standing) {
-                Ok(stored) => stored,
-                Err(outcome) => return Ok(Some(outcome)),
-            };
-            let occurred_at = fact.occurred_at;
+        let occurred_at = fact.occurred_at;
+        let read = || self.find(client_id, check_in);
+        self.apply("the check-in", client_id, fact, read, |_, Found { record, .. }| async move {
             if record.deleted || record.review_said_at.map(FactTime::from) > Some(occurred_at) {
-                return Ok(Some(Recorded::Unchanged));
+                return Ok(None);
             }
             let reviewed =
                 Record { reviewed_at: Some(reviewed_at), review_said_at: Some(occurred_at.into()), ..record };
-            self.apply(fact, &stored, vec![self.put_check_in(reviewed), self.clients.still_there(client_id)]).await
+            Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.still_there(client_id)]))
         })
         .await
     }
@@ -195,14 +174,12 @@ impl Records {
         check_in: &CheckInId,
         fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        retry("the check-in", || async {
-            let found = try_join(self.clients.standing(client_id), self.find(client_id, check_in)).await?;
-            let (standing, Found { record, mut grades, grades_version }) = found;
-            let stored = match known(standing) {
-                Ok(_) if record.deleted => return Ok(Some(Recorded::Unchanged)),
-                Ok(stored) => stored,
-                Err(outcome) => return Ok(Some(outcome)),
-            };
+        let read = || self.find(client_id, check_in);
+        self.apply("the check-in", client_id, fact, read, |stored, found| async move {
+            let Found { record, mut grades, grades_version } = found;
+            if record.deleted {
+                return Ok(None);
+            }
             let latest = self.latest_with(&stored.client, &record, None).await?;
             let mut writes = vec![self.put_check_in(record.tombstone(client_id))];
             writes.extend(self.set_latest(&stored, latest, fact));
@@ -210,7 +187,7 @@ impl Records {
                 grades.forget(check_in);
                 writes.push(self.put_grades(client_id, &grades, grades_version));
             }
-            self.apply(fact, &stored, writes).await
+            Ok(Some(writes))
         })
         .await
     }
@@ -231,7 +208,7 @@ impl Records {
     async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {
         let own = sk(check_in);
         let keys = vec![key(client, &own), key(client, GRADES)];
-        let mut items = self.db.read(&self.table, keys).await?;
+        let mut items = self.table.read(keys).await?;
         let record = match take(&mut items, &own) {
             Some(item) => from_item(ENTITY, item)?,
             None => Record::new(client, check_in),
@@ -243,8 +220,8 @@ impl Records {
         Ok(Found { record, grades, grades_version })
     }
 
-    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one itself goes
-    /// back are the others looked at.
+    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one
+    /// itself goes back are the others looked at.
     async fn latest_with(
         &self,
         client: &Client,
@@ -255,16 +232,9 @@ impl Records {
         if !was_latest || submitted_at >= record.submitted_at {
             return Ok(client.latest_check_in_at.max(submitted_at));
         }
-        let query = self.db.client().query().table_name(&self.table).index_name("by_time").consistent_read(true);
-        let newest = query
-            .key_condition_expression("pk = :pk")
-            .expression_attribute_values(":pk", s(partition(&client.id)))
-            .scan_index_forward(false)
-            .limit(2)
-            .ask()
-            .await
-            .map_err(|error| failed("Query", error))?;
-        let newest = newest.items.unwrap_or_default().into_iter().map(listed).collect::<Result<Vec<_>, _>>()?;
+        let query = self.table.query("pk = :pk", [(":pk", s(partition(&client.id)))]).index_name("by_time");
+        let newest = query_page(query.consistent_read(true).scan_index_forward(false).limit(2)).await?.items;
+        let newest = newest.into_iter().map(listed).collect::<Result<Vec<_>, _>>()?;
         let others = newest.into_iter().filter(|other| other.id != record.check_in_id);
         Ok(others.map(|other| other.submitted_at).max().max(submitted_at))
     }
@@ -294,7 +264,7 @@ impl Records {
 
     /// Puts an item on condition that it has the version that was found, 0 for none.
     pub(super) fn put_version(&self, item: Item, found: u64) -> Write {
-        Part::Record.put_over(&self.table, item, (found > 0).then_some(found))
+        self.table.write(item).when_version((found > 0).then_some(found)).put(Part::Record)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Doses. A log's id is its identity for good: logged once more it is the same log, and deleted it stays deleted, even where the deletion
-//! is told first. Counts by month are moved in the transaction that writes the log.
+//! Doses. A log's id is its identity for good: logged once more it is the same log, and deleted it stays deleted, even
+//! where the deletion is told first. Counts by month are moved in the transaction that writes the log.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,11 +11,10 @@ use domain::fact::DoseLogged;
 use domain::fact_time::FactTime;
 use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
-use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordReader, Recorded, Records, key, known, partition, take};
-use crate::db::{Ask, Item, StoreError, Write, b, failed, from_item, n, retry, s, to_item};
+use super::{RecordReader, Recorded, Records, key, partition, take};
+use crate::db::{Item, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, Schedule, StoredMonth, month_sk};
 use crate::fact::FactContext;
 use crate::fact_order::SaidAt;
@@ -25,9 +24,7 @@ use crate::watch::WatchUpdate;
 struct Log {
     pk: String,
     sk: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     dose: Option<DoseId>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     date: Option<NaiveDate>,
     #[serde(flatten)]
     said_at: Option<SaidAt>,
@@ -37,8 +34,8 @@ struct Log {
 }
 
 impl RecordReader {
-    /// What a client is to take, and what was logged in a window of so many dates that ends today, wherever the client is. One query, at
-    /// most a page beyond the window's months where nothing was logged of late.
+    /// The schedule of a client, and the logs of a window of dates that ends today, wherever the client is. One query,
+    /// at most a page beyond the window's months where nothing was logged of late.
     pub async fn doses(&self, client: &ClientId, now: Timestamp, window_days: u32) -> Result<Doses, StoreError> {
         let earliest = Window::earliest_since(now, window_days);
         let first_month = Month::of(earliest);
@@ -46,22 +43,14 @@ impl RecordReader {
         let mut start = None;
         // The schedule and the window's months, two of which it may touch with a single date.
         let mut limit = 1 + 2 + i32::try_from(window_days / 28).unwrap_or(0);
+        let values = [(":pk", s(partition(client))), (":prefix", s(DOSES_PREFIX))];
+        let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).scan_index_forward(false);
         loop {
-            let query = self.db.client().query().table_name(&self.table).scan_index_forward(false).limit(limit);
-            let page = query
-                .key_condition_expression("pk = :pk AND begins_with(sk, :prefix)")
-                .expression_attribute_values(":pk", s(partition(client)))
-                .expression_attribute_values(":prefix", s(DOSES_PREFIX))
-                .set_exclusive_start_key(start)
-                .ask()
-                .await
-                .map_err(|error| failed("Query", error))?;
-            for item in page.items.unwrap_or_default() {
-                doses.add(item)?;
-            }
+            let page = query_page(query.clone().limit(limit).set_exclusive_start_key(start)).await?;
+            page.items.into_iter().try_for_each(|item| doses.add(item))?;
             let back_to = doses.logged.0.keys().next();
             let enough = back_to.is_some_and(|month| *month <= first_month) && doses.logged.last_logged_on().is_some();
-            start = page.last_evaluated_key;
+            start = page.next;
             if start.is_none() || enough {
                 return Ok(doses);
             }
@@ -78,16 +67,10 @@ impl Records {
         schedule: &DoseSchedule,
         fact: FactContext<'_>,
     ) -> Result<Recorded, StoreError> {
-        retry("the dose schedule", || async {
-            let reads = try_join(self.clients.standing(client), self.db.get(&self.table, key(client, SCHEDULE)));
-            let (standing, item) = reads.await?;
-            let stored = match known(standing) {
-                Ok(stored) => stored,
-                Err(outcome) => return Ok(Some(outcome)),
-            };
-            let found = item.map(|item| from_item::<Schedule>("dose schedule", item)).transpose()?;
+        let read = || self.table.get::<Schedule>("dose schedule", key(client, SCHEDULE));
+        self.apply("the dose schedule", client, fact, read, |_, found| async move {
             if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > fact.occurred_at) {
-                return Ok(Some(Recorded::Unchanged));
+                return Ok(None);
             }
             let version = found.map_or(0, |found| found.version);
             let next = Schedule {
@@ -99,7 +82,7 @@ impl Records {
             };
             let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
             let watch = self.watches.change(client, change, fact.marked());
-            self.apply(fact, &stored, vec![self.put_version(to_item(&next), version), watch]).await
+            Ok(Some(vec![self.put_version(to_item(&next), version), watch]))
         })
         .await
     }
@@ -144,21 +127,15 @@ impl Records {
         fact: FactContext<'_>,
         change: impl Fn(&Log) -> Option<Log>,
     ) -> Result<Recorded, StoreError> {
-        retry("the dose log", || async {
-            let log_sk = format!("DOSELOG#{id}");
-            let mut keys = vec![key(client, &log_sk)];
-            keys.extend(expected.map(|month| key(client, &month_sk(month))));
-            let (standing, mut items) =
-                try_join(self.clients.standing(client), self.db.read(&self.table, keys)).await?;
-            let stored = match known(standing) {
-                Ok(stored) => stored,
-                Err(outcome) => return Ok(Some(outcome)),
-            };
-            let found: Log = match take(&mut items, &log_sk) {
+        let (log_sk, change) = (&format!("DOSELOG#{id}"), &change);
+        let keys = || std::iter::once(key(client, log_sk)).chain(expected.map(|month| key(client, &month_sk(month))));
+        let read = || self.table.read(keys().collect());
+        self.apply("the dose log", client, fact, read, |_, mut items| async move {
+            let found: Log = match take(&mut items, log_sk) {
                 Some(item) => from_item("dose log", item)?,
                 None => Log {
                     pk: partition(client),
-                    sk: log_sk,
+                    sk: log_sk.clone(),
                     dose: None,
                     date: None,
                     said_at: None,
@@ -166,18 +143,18 @@ impl Records {
                     version: 0,
                 },
             };
-            let Some(changed) = change(&found) else { return Ok(Some(Recorded::Unchanged)) };
+            let Some(changed) = change(&found) else { return Ok(None) };
             let version = found.version;
             let mut writes = vec![self.put_version(to_item(&Log { version: version + 1, ..changed.clone() }), version)];
             if (&found.dose, found.date) == (&changed.dose, changed.date) {
-                writes.push(self.clients.still_there(client));
+                writes.push(self.clients.lookup.still_there(client));
             } else {
                 let months = self.months(client, &found, &changed, items).await?;
                 writes.extend(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)));
                 let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
                 writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.marked()));
             }
-            self.apply(fact, &stored, writes).await
+            Ok(Some(writes))
         })
         .await
     }
@@ -197,7 +174,7 @@ impl Records {
             let sk = month_sk(month);
             let item = match take(&mut items, &sk) {
                 Some(item) => Some(item),
-                None => self.db.read(&self.table, vec![key(client, &sk)]).await?.pop(),
+                None => self.table.read(vec![key(client, &sk)]).await?.pop(),
             };
             stored.insert(month, item.as_ref().map(StoredMonth::from_item).transpose()?.unwrap_or_default());
         }

@@ -1,7 +1,7 @@
 //! A client's watch. It repeats what the rules ask of the client's record, written by the transaction that changes the
 //! record, so that an evaluation reads one item and is committed on condition that nothing of it has changed.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::NaiveDate;
@@ -12,11 +12,11 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{CLIENT_PREFIX, Marked, shard_of};
-use crate::db::{Item, ItemUpdate, StoreError, from_item, n, s, to_attribute};
+use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_attribute};
 
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
 
-/// What is watched of a client.
+/// The state of a client that the sweep watches.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Watch {
     pk: String,
@@ -24,29 +24,23 @@ pub struct Watch {
     pub coach_id: CoachId,
     pub(super) created_at: Timestamp,
     pub is_active: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last_check_in_at: Option<Timestamp>,
     /// The latest date with a daily log, unless [`Watch::daily_log_deleted`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) last_daily_log_on: Option<NaiveDate>,
     /// A daily log was deleted: the latest date has to be looked up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub daily_log_deleted: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     phase: Option<Phase>,
     /// Counts the client's entries into phases.
     #[serde(default)]
     phase_entries: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub programme_id: Option<ProgrammeId>,
     pub states: States,
     /// The version of the coach's rules that the client was last evaluated under.
     #[serde(default)]
     pub rules_version: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_shard: Option<String>,
     /// When the client is due by time, or was last marked as due.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_due_at: Option<i64>,
     /// The items of doses that changed last, by sort key, with their versions since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -55,7 +49,7 @@ pub struct Watch {
 }
 
 /// The phase that a client is in.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Phase {
     name: String,
     started_on: NaiveDate,
@@ -64,8 +58,8 @@ struct Phase {
 /// A change of what is known of a client.
 #[derive(Debug, Default)]
 pub(crate) struct WatchUpdate {
-    set: Vec<(&'static str, AttributeValue)>,
-    remove: Vec<&'static str>,
+    /// Attributes with their next values; `None` removes one.
+    set: Vec<(&'static str, Option<AttributeValue>)>,
     enters_phase: bool,
     /// The client is off the roster from now on.
     is_inactive: bool,
@@ -152,16 +146,14 @@ impl WatchUpdate {
             change.set("created_at", s(after.created_at.to_string()));
         }
         if before.latest_check_in_at != after.latest_check_in_at {
-            change.set_or_remove("last_check_in_at", after.latest_check_in_at.map(|at| s(at.to_string())));
+            change.set.push(("last_check_in_at", after.latest_check_in_at.map(|at| s(at.to_string()))));
         }
         if before.phase.programme_id != after.phase.programme_id {
-            change.set_or_remove("programme_id", after.phase.programme_id.as_ref().map(to_attribute));
+            change.set.push(("programme_id", after.phase.programme_id.as_ref().map(to_attribute)));
         }
         let (was, is) = (phase_of(before), phase_of(after));
-        if was.as_ref().map(|phase| (&phase.name, phase.started_on))
-            != is.as_ref().map(|phase| (&phase.name, phase.started_on))
-        {
-            change.set_or_remove("phase", is.as_ref().map(to_attribute));
+        if was != is {
+            change.set.push(("phase", is.as_ref().map(to_attribute)));
             // The same phase with an earlier date is corrected, and not entered again.
             let is_corrected =
                 was.zip(is).is_some_and(|(was, is)| was.name == is.name && is.started_on <= was.started_on);
@@ -170,7 +162,7 @@ impl WatchUpdate {
         if before.is_active != after.is_active {
             change.set("is_active", AttributeValue::Bool(after.is_active));
         }
-        if change.set.is_empty() && change.remove.is_empty() {
+        if change.set.is_empty() {
             return None;
         }
         change.is_inactive = !after.is_active;
@@ -193,8 +185,8 @@ impl WatchUpdate {
         let mut change = Self::default();
         change.set("last_daily_log_on", s(date.to_string()));
         change.condition = Some(
-            "attribute_exists(#daily_log_deleted) OR attribute_not_exists(#last_daily_log_on) \
-             OR #last_daily_log_on < :last_daily_log_on",
+            "attribute_exists(daily_log_deleted) OR attribute_not_exists(last_daily_log_on) \
+             OR last_daily_log_on < :last_daily_log_on",
         );
         change
     }
@@ -207,54 +199,29 @@ impl WatchUpdate {
     }
 
     fn set(&mut self, name: &'static str, value: AttributeValue) {
-        self.set.push((name, value));
+        self.set.push((name, Some(value)));
     }
 
-    fn set_or_remove(&mut self, name: &'static str, value: Option<AttributeValue>) {
-        match value {
-            Some(value) => self.set(name, value),
-            None => self.remove.push(name),
-        }
-    }
-
-    pub(super) fn update<'a>(mut self, table: &'a str, client: &ClientId, marked: Marked) -> ItemUpdate<'a> {
+    pub(super) fn write<'a>(mut self, table: &'a Table, client: &ClientId, marked: Marked) -> ItemWrite<'a> {
         if self.is_inactive {
-            self.remove.extend(["sweep_shard", "sweep_due_at"]);
+            self.set.extend([("sweep_shard", None), ("sweep_due_at", None)]);
         } else {
             self.set("sweep_due_at", n(marked.now.ms()));
         }
-        let mut names = HashMap::new();
-        let mut values = HashMap::from([(":one".to_owned(), n(1))]);
-        let mut sets = Vec::new();
+        let mut write = table.write(key(client)).when_present().count("version");
         for (name, value) in self.set {
-            names.insert(format!("#{name}"), name.to_owned());
-            values.insert(format!(":{name}"), value);
-            sets.push(format!("#{name} = :{name}"));
+            write = write.set_or_remove(name, value);
         }
         if marked.silent || self.restarts {
-            names.extend(["states", "silent"].map(|name| (format!("#{name}"), name.to_owned())));
-            values.insert(":silent".to_owned(), AttributeValue::Bool(true));
-            sets.push("#states.#silent = :silent".to_owned());
+            write = write.set("states.silent", AttributeValue::Bool(true));
         }
-        let mut update = String::new();
-        if !sets.is_empty() {
-            update = format!("SET {} ", sets.join(", "));
-        }
-        if !self.remove.is_empty() {
-            names.extend(self.remove.iter().map(|name| (format!("#{name}"), (*name).to_owned())));
-            let removed: Vec<String> = self.remove.iter().map(|name| format!("#{name}")).collect();
-            update.push_str(&format!("REMOVE {} ", removed.join(", ")));
-        }
-        update.push_str("ADD version :one");
         if self.enters_phase {
-            update.push_str(", phase_entries :one");
+            write = write.count("phase_entries");
         }
-        let mut condition = "attribute_exists(pk)".to_owned();
-        if let Some(own) = self.condition {
-            names.insert("#daily_log_deleted".to_owned(), "daily_log_deleted".to_owned());
-            condition.push_str(&format!(" AND ({own})"));
+        match self.condition {
+            Some(condition) => write.when(condition, []),
+            None => write,
         }
-        ItemUpdate { table, key: key(client), update, condition, names, values }
     }
 }
 
@@ -269,5 +236,5 @@ fn pk(client: &ClientId) -> String {
 }
 
 pub(super) fn key(client: &ClientId) -> Item {
-    Item::from([("pk".to_owned(), s(pk(client))), ("sk".to_owned(), s(SORT_KEY))])
+    db::key(pk(client), SORT_KEY)
 }

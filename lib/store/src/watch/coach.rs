@@ -1,8 +1,6 @@
 //! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients page by page and
 //! evaluates each under the new version of the rules.
 
-use aws_sdk_dynamodb::types::Update;
-use aws_sdk_dynamodb::types::builders::UpdateBuilder;
 use chrono::TimeDelta;
 use domain::id::CoachId;
 use domain::time::Timestamp;
@@ -10,14 +8,14 @@ use domain::tz::{Tz, ZoneName};
 use serde::{Deserialize, Serialize};
 
 use super::{COACH_PREFIX, Marked, shard_of};
-use crate::db::{Item, StoreError, from_item, n, s};
+use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s};
 
 const SORT_KEY: &str = "WATCH";
 /// Longer than the index of active clients lags behind. A pass that begins sooner after the change may miss a client
 /// that was created right before it, so the coach stays due for a second pass.
 const INDEX_LAG: TimeDelta = TimeDelta::seconds(10);
 
-/// What is watched of a coach.
+/// The state of a coach that the sweep watches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CoachWatch {
     pk: String,
@@ -31,19 +29,15 @@ pub struct CoachWatch {
     #[serde(default)]
     pub silent_version: u64,
     /// When the last of these changes was stored.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     rules_saved_at: Option<Timestamp>,
     /// The workspace's time zone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub zone: Option<Tz>,
     /// The last pass found an active automation on a computed event.
     #[serde(default)]
     pub is_watched: bool,
     /// The pass that is under way.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pass: Option<Pass>,
     sweep_shard: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     sweep_due_at: Option<i64>,
     pub(super) version: u64,
 }
@@ -103,29 +97,29 @@ impl CoachWatch {
     }
 }
 
-/// An update without its table: the rules change, and a pass begins anew. The item is created where there is none.
-pub(super) fn change_rules(coach: &CoachId, zone: Option<&ZoneName>, marked: Marked) -> UpdateBuilder {
-    let Marked { now, silent } = marked;
-    let mut set = "coach_id = :coach, rules_saved_at = :saved_at, sweep_shard = :shard, sweep_due_at = :now".to_owned();
-    let mut update = Update::builder();
+/// An update: the rules change, and a pass begins anew. The item is created where there is none.
+pub(super) fn change_rules<'a>(
+    table: &'a Table,
+    coach: &CoachId,
+    zone: Option<&ZoneName>,
+    Marked { now, silent }: Marked,
+) -> ItemWrite<'a> {
+    let mut update = table
+        .write(key(coach))
+        .set("coach_id", s(coach.as_str()))
+        .set("rules_saved_at", s(now.to_string()))
+        .set("sweep_shard", s(shard_of(&pk(coach))))
+        .set("sweep_due_at", n(now.ms()))
+        .remove(["pass"])
+        .count("rules_version")
+        .count("version");
     if let Some(zone) = zone {
-        set.push_str(", #zone = :zone");
-        update =
-            update.expression_attribute_names("#zone", "zone").expression_attribute_values(":zone", s(zone.as_str()));
+        update = update.set("zone", s(zone.as_str()));
     }
     if silent {
-        set.push_str(", silent_version = if_not_exists(rules_version, :zero) + :one");
-        update = update.expression_attribute_values(":zero", n(0));
+        update = update.set_to("silent_version = if_not_exists(rules_version, :zero) + :one");
     }
     update
-        .set_key(Some(key(coach)))
-        .update_expression(format!("SET {set} REMOVE #pass ADD rules_version :one, version :one"))
-        .expression_attribute_names("#pass", "pass")
-        .expression_attribute_values(":coach", s(coach.as_str()))
-        .expression_attribute_values(":saved_at", s(now.to_string()))
-        .expression_attribute_values(":shard", s(shard_of(&pk(coach))))
-        .expression_attribute_values(":now", n(now.ms()))
-        .expression_attribute_values(":one", n(1))
 }
 
 fn pk(coach: &CoachId) -> String {
@@ -133,5 +127,5 @@ fn pk(coach: &CoachId) -> String {
 }
 
 pub(super) fn key(coach: &CoachId) -> Item {
-    Item::from([("pk".to_owned(), s(pk(coach))), ("sk".to_owned(), s(SORT_KEY))])
+    db::key(pk(coach), SORT_KEY)
 }

@@ -4,7 +4,7 @@
 //! A status line begins with `HTTP/1.x`, blanks and three digits. Bytes that begin otherwise pass unchanged, and hyper
 //! rejects them.
 
-use super::{KEPT_LINE_BYTES, MAX_HEAD_BYTES, Status, kept_retry_after};
+use super::{Answers, KEPT_LINE_BYTES, MAX_HEAD_BYTES, Status, kept_retry_after};
 
 const VERSION: &[u8] = b"HTTP/1.";
 
@@ -62,30 +62,26 @@ enum Coding {
     Other,
 }
 
-impl Heads {
-    /// Called when the next request is written. The next bytes are the head of its answer.
-    pub(super) fn expect_answer(&mut self) {
+impl Answers for Heads {
+    fn expect_answer(&mut self) {
         if self.state == State::Body {
             *self = Self::default();
         }
     }
 
-    /// Returns true while bytes pass unchanged.
-    pub(super) fn passes(&self) -> bool {
+    fn passes(&self) -> bool {
         matches!(self.state, State::Body | State::Foreign)
     }
 
-    /// Returns true between a status line and the end of its head.
-    pub(super) fn is_within(&self) -> bool {
+    fn is_within(&self) -> bool {
         self.state == State::Fields
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.state == State::Ended
     }
 
-    /// Takes bytes from the connection, and appends the bytes for hyper to `out`.
-    pub(super) fn feed(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
+    fn feed(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
         while !bytes.is_empty() {
             match self.state {
                 State::Body | State::Foreign => return out.extend_from_slice(bytes),
@@ -112,8 +108,7 @@ impl Heads {
         }
     }
 
-    /// Ends the head with the fields that are known, and the connection with it.
-    pub(super) fn give_up(&mut self, out: &mut Vec<u8>) {
+    fn give_up(&mut self, out: &mut Vec<u8>) {
         self.end_field();
         let head = std::mem::take(&mut self.head);
         if let Some(status) = head.status.filter(|status| !status.is_interim()) {
@@ -121,7 +116,9 @@ impl Heads {
         }
         self.state = State::Ended;
     }
+}
 
+impl Heads {
     /// Parses a complete status line, or checks the beginning of one. `beyond` holds the bytes that were not kept.
     fn status_line(&mut self, is_complete: bool, beyond: &[u8], out: &mut Vec<u8>) {
         let line = trimmed(&self.line);

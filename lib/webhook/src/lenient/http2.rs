@@ -6,7 +6,7 @@
 //! Other frames pass unchanged. h2 checks their framing.
 
 use super::hpack::{Decoder, Malformed};
-use super::{MAX_HEAD_BYTES, Status, kept_retry_after};
+use super::{Answers, MAX_HEAD_BYTES, Status, kept_retry_after};
 
 const FRAME_HEAD_BYTES: usize = 9;
 /// Default of `SETTINGS_MAX_FRAME_SIZE`, which our client does not change (RFC 9113, 4.2).
@@ -59,18 +59,16 @@ struct Block {
     retry_after: Option<Vec<u8>>,
 }
 
-impl Frames {
-    /// Returns true between the first and the last frame of a header block.
-    pub(super) fn is_within(&self) -> bool {
+impl Answers for Frames {
+    fn is_within(&self) -> bool {
         self.block.is_some()
     }
 
-    pub(super) fn has_ended(&self) -> bool {
+    fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Takes bytes from the connection, and appends the bytes for h2 to `out`.
-    pub(super) fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
+    fn feed(&mut self, bytes: &[u8], out: &mut Vec<u8>) {
         self.read.extend_from_slice(bytes);
         let read = std::mem::take(&mut self.read);
         let mut rest = read.as_slice();
@@ -98,9 +96,8 @@ impl Frames {
         self.read = rest.to_vec();
     }
 
-    /// Ends the answer with the fields that are known, and the connection: no frame may come between those of a header
-    /// block.
-    pub(super) fn give_up(&mut self, out: &mut Vec<u8>) {
+    /// The connection ends too: no frame may come between those of a header block.
+    fn give_up(&mut self, out: &mut Vec<u8>) {
         if let Some(mut block) = self.block.take() {
             // The latest bytes may not have been decoded yet. An error changes nothing: the connection ends.
             let _ = block.decode(&mut self.decoder);
@@ -111,7 +108,9 @@ impl Frames {
         }
         self.has_ended = true;
     }
+}
 
+impl Frames {
     fn action(&self, frame: &Frame) -> Action {
         let fits = frame.length <= MAX_FRAME_BYTES;
         match (&self.block, frame.kind) {

@@ -1,4 +1,5 @@
-//! The webhook client against receivers that misbehave: what the log says, how often they were hit, how long it took, what was read.
+//! The webhook client against receivers that misbehave: what the log says, how often they were hit, how long it took,
+//! what was read.
 
 use std::task::Poll;
 use std::time::Duration;

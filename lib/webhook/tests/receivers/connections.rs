@@ -99,7 +99,8 @@ async fn a_connection_that_was_closed_while_idle_is_not_used() {
     let receiver = TcpReceiver::start([TcpAnswer::SendsAndCloses(OK.to_vec())]).await;
     let client = client();
     for posted in 1..=20 {
-        // The close may be seen before the request or not at all: then nothing was sent, or it is a failure that is logged.
+        // The close may be seen before the request or not at all: then nothing was sent, or it is a failure that is
+        // logged.
         let result = said(&post(&client, &receiver.url()).await);
         assert!(
             ["200", "connection closed before an answer", "connection reset"].contains(&result.as_str()),

@@ -19,7 +19,8 @@ use crate::world::{Book, DEADLINE, client_with, post, said};
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Reply {
     Ok,
-    /// A header list of `count` fields of `bytes` bytes each, by a library's encoder with its table and its Huffman code.
+    /// A header list of `count` fields of `bytes` bytes each, by a library's encoder with its table and its Huffman
+    /// code.
     ManyFields(usize, usize),
     Hangs,
     NeverEnds,

@@ -71,7 +71,7 @@ pub(crate) async fn post(client: &WebhookClient, url: &str) -> Answer {
         signature: "v1,abc".to_owned(),
         body: b"{}".to_vec(),
     };
-    client.post(webhook).await
+    client.send(webhook).await.read().await
 }
 
 /// What came of it, in a word.

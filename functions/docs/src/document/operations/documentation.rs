@@ -3,7 +3,7 @@
 use edge::Problem;
 use serde_json::{Value, json};
 
-use super::{DOCUMENTATION, Operation, Schemas};
+use super::{Operation, Schemas};
 use crate::document::headers::{CACHE_CONTROL, ETAG, always};
 use crate::document::operation::Answer;
 use crate::guides::GUIDES;
@@ -14,33 +14,28 @@ const HTML: &str = "text/html";
 pub(super) fn operations(_: &mut Schemas) -> Vec<Operation> {
     let document = json!({ "type": "object", "required": ["openapi", "info", "paths"] });
     vec![
-        resource("/openapi.json", "readDescription")
-            .summary("Read this document")
-            .answers(fresh("The OpenAPI document.").content("application/json", document, &[])),
-        resource("/docs", "showReference").summary("Show the reference page").answers(text("The page.", HTML)),
-        resource("/docs/{file}", "readReferenceFile")
-            .summary("Read a file of the reference page")
+        resource("/openapi.json", "readDescription", "Read this document")
+            .answers(fresh("The OpenAPI document.").content("application/json", document)),
+        resource("/docs", "showReference", "Show the reference page").answers(text("The page.", HTML)),
+        resource("/docs/{file}", "readReferenceFile", "Read a file of the reference page")
             .parameter(named("file", &viewer::FILES))
-            .answers(text("The file.", "text/javascript").content("text/css", json!({ "type": "string" }), &[]))
-            .refuses(Problem::NotFound("file"))
-            .refuses(Problem::GzipOnly),
-        resource("/docs/guides/{page}", "showGuide")
-            .summary("Show a guide")
+            .answers(text("The file.", "text/javascript").content("text/css", json!({ "type": "string" })))
+            .refuses([Problem::NotFound("file"), Problem::GzipOnly]),
+        resource("/docs/guides/{page}", "showGuide", "Show a guide")
             .parameter(named("page", &GUIDES.each_ref().map(|guide| guide.name)))
             .answers(text("The guide.", HTML))
-            .refuses(Problem::NotFound("guide")),
+            .refuses([Problem::NotFound("guide")]),
     ]
 }
 
-fn resource(path: &'static str, id: &'static str) -> Operation {
-    Operation::new("GET", path, id)
-        .tag(DOCUMENTATION)
+fn resource(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new("GET", path, id, summary)
         .parameter(json!({
             "name": "If-None-Match", "in": "header", "required": false,
             "description": "The `ETag` of what the caller has.", "schema": { "type": "string" },
         }))
         .answers(Answer::new(304, "The caller has it already.").sends(always(ETAG)).sends(always(CACHE_CONTROL)))
-        .refuses(Problem::internal("", ""))
+        .refuses([Problem::internal("", "")])
 }
 
 fn fresh(about: &'static str) -> Answer {
@@ -48,7 +43,7 @@ fn fresh(about: &'static str) -> Answer {
 }
 
 fn text(about: &'static str, media_type: &str) -> Answer {
-    fresh(about).content(media_type, json!({ "type": "string" }), &[])
+    fresh(about).content(media_type, json!({ "type": "string" }))
 }
 
 fn named(name: &str, names: &[&str]) -> Value {

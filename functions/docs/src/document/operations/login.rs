@@ -1,56 +1,43 @@
 //! Login links: minted, shown, used; and the keys behind the assertions.
 
-use domain::assertion::JwkSet;
-use domain::login_link::LoginLink;
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, SIGN_IN, Schemas, identifier, of_client};
-use crate::document::examples::{jwks, login_link, to_json};
+use super::{Operation, Schemas, identifier, of_client};
+use crate::document::examples::{jwks, login_link};
 use crate::document::headers::{CACHE_CONTROL, LOCATION, always};
 use crate::document::operation::Answer;
 
-const HTML: &str = "text/html";
 const TOKEN_EXAMPLE: &str = "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA";
+const DEAD: &str = "The link is unknown, used, expired, or ended by a change of the client. Nobody learns which.";
+const FAULT: &str = "A fault of the service; the page gives the reference that support asks for.";
 
 pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     vec![mint(schemas), show(), show_head(), verify(), keys(schemas)]
 }
 
 fn mint(schemas: &mut Schemas) -> Operation {
-    of_client(Operation::new("POST", "/v1/clients/{clientId}/login-link", "createLoginLink"))
-        .tag(SIGN_IN)
+    of_client(Operation::new("POST", "/v1/clients/{clientId}/login-link", "createLoginLink", "Mint a login link"))
         .partner()
-        .summary("Mint a login link")
         .about(
             "The URL is a credential: whoever opens it is taken for the client. It works once, within 15 minutes, and is never stored. \
              Meant to go with `send_welcome: false`. This operation has a limit of its own beside the one that all share.",
         )
-        .answers(Answer::json(200, "The link.", schemas.of::<LoginLink>(), &[("link", to_json(&login_link()))]))
-        .refuses(Problem::NoLoginEmail)
-        .refuses(Problem::NotFound("client"))
-        .refuses(Problem::ClientInactive)
+        .answers(Answer::of(schemas, 200, "The link.", "link", &login_link()))
+        .refuses([Problem::NoLoginEmail, Problem::ClientInactive])
 }
 
-fn page(method: &'static str, id: &'static str) -> Operation {
-    Operation::new(method, "/login/{token}", id).tag(SIGN_IN).in_path(
-        "token",
-        identifier(),
-        "The link's token.",
-        TOKEN_EXAMPLE,
-    )
+fn page(method: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    let operation = Operation::new(method, "/login/{token}", id, summary);
+    operation.in_path("token", identifier(), "The link's token.", TOKEN_EXAMPLE)
 }
 
 fn html(status: u16, about: &'static str) -> Answer {
-    Answer::new(status, about).content(HTML, json!({ "type": "string" }), &[])
+    Answer::new(status, about).content("text/html", json!({ "type": "string" }))
 }
 
-const DEAD: &str = "The link is unknown, used, expired, or ended by a change of the client. Nobody learns which.";
-const FAULT: &str = "A fault of the service; the page gives the reference that support asks for.";
-
 fn show() -> Operation {
-    page("GET", "showLogin")
-        .summary("Show the page of a login link")
+    page("GET", "showLogin", "Show the page of a login link")
         .about("A page with a button. It changes nothing, however often it is opened: mail scanners open links before people do.")
         .answers(html(200, "The page."))
         .answers(html(410, DEAD))
@@ -58,16 +45,14 @@ fn show() -> Operation {
 }
 
 fn show_head() -> Operation {
-    page("HEAD", "probeLogin")
-        .summary("Look whether a login link works")
+    page("HEAD", "probeLogin", "Look whether a login link works")
         .answers(Answer::new(200, "It would work."))
         .answers(Answer::new(410, DEAD))
         .answers(Answer::new(500, FAULT))
 }
 
 fn verify() -> Operation {
-    page("POST", "useLogin")
-        .summary("Use a login link")
+    page("POST", "useLogin", "Use a login link")
         .about(
             "What the page's button does. Once: the browser is sent to the coach's application with a signed assertion in the \
              fragment, `/session#token=...`, valid for 60 seconds.",
@@ -79,11 +64,8 @@ fn verify() -> Operation {
 }
 
 fn keys(schemas: &mut Schemas) -> Operation {
-    let answer = Answer::json(200, "The keys.", schemas.of::<JwkSet>(), &[("keys", to_json(&jwks()))]);
-    Operation::new("GET", "/.well-known/jwks.json", "listVerificationKeys")
-        .tag(SIGN_IN)
-        .summary("List the keys that verify sign-ins")
+    Operation::new("GET", "/.well-known/jwks.json", "listVerificationKeys", "List the keys that verify sign-ins")
         .about("A JSON Web Key Set (RFC 7517). A new key is listed before it signs.")
-        .answers(answer.sends(always(CACHE_CONTROL)))
-        .refuses(Problem::internal("", ""))
+        .answers(Answer::of(schemas, 200, "The keys.", "keys", &jwks()).sends(always(CACHE_CONTROL)))
+        .refuses([Problem::internal("", "")])
 }

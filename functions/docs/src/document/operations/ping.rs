@@ -1,17 +1,13 @@
 //! `/v1/ping`.
 
-use domain::ping::PingResult;
-
-use super::{KEY, Operation, Schemas};
-use crate::document::examples::{ping, to_json};
+use super::{Operation, Schemas};
+use crate::document::examples::ping;
 use crate::document::operation::Answer;
 
 pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
-    let ping = Operation::new("GET", "/v1/ping", "ping")
-        .tag(KEY)
+    let ping = Operation::new("GET", "/v1/ping", "ping", "Check a key")
         .partner()
-        .summary("Check a key")
         .about("Changes nothing. 200 means that the key counts and that its workspace is entitled to the Partner API.")
-        .answers(Answer::json(200, "The key counts.", schemas.of::<PingResult>(), &[("ping", to_json(&ping()))]));
+        .answers(Answer::of(schemas, 200, "The key counts.", "ping", &ping()));
     vec![ping]
 }

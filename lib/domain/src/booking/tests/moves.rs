@@ -26,8 +26,8 @@ fn a_booking_is_moved_to_where_its_own_length_fits(
     let event = CalendarEvent { span, buffers: Some(none), ..event() };
     let calendar = Calendar { slot_minutes, buffers: none, ..calendar() };
     let others: Vec<Busy> = taken.iter().map(|taken| Busy { span: on(*taken), buffers: none }).collect();
-    let calendar = (Some(&calendar), calendar.time_zone);
-    let moved = reschedule(&to("2026-12-02", time), Lead::Live, Some(&event), calendar, &others, now());
+    let (draft, zone) = (to("2026-12-02", time), calendar.time_zone);
+    let moved = reschedule(&draft, Lead::Live, Some(&event), Some(&calendar), zone, &others, now());
     let expected = expected.map(|expected| Move::To(Busy { span: on(expected), buffers: none }));
     assert_eq!(moved, expected.ok_or(Refusal::SlotUnavailable));
 }

@@ -26,7 +26,8 @@ fn after_three_days_without_sweeps_the_present_counts() {
         life.until(at("2026-06-20T00:00"));
         assert_eq!(life.instants(), instants);
     }
-    assert_eq!(fallen.emitted[0].computed.found, Found::ComplianceDrop { compliance_pct: 14 });
+    assert_eq!(fallen.emitted[0].computed.event_type, ComputedType::ComplianceDrop);
+    assert_eq!(fallen.emitted[0].computed.data.members()["compliance_pct"], 14);
     assert_eq!(fallen.emitted[0].swept_at, at("2026-06-05T12:15"));
 }
 

@@ -17,9 +17,10 @@ fn the_deadline_is_exact_and_each_check_in_has_its_own() {
     life.until(at("2026-06-30T00:00"));
     assert_eq!(life.instants(), ["2026-06-05T09:30:30.000Z", "2026-06-09T07:00"]);
     assert_eq!(life.emitted[0].swept_at, at("2026-06-05T09:45"));
-    let found = serde_json::to_value(&life.emitted[0].computed.found).unwrap();
-    assert_eq!(found, json!({"last_check_in_at": "2026-06-02T09:30:30.000Z", "days_inactive": 3}));
-    assert_eq!(life.emitted[0].computed.threshold, Some(Measure(3.0)));
+    let mut data = life.emitted[0].computed.data.members();
+    assert_eq!(data["automation"].take()["threshold"], 3);
+    let found = json!({"last_check_in_at": "2026-06-02T09:30:30.000Z", "days_inactive": 3, "automation": null});
+    assert_eq!(data, found);
 }
 
 #[test]
@@ -49,9 +50,13 @@ fn who_never_checked_in_is_inactive_since_the_creation() {
     let mut life = Life::swept(facts, rules, at("2026-06-01T12:00"));
     life.until(at("2026-06-30T00:00"));
     assert_eq!(life.instants(), ["2026-06-04T00:00", "2026-06-04T12:00"]);
-    let found = |n: usize| serde_json::to_value(&life.emitted[n].computed.found).unwrap();
-    assert_eq!(found(0), json!({"last_logged_on": null, "days_inactive": 2}));
-    assert_eq!(found(1), json!({"last_check_in_at": null, "days_inactive": 3}));
+    let found = |n: usize| {
+        let mut data = life.emitted[n].computed.data.members();
+        data["automation"].take();
+        data
+    };
+    assert_eq!(found(0), json!({"last_logged_on": null, "days_inactive": 2, "automation": null}));
+    assert_eq!(found(1), json!({"last_check_in_at": null, "days_inactive": 3, "automation": null}));
 }
 
 #[test]
@@ -105,5 +110,5 @@ fn an_older_log_that_comes_late_changes_nothing_and_a_newer_one_begins_anew() {
     life.until(at("2026-06-20T00:00"));
     // The log of the 3rd is a new one, and comes when two days without another are over.
     assert_eq!(life.instants(), ["2026-06-05T00:00", "2026-06-06T00:00"]);
-    assert_eq!(serde_json::to_value(&life.emitted[1].computed.found).unwrap()["days_inactive"], 2);
+    assert_eq!(life.emitted[1].computed.data.members()["days_inactive"], 2);
 }

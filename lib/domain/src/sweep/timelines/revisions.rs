@@ -63,7 +63,8 @@ fn with_a_step(automation: &mut Automation) {
 /// Names and timestamps of what is emitted up to the 20th of June.
 fn emitted(mut life: Life) -> Vec<(String, String)> {
     life.until(at("2026-06-20T00:00"));
-    let names = life.emitted.iter().map(|emitted| emitted.computed.name.clone());
+    let names = life.emitted.iter().map(|emitted| emitted.computed.data.members()["automation"]["name"].clone());
+    let names = names.map(|name| name.as_str().unwrap().to_owned());
     names.zip(life.instants()).collect()
 }
 
@@ -123,8 +124,8 @@ fn an_edited_automation_emits_the_same_inactivity_again_once_its_own_limit_is_re
     edit(&mut life, "10:20", after_days(5));
     life.until(at("2026-06-20T00:00"));
     assert_eq!(life.instants(), ["2026-06-05T10:03", "2026-06-07T10:03"]);
-    let threshold = |n: usize| life.emitted[n].computed.threshold;
-    assert_eq!([threshold(0), threshold(1)], [3.0, 5.0].map(|days| Some(Measure(days))));
+    let threshold = |n: usize| life.emitted[n].computed.data.members()["automation"]["threshold"].clone();
+    assert_eq!([threshold(0), threshold(1)], [3, 5]);
     assert_ne!(life.emitted[0].computed.episode, life.emitted[1].computed.episode);
 }
 

@@ -1,0 +1,269 @@
+//! A write of one item: what changes and on what condition, carried out alone or as part of a transaction.
+//!
+//! Every write is put together here, so that each has one form. In expressions, `#name` stands for the attribute of
+//! that name, `:one` for 1 and `:zero` for 0. A refused write returns the item as it is.
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::{
+    AttributeValue, ConditionCheck, Delete, Put, ReturnValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem,
+    Update,
+};
+
+use super::{Ask, Item, Part, StoreError, Table, Write, Written, n, write};
+
+/// A write that is being put together.
+#[must_use]
+#[derive(Clone)]
+pub(crate) struct ItemWrite<'a> {
+    table: &'a Table,
+    item: Item,
+    set: Vec<String>,
+    add: Vec<String>,
+    remove: Vec<String>,
+    delete: Vec<String>,
+    conditions: Vec<String>,
+    names: HashMap<String, String>,
+    values: Item,
+    returned: Option<ReturnValue>,
+}
+
+impl<'a> ItemWrite<'a> {
+    pub(super) fn new(table: &'a Table, item: Item) -> Self {
+        Self {
+            table,
+            item,
+            set: Vec::new(),
+            add: Vec::new(),
+            remove: Vec::new(),
+            delete: Vec::new(),
+            conditions: Vec::new(),
+            names: HashMap::new(),
+            values: Item::from([(":one".to_owned(), n(1)), (":zero".to_owned(), n(0))]),
+            returned: None,
+        }
+    }
+
+    /// Sets an attribute. `name` may lead into a map, as in `states.silent`.
+    pub(crate) fn set(mut self, name: &str, value: AttributeValue) -> Self {
+        let (place, placeholder) = (name.replace('.', ".#"), name.replace('.', "_"));
+        self.set.push(format!("#{place} = :{placeholder}"));
+        self.values([(&*format!(":{placeholder}"), value)])
+    }
+
+    /// Sets an attribute, or removes it where there is no value.
+    pub(crate) fn set_or_remove(self, name: &str, value: Option<AttributeValue>) -> Self {
+        match value {
+            Some(value) => self.set(name, value),
+            None => self.remove([name]),
+        }
+    }
+
+    /// A clause of `SET` that is more than a value.
+    pub(crate) fn set_to(mut self, clause: impl Into<String>) -> Self {
+        self.set.push(clause.into());
+        self
+    }
+
+    pub(crate) fn remove<'n>(mut self, names: impl IntoIterator<Item = &'n str>) -> Self {
+        self.remove.extend(names.into_iter().map(|name| format!("#{name}")));
+        self
+    }
+
+    /// Adds 1 to a number, which begins at 0.
+    pub(crate) fn count(mut self, name: &str) -> Self {
+        self.add.push(format!("#{name} :one"));
+        self
+    }
+
+    /// Adds to a number, or to a set.
+    pub(crate) fn add(mut self, name: &str, value: AttributeValue) -> Self {
+        self.add.push(format!("#{name} :{name}"));
+        self.values([(&*format!(":{name}"), value)])
+    }
+
+    /// Takes elements out of a set.
+    pub(crate) fn take_out(mut self, name: &str, elements: AttributeValue) -> Self {
+        self.delete.push(format!("#{name} :{name}"));
+        self.values([(&*format!(":{name}"), elements)])
+    }
+
+    /// A condition, with the values that it names. All conditions of a write have to hold.
+    pub(crate) fn when<const N: usize>(
+        mut self,
+        condition: impl Into<String>,
+        values: [(&str, AttributeValue); N],
+    ) -> Self {
+        self.conditions.push(condition.into());
+        self.values(values)
+    }
+
+    /// The condition that the item exists.
+    pub(crate) fn when_present(self) -> Self {
+        self.when("attribute_exists(pk)", [])
+    }
+
+    /// The condition that there is no such item.
+    pub(crate) fn when_absent(self) -> Self {
+        self.when("attribute_not_exists(pk)", [])
+    }
+
+    /// The condition that the item has that version still, or that there is none.
+    pub(crate) fn when_version(self, version: Option<u64>) -> Self {
+        match version {
+            Some(version) => self.when("version = :found_version", [(":found_version", n(version))]),
+            None => self.when_absent(),
+        }
+    }
+
+    /// Values of the clauses.
+    pub(crate) fn values<const N: usize>(mut self, values: [(&str, AttributeValue); N]) -> Self {
+        self.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
+        self
+    }
+
+    /// Gives another name in this write's expressions to an attribute whose own name is no identifier.
+    pub(crate) fn alias(mut self, alias: &str, attribute: String) -> Self {
+        self.names.insert(alias.to_owned(), attribute);
+        self
+    }
+
+    /// An update returns the item as it is afterwards.
+    pub(crate) fn returning_item(mut self) -> Self {
+        self.returned = Some(ReturnValue::AllNew);
+        self
+    }
+
+    fn update_expression(&self) -> String {
+        let clauses = [("SET", &self.set), ("REMOVE", &self.remove), ("ADD", &self.add), ("DELETE", &self.delete)];
+        let clauses = clauses.into_iter().filter(|(_, parts)| !parts.is_empty());
+        clauses.map(|(keyword, parts)| format!("{keyword} {}", parts.join(", "))).collect::<Vec<_>>().join(" ")
+    }
+
+    fn condition(&self) -> Option<String> {
+        match self.conditions.as_slice() {
+            [] => None,
+            [condition] => Some(condition.clone()),
+            conditions => Some(format!("({})", conditions.join(") AND ("))),
+        }
+    }
+
+    /// The names and values of the expressions, without others: DynamoDB refuses what is given and not used.
+    fn names_and_values(&self) -> (Option<HashMap<String, String>>, Option<Item>) {
+        let expressions = format!("{} {}", self.update_expression(), self.condition().unwrap_or_default());
+        let attribute = |name: &str| self.names.get(name).cloned().unwrap_or_else(|| name.to_owned());
+        let names: HashMap<_, _> = names_in(&expressions).map(|name| (format!("#{name}"), attribute(name))).collect();
+        let values = tokens(&expressions, ':').map(|name| format!(":{name}"));
+        let values: Item = values.filter_map(|name| Some((name.clone(), self.values.get(&name)?.clone()))).collect();
+        (Some(names).filter(|names| !names.is_empty()), Some(values).filter(|values| !values.is_empty()))
+    }
+}
+
+/// Gives a builder of the SDK what those of all writes take.
+macro_rules! conditional {
+    ($write:ident, $builder:expr) => {{
+        let (names, values) = $write.names_and_values();
+        let condition = $write.condition();
+        let returned_if_refused = condition.as_ref().map(|_| ReturnValuesOnConditionCheckFailure::AllOld);
+        $builder
+            .table_name(&$write.table.name)
+            .set_condition_expression(condition)
+            .set_expression_attribute_names(names)
+            .set_expression_attribute_values(values)
+            .set_return_values_on_condition_check_failure(returned_if_refused)
+    }};
+}
+
+/// Parts of a transaction.
+impl ItemWrite<'_> {
+    pub(crate) fn put(self, part: Part) -> Write {
+        let put = conditional!(self, Put::builder()).set_item(Some(self.item)).build();
+        Write::new(part, TransactWriteItem::builder().put(put.expect("a table and an item are given")))
+    }
+
+    pub(crate) fn update(self, part: Part) -> Write {
+        let update = conditional!(self, Update::builder()).update_expression(self.update_expression());
+        let update = update.set_key(Some(self.item)).build().expect("a table, a key and an expression are given");
+        Write::new(part, TransactWriteItem::builder().update(update))
+    }
+
+    pub(crate) fn delete(self, part: Part) -> Write {
+        let delete = conditional!(self, Delete::builder()).set_key(Some(self.item)).build();
+        Write::new(part, TransactWriteItem::builder().delete(delete.expect("a table and a key are given")))
+    }
+
+    /// Holds the item to the condition and does not change it.
+    pub(crate) fn check(self, part: Part) -> Write {
+        let check = conditional!(self, ConditionCheck::builder()).set_key(Some(self.item)).build();
+        let check = check.expect("a table, a key and a condition are given");
+        Write::new(part, TransactWriteItem::builder().condition_check(check))
+    }
+}
+
+/// Requests of their own.
+impl ItemWrite<'_> {
+    pub(crate) async fn put_now(self) -> Result<Written<()>, StoreError> {
+        let put = conditional!(self, self.table.db.client().put_item()).set_item(Some(self.item));
+        Ok(write("PutItem", || put.clone().ask()).await?.map(drop))
+    }
+
+    pub(crate) async fn update_now(self) -> Result<Written<Item>, StoreError> {
+        let update = conditional!(self, self.table.db.client().update_item()).set_return_values(self.returned.clone());
+        let update = update.update_expression(self.update_expression()).set_key(Some(self.item));
+        Ok(write("UpdateItem", || update.clone().ask()).await?.map(|updated| updated.attributes.unwrap_or_default()))
+    }
+
+    pub(crate) async fn delete_now(self) -> Result<Written<()>, StoreError> {
+        let delete = conditional!(self, self.table.db.client().delete_item()).set_key(Some(self.item));
+        Ok(write("DeleteItem", || delete.clone().ask()).await?.map(drop))
+    }
+}
+
+/// The attributes that an expression names with `#`.
+pub(super) fn names_in(expression: &str) -> impl Iterator<Item = &str> {
+    tokens(expression, '#')
+}
+
+/// The identifiers that follow a mark.
+fn tokens(expression: &str, mark: char) -> impl Iterator<Item = &str> {
+    let rests = expression.split(mark).skip(1);
+    rests.map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::{Db, s};
+
+    fn table() -> Table {
+        let config = aws_sdk_dynamodb::Config::builder().behavior_version_latest().build();
+        Table { db: Db { client: aws_sdk_dynamodb::Client::from_conf(config) }, name: "t".to_owned() }
+    }
+
+    #[test]
+    fn an_update_has_the_names_and_values_of_its_expressions_and_no_others() {
+        let (table, key) = (table(), Item::from([("pk".to_owned(), s("a"))]));
+        let write = table.write(key.clone()).set("states.silent", s("yes")).remove(["hop"]).count("version");
+        let write = write.add("tags", s("x")).when("#owner = :owner", [(":owner", s("me"))]).when_version(Some(3));
+        let write = write.alias("hop", "e#1".to_owned()).update(Part::Client);
+        let update = write.item.update().unwrap();
+        assert_eq!(
+            update.update_expression(),
+            "SET #states.#silent = :states_silent REMOVE #hop ADD #version :one, #tags :tags"
+        );
+        assert_eq!(update.condition_expression(), Some("(#owner = :owner) AND (version = :found_version)"));
+        let names = [("#states", "states"), ("#silent", "silent"), ("#hop", "e#1"), ("#version", "version")];
+        let names = names.into_iter().chain([("#tags", "tags"), ("#owner", "owner")]);
+        let names = names.map(|(name, attribute)| (name.to_owned(), attribute.to_owned())).collect();
+        assert_eq!(update.expression_attribute_names(), Some(&names));
+        let values = [(":one", n(1)), (":tags", s("x")), (":owner", s("me")), (":found_version", n(3))];
+        let values = values.into_iter().chain([(":states_silent", s("yes"))]);
+        let values = values.map(|(name, value)| (name.to_owned(), value)).collect();
+        assert_eq!(update.expression_attribute_values(), Some(&values));
+
+        let write = table.write(key).put(Part::Client);
+        let put = write.item.put().unwrap();
+        assert!(put.condition_expression().is_none() && put.expression_attribute_names().is_none());
+        assert!(put.expression_attribute_values().is_none());
+    }
+}

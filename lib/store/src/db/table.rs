@@ -1,0 +1,112 @@
+//! A table: reads of single items, queries, and the beginning of every write ([`ItemWrite`]).
+
+use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
+use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
+use runtime::{BoxError, Environment};
+use serde::de::DeserializeOwned;
+
+use super::item_write::{ItemWrite, names_in};
+use super::{Ask, Db, Item, MAX_ROUNDS, StoreError, backoff, failed, from_item};
+
+/// Keys that one BatchGetItem takes.
+const MAX_BATCH_KEYS: usize = 100;
+
+/// A table of the service.
+#[derive(Clone)]
+pub(crate) struct Table {
+    pub(crate) db: Db,
+    pub(crate) name: String,
+}
+
+/// The answer to one request of a query.
+pub(crate) struct Page {
+    pub(crate) items: Vec<Item>,
+    /// Where the query goes on; `None` at its end.
+    pub(crate) next: Option<Item>,
+}
+
+impl Table {
+    /// The table that the environment variable names.
+    pub(crate) fn new(env: &Environment, db: &Db, variable: &str) -> Result<Self, BoxError> {
+        Ok(Self { db: db.clone(), name: env.config().get(variable)?.to_owned() })
+    }
+
+    /// The record with that key, consistently.
+    pub(crate) async fn get<T>(&self, entity: &'static str, key: Item) -> Result<Option<T>, StoreError>
+    where
+        T: DeserializeOwned,
+    {
+        self.item(key).await?.map(|item| from_item(entity, item)).transpose()
+    }
+
+    /// The item with that key, consistently.
+    pub(crate) async fn item(&self, key: Item) -> Result<Option<Item>, StoreError> {
+        let get = self.db.client.get_item().table_name(&self.name).set_key(Some(key)).consistent_read(true);
+        Ok(get.ask().await.map_err(|error| failed("GetItem", error))?.item)
+    }
+
+    /// The items with these keys, consistently, in no order. A missing item is left out.
+    pub(crate) async fn read(&self, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
+        let mut found = Vec::new();
+        for chunk in keys.chunks(MAX_BATCH_KEYS) {
+            let (mut wanted, mut round) = (chunk.to_vec(), 0);
+            // Keys that DynamoDB had no room for, or no capacity, are read again.
+            while !wanted.is_empty() {
+                if round == MAX_ROUNDS {
+                    let source = format!("{} items are left unread", wanted.len()).into();
+                    return Err(StoreError::Unavailable { operation: "BatchGetItem", source });
+                }
+                backoff(round).await;
+                round += 1;
+                let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+                let request = self.db.client.batch_get_item();
+                let got = request.request_items(&self.name, keys.expect("keys are given")).ask().await;
+                let got = got.map_err(|error| failed("BatchGetItem", error))?;
+                found.extend(got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default());
+                let unread = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
+                wanted = unread.map(|unread| unread.keys).unwrap_or_default();
+            }
+        }
+        Ok(found)
+    }
+
+    /// A query with that key condition. `#name` stands for the attribute of that name.
+    pub(crate) fn query<const N: usize>(
+        &self,
+        condition: &str,
+        values: [(&str, AttributeValue); N],
+    ) -> QueryFluentBuilder {
+        let values = values.map(|(name, value)| (name.to_owned(), value));
+        let query = self.db.client.query().table_name(&self.name).key_condition_expression(condition);
+        let query = query.set_expression_attribute_values(Some(values.into()));
+        names_in(condition).fold(query, |query, name| query.expression_attribute_names(format!("#{name}"), name))
+    }
+
+    /// A write of the item. A put takes the whole item, every other write its key.
+    pub(crate) fn write(&self, item: Item) -> ItemWrite<'_> {
+        ItemWrite::new(self, item)
+    }
+}
+
+/// Makes one request of a query.
+pub(crate) async fn query_page(query: QueryFluentBuilder) -> Result<Page, StoreError> {
+    let page = query.ask().await.map_err(|error| failed("Query", error))?;
+    Ok(Page { items: page.items.unwrap_or_default(), next: page.last_evaluated_key })
+}
+
+/// Everything that a query finds, in its order, however many requests that takes.
+pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, StoreError> {
+    query_up_to(query, usize::MAX).await
+}
+
+/// The first items that a query finds, at most `most`.
+pub(crate) async fn query_up_to(query: QueryFluentBuilder, most: usize) -> Result<Vec<Item>, StoreError> {
+    let mut page = query_page(query.clone()).await?;
+    let mut found = page.items;
+    while page.next.is_some() && found.len() < most {
+        page = query_page(query.clone().set_exclusive_start_key(page.next)).await?;
+        found.append(&mut page.items);
+    }
+    found.truncate(most);
+    Ok(found)
+}

@@ -1,0 +1,98 @@
+//! Facts that are emitted and not kept: a client's step to another phase, and that a message came. A mark sees to it
+//! that each is emitted once.
+
+use std::future::ready;
+
+use domain::automation::{Automation, told};
+use domain::client::Client;
+use domain::event::{Event, EventType};
+use domain::fact::PhaseAdvance;
+use domain::id::{ClientId, MessageId};
+use domain::time::Timestamp;
+use domain::wall_clock::date_at;
+use futures::future::try_join;
+
+use super::{Recorded, Records};
+use crate::db::{StoreError, Write};
+use crate::fact::FactContext;
+use crate::watch::WatchUpdate;
+
+impl Records {
+    /// Emits a step to another phase, and notes the phase unless what is stored is newer.
+    pub async fn advance_phase(
+        &self,
+        client_id: &ClientId,
+        advance: &PhaseAdvance,
+        fact: FactContext<'_>,
+    ) -> Result<Recorded, StoreError> {
+        let FactContext { occurred_at, backfill, now, .. } = fact;
+        self.apply(
+            "the client",
+            client_id,
+            fact,
+            || ready(Ok(())),
+            |stored, ()| async move {
+                let client = &stored.client;
+                let automations = self.automations(client, &[EventType::PhaseAdvanced], backfill);
+                let (zone, automations) = try_join(self.clients.workspaces.zone(&client.coach_id), automations).await?;
+                let started_on = date_at(zone, advance.advanced_at);
+                let (phase, changed) = self.clients.set_phase(&stored, &advance.to_phase, started_on, occurred_at);
+                let event = Event::phase_advanced(client, advance);
+                let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
+                let change = WatchUpdate::between(client, &changed);
+                writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
+                writes.extend(self.emit(backfill, event, &automations, now));
+                Ok(Some(writes))
+            },
+        )
+        .await
+    }
+
+    /// Emits that a message came.
+    pub async fn receive_message(
+        &self,
+        client_id: &ClientId,
+        message: &MessageId,
+        received_at: Timestamp,
+        fact: FactContext<'_>,
+    ) -> Result<Recorded, StoreError> {
+        let FactContext { backfill, now, .. } = fact;
+        self.apply(
+            "the client",
+            client_id,
+            fact,
+            || ready(Ok(())),
+            |stored, ()| async move {
+                let client = &stored.client;
+                let automations = self.automations(client, &[EventType::MessageReceived], backfill).await?;
+                let event = Event::message_received(client, message, received_at);
+                let mark = self.mark(client_id, &format!("MESSAGE#{message}"), now);
+                let mut writes = vec![mark, self.clients.lookup.still_there(client_id)];
+                writes.extend(self.emit(backfill, event, &automations, now));
+                Ok(Some(writes))
+            },
+        )
+        .await
+    }
+
+    /// The automations that wait for the events. Where nothing is emitted, none is set off.
+    pub(super) async fn automations(
+        &self,
+        client: &Client,
+        events: &[EventType],
+        is_silent: bool,
+    ) -> Result<Vec<Automation>, StoreError> {
+        if is_silent { Ok(Vec::new()) } else { self.clients.workspaces.automations_on(&client.coach_id, events).await }
+    }
+
+    fn emit(
+        &self,
+        backfill: bool,
+        event: Event,
+        automations: &[Automation],
+        now: Timestamp,
+    ) -> impl Iterator<Item = Write> {
+        let events = if backfill { Vec::new() } else { told(event, automations) };
+        self.outbox.put_events(events, now)
+    }
+}
