@@ -13,7 +13,7 @@ pub(crate) async fn daily_logs(State(app): State<App>, inbound: Inbound) -> Resp
     let limit = DAILY_LOG_PAGE.parse(inbound.query("limit").as_deref());
     let range = DateRange::parse(inbound.query("from").as_deref(), inbound.query("to").as_deref());
     let read = async {
-        // A range that is refused is not read; the caller is told after it has been let in.
+        // A range that is refused is not read. The caller gets the refusal after it has been let in.
         let range = range.as_ref().ok().copied()?;
         app.find(inbound.parameter(0), async |client| app.records.logged_dates(&client, range, limit).await).await
     };

@@ -103,7 +103,7 @@ impl Creation<'_> {
     /// it may have been switched off, handed over to another coach, or erased.
     async fn go_on(&self, stage: Stage) -> Result<Outcome, Problem> {
         let Self { app, partner, .. } = self;
-        let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(stage.client_id()));
+        let found = futures::future::try_join(app.workspaces.get(&partner.coach), app.clients.get(&stage.client_id));
         let (workspace, stored) = found.await?;
         let workspace = known(workspace)?.workspace;
         match stored.map(|stored| stored.client).filter(|client| client.coach_id == partner.coach) {
@@ -235,7 +235,14 @@ impl NewClient {
         let credential = Credential::temporary(password.hash(random_bytes()));
         let intake = NewIntake { id: intake_id.clone(), state: IntakeState::Issued, token_sha256: token.sha256() };
         let change = Change::client_created(&client, credential, intake);
-        let stage = Stage::new(&client, &draft.email, &password, &token, &change);
+        let stage = Stage {
+            client_id: client.id.clone(),
+            email: draft.email.clone(),
+            full_name: client.profile.full_name.clone(),
+            password: password.expose().to_owned(),
+            intake_token: token.expose().to_owned(),
+            change: change.clone(),
+        };
         Self { client, token, intake_id, change, stage }
     }
 }

@@ -29,20 +29,16 @@ const REFUSED_MAILS: runtime::Metric = runtime::Metric::new("welcome_mails_refus
 /// Where a claim stands once the client is made: all that the mail and the answer need. Sealed at rest.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Stage {
-    client_id: ClientId,
-    email: Email,
-    full_name: String,
-    password: String,
-    intake_token: String,
+    pub(crate) client_id: ClientId,
+    pub(crate) email: Email,
+    pub(crate) full_name: String,
+    pub(crate) password: String,
+    pub(crate) intake_token: String,
     #[serde(rename = "fact")]
-    change: Change,
+    pub(crate) change: Change,
 }
 
 impl Stage {
-    pub(crate) fn client_id(&self) -> &ClientId {
-        &self.client_id
-    }
-
     /// The same, of the client as it is by now.
     pub(crate) fn of_client(&self, client: &Client) -> Self {
         let profile = &client.profile;
@@ -53,26 +49,9 @@ impl Stage {
             ..self.clone()
         }
     }
-
-    pub(crate) fn new(
-        client: &Client,
-        email: &Email,
-        password: &TempPassword,
-        token: &IntakeToken,
-        change: &Change,
-    ) -> Self {
-        Self {
-            client_id: client.id.clone(),
-            email: email.clone(),
-            full_name: client.profile.full_name.clone(),
-            password: password.expose().to_owned(),
-            intake_token: token.expose().to_owned(),
-            change: change.clone(),
-        }
-    }
 }
 
-/// Who is given the credentials.
+/// The recipient of the credentials.
 pub(crate) enum Recipient<'a> {
     /// The client, by mail to this address.
     Client(&'a Email),

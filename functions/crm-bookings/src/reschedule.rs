@@ -53,7 +53,7 @@ impl Write for Reschedule<'_> {
         let to = decide(&found, asked, caller.time_zone.zone()?, caller.now).map_err(refused)?;
         let event = found.event.as_ref().map(|found| &found.event).ok_or_else(|| refused(Refusal::UnknownBooking))?;
         let previous = event.span.starts_at;
-        // What only says anew where the API has put it is not told.
+        // No change is emitted if the API has put the booking there before.
         let is_news = to != Move::Nowhere || !event.is_placed_by_us();
         let event = match to {
             Move::Nowhere => event.stayed(caller.now),

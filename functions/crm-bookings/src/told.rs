@@ -1,10 +1,10 @@
-//! How bookings, and refusals to book, are told.
+//! Renders bookings, and refusals to book.
 
 use domain::booking::{Booking, CalendarEvent, Refusal};
 use edge::{CrmCaller, Problem};
 use store::calendar::{StoredCalendar, zone_of};
 
-/// A refusal as it is told.
+/// The problem of a refusal.
 pub(crate) fn refused(refusal: Refusal) -> Problem {
     match refusal {
         Refusal::UnknownLead => Problem::NotFound("contact"),

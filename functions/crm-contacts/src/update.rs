@@ -43,7 +43,7 @@ impl Write for Update<'_> {
         let changed = found.known.change(&asked.patch, attempt.caller.now);
         let contact = &changed.contact;
         let reply = Reply::ok(&shown(contact))?;
-        // What only says anew what the API has said is not told.
+        // No change is emitted if the API has set the same before.
         let is_news = contact != found.contact();
         let change = is_news.then(|| Change::contact_updated(&attempt.caller.coach, contact));
         let write = attempt.leaving(contact.id, &reply, change);

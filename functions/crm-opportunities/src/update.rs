@@ -58,7 +58,7 @@ impl Write for Update<'_> {
         let changed = apply(&found.opportunity, &pipeline, &asked.patch, caller.now)
             .map_err(|refusal| refused(refusal, &pipeline))?;
         let view = changed.view(Some(&pipeline));
-        // What only says anew what the API has said is not told.
+        // No change is emitted if the API has set the same before.
         let is_news = changed.updated_at != found.opportunity.updated_at;
         let change = is_news.then(|| Change::opportunity_updated(&caller.coach, &view));
         let reply = Reply::ok(&OpportunityResult { opportunity: view })?;
@@ -68,7 +68,7 @@ impl Write for Update<'_> {
     }
 }
 
-/// A refusal as it is told.
+/// The problem of a refusal.
 fn refused(refusal: Refusal, pipeline: &Pipeline) -> Problem {
     match refusal {
         Refusal::NotFound => Problem::NotFound(OPPORTUNITY),

@@ -46,7 +46,7 @@ use crate::store_fact::{Stored, coach_of, marks_itself, store_fact};
 
 /// Time of a fact in the queue. A fact that goes round again is delayed on purpose and not measured.
 const QUEUE_WAIT_MS: Metric = Metric::new("queue_wait_ms", Unit::Milliseconds);
-/// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue tell of them.
+/// Messages that come again since something failed. Neither Lambda's errors nor the age of the queue show them.
 const MESSAGES_FAILED: Metric = Metric::new("messages_failed", Unit::Count);
 
 /// The function.

@@ -21,7 +21,7 @@ use store::workspace::Saved;
 use crate::App;
 use crate::envelope::Envelope;
 
-/// Confirmed bookings over which the feed told an event.
+/// Confirmed bookings that an event of the feed overlaps.
 const BOOKING_CONFLICTS: Metric = Metric::new("booking_conflicts", Unit::Count);
 
 /// Recorded answers about a contact that are removed before the fact goes on later.

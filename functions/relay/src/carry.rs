@@ -50,7 +50,7 @@ impl App {
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }
 
-    /// Deletes the entries that were sent, and tells of those that were not.
+    /// Deletes the entries that were sent, and logs those that were not.
     async fn finish(&self, entries: &[Entry], outcomes: Outcomes) -> Outcomes {
         let sent: Vec<&Entry> =
             outcomes.iter().filter(|(_, sent)| sent.is_ok()).map(|(place, _)| &entries[*place]).collect();
@@ -84,7 +84,7 @@ impl App {
         places.into_iter().zip(put).collect()
     }
 
-    /// Mails what coaches are to be told.
+    /// Sends the mails to coaches.
     async fn mail_all(&self, entries: &[Placed<'_>]) -> Outcomes {
         let mails = entries.iter().filter_map(|(place, entry)| match &entry.content {
             Content::Notice(notice) => Some((*place, notice, entry.send_after)),
@@ -95,7 +95,7 @@ impl App {
 
     async fn mail(&self, notice: &EndpointNotice, since: Timestamp) -> Result<(), BoxError> {
         let id = notice.id();
-        // The stream brings what it has brought again where something before it failed: a coach is told once.
+        // The stream brings what it has brought again where something before it failed: a coach gets one mail.
         if self.outbox.get(&id).await?.is_some()
             && let Err(error) = self.tell(notice).await
         {

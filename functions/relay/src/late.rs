@@ -22,8 +22,8 @@ use crate::carry::{Outcomes, Placed};
 const LATE_AFTER: TimeDelta = TimeDelta::seconds(60);
 
 impl App {
-    /// The entries that are to be told, and what came of the others: those of erased clients and contacts are done
-    /// with, and of whom it cannot be known whether they were erased the store has to answer first.
+    /// Splits the entries into those to carry on and the results of the others. Entries of erased clients and contacts
+    /// are done. If the store does not answer who was erased, late entries fail.
     pub(crate) async fn told<'a>(&self, entries: &'a [Entry]) -> (Vec<Placed<'a>>, Outcomes) {
         let now = self.now();
         let late = || entries.iter().filter(|entry| is_late(entry, now));

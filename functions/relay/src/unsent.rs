@@ -16,6 +16,15 @@ const ROUND_ENTRIES: i32 = 100;
 /// Rounds of one run, for each shard. What is left then is for the next run.
 const MAX_ROUNDS: usize = 10;
 
+/// The result of carrying a shard.
+#[derive(Default)]
+struct Carried {
+    /// Entries that failed.
+    failed: usize,
+    /// Since when the oldest entry waits, overdue or not yet.
+    oldest: Option<Timestamp>,
+}
+
 impl App {
     /// Carries what is overdue in all shards.
     pub(crate) async fn carry_unsent(&self) -> Result<(), BoxError> {
@@ -29,22 +38,20 @@ impl App {
         // Of a shard that could not be read the lag is not known: nothing is said then, and the alarm takes that for
         // the worst.
         let shards = shards.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let oldest = shards.iter().filter_map(|(_, oldest)| *oldest).min();
+        let oldest = shards.iter().filter_map(|shard| shard.oldest).min();
         add(OUTBOX_LAG_S, oldest.map_or(0, |since| (now.ms() - since.ms()) / 1000) as f64);
-        let failed: usize = shards.iter().map(|(failed, _)| failed).sum();
+        let failed: usize = shards.iter().map(|shard| shard.failed).sum();
         if failed == 0 { Ok(()) } else { Err(format!("{failed} overdue entries were not sent").into()) }
     }
 
-    /// Carries what is overdue in one shard; the number of entries that failed, and since when the oldest waits,
-    /// overdue or not yet.
-    async fn carry_shard(&self, shard: u8, now: Timestamp) -> Result<(usize, Option<Timestamp>), BoxError> {
+    /// Carries what is overdue in one shard.
+    async fn carry_shard(&self, shard: u8, now: Timestamp) -> Result<Carried, BoxError> {
         let overdue = now + -GRACE;
-        let (mut start, mut oldest) = (None, None);
-        let mut failed = 0;
+        let (mut carried, mut start) = (Carried::default(), None);
         for _ in 0..MAX_ROUNDS {
             // On from where the last round ended: what fails stays in the index, and must not keep the rest waiting.
             let (unsent, next) = self.outbox.unsent(shard, now, ROUND_ENTRIES, start).await?;
-            oldest = oldest.or(unsent.first().map(|(_, since)| *since));
+            carried.oldest = carried.oldest.or(unsent.first().map(|(_, since)| *since));
             let found = unsent.len();
             let ids: Vec<String> = unsent.into_iter().filter(|(_, since)| *since < overdue).map(|(id, _)| id).collect();
             let mut entries: Vec<Entry> = Vec::with_capacity(ids.len());
@@ -54,16 +61,16 @@ impl App {
                     Ok(entry) => entries.extend(entry.filter(|entry| entry.send_after < overdue)),
                     Err(error) => {
                         tracing::error!(entry_id = id, error = error_chain(&error), "an entry cannot be read");
-                        failed += 1;
+                        carried.failed += 1;
                     }
                 }
             }
-            failed += self.carry(&entries).await.iter().filter(|carried| carried.is_err()).count();
+            carried.failed += self.carry(&entries).await.iter().filter(|result| result.is_err()).count();
             start = next;
             if start.is_none() || ids.len() < found {
                 break;
             }
         }
-        Ok((failed, oldest))
+        Ok(carried)
     }
 }

@@ -14,7 +14,7 @@ const LOOKUP: Duration = Duration::from_secs(2);
 /// Refuses a URL whose name resolves to an address that no webhook is sent to.
 pub(crate) async fn check(url: &ReceiverUrl, reach: Reach) -> Result<(), Invalid> {
     if !url.is_name() {
-        // The address has been judged as it was read.
+        // The address was checked when the URL was parsed.
         return Ok(());
     }
     let lookup = async {

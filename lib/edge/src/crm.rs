@@ -99,7 +99,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Claims writes in the idempotency table and tells of them through the outbox.
+    /// Claims writes in the idempotency table and emits changes through the outbox.
     pub fn new(env: &Environment, db: &Db, vault: &Vault) -> Result<Self, BoxError> {
         Ok(Self { claims: Claims::new(env, db, vault)?, outbox: Outbox::new(env, db, vault)? })
     }
@@ -119,8 +119,8 @@ impl Writer {
     /// another write was in the way.
     ///
     /// A repeat is given the recorded answer; another payload under the key is refused. Where the store does not
-    /// answer, nobody knows whether the work was done: [`Problem::Unconfirmed`] is told, nothing is recorded, and the
-    /// repeat finds out.
+    /// answer, nobody knows whether the work was done: the caller gets [`Problem::Unconfirmed`], nothing is recorded,
+    /// and the repeat finds out.
     async fn write<W: Write>(&self, inbound: &Inbound, caller: &CrmCaller, write: &W) -> Result<Reply, Problem> {
         let key = required_key_of(inbound, &caller.coach, Scope::Crm)?;
         let read = async {
@@ -197,8 +197,8 @@ pub fn page(inbound: &Inbound) -> Result<PageRequest, Problem> {
     Ok(PageRequest { after, limit: CRM_PAGE.parse(inbound.query("limit").as_deref()) })
 }
 
-/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` tells a record's
-/// id.
+/// Answers with a page, or with its beginning where the whole is more than an answer can hold. `id_of` returns a
+/// record's id.
 pub fn page_reply<T, V: Serialize>(
     listed: Listed<T>,
     id_of: impl Fn(&T) -> Uuid,

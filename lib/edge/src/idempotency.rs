@@ -172,7 +172,7 @@ fn marked(reply: Reply, same_payload: bool) -> Reply {
     if same_payload { reply } else { reply.header("idempotency-payload-mismatch", true) }
 }
 
-/// The caller is told of the fault all the same; a release that fails as well leaves the lease to lapse.
+/// Logs a release that failed: the lease lapses by itself. The caller gets the fault all the same.
 fn left_to_lapse(released: Result<(), StoreError>) {
     if let Err(error) = released {
         tracing::warn!(%error, "a claim is left to lapse");

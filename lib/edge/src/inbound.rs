@@ -76,7 +76,7 @@ fn jwt_claims(context: &lambda_http::request::RequestContext) -> Option<serde_js
 
 impl Inbound {
     /// The value of the path's parameter at this place, decoded. Empty, which names nothing, where it does not decode:
-    /// the caller is told after it has been let in.
+    /// the caller gets the refusal after it has been let in.
     pub fn parameter(&self, index: usize) -> &str {
         self.parameters.get(index).map_or("", String::as_str)
     }
@@ -152,7 +152,7 @@ impl Inbound {
         self.parsed.get_or_init(parse).as_ref()
     }
 
-    /// The payload that tells repeats apart: the body's JSON, or its text where it is none.
+    /// The payload by which repeats are recognized: the body's JSON, or its text where it is none.
     pub fn payload(&self) -> Cow<'_, Value> {
         let as_text = || Cow::Owned(Value::from(String::from_utf8_lossy(self.text())));
         self.json_if_any().map_or_else(as_text, Cow::Borrowed)

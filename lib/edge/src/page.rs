@@ -41,7 +41,7 @@ impl Page {
         self
     }
 
-    /// A problem as a page. A fault is logged here, once, under an `event_id` that the page tells.
+    /// A problem as a page. A fault is logged here, once, under an `event_id` that the page shows.
     pub fn problem(problem: &Problem) -> Self {
         let status = problem.code().status();
         let (title, text) = match problem {

@@ -29,7 +29,7 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     ]
 }
 
-/// An operation on one endpoint, which the path names after the list of them.
+/// An operation on one endpoint, which the path names.
 fn of_endpoint(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation::new(method, path, id, summary)
         .in_path("id", identifier(), "The endpoint's id.", ENDPOINT_ID)
