@@ -7,7 +7,7 @@ use chrono::NaiveDate;
 use serde_json::{Value, json};
 
 use crate::world::sweep::daily_log;
-use crate::world::{Caller, Fact, Receiver, World};
+use crate::world::{Answer, Caller, Fact, Receiver, World};
 
 /// Longer than a visibility time-out, the longest wait of a stream's retries and a run of the schedule together.
 const RECOVERED_S: u64 = 20 * 60;
@@ -259,4 +259,24 @@ async fn store_faults_lose_no_fact() {
     assert_eq!(key.get("/v1/clients").await.expect(200).body["count"], 3);
     assert_eq!(key.get("/v1/ping").await.expect(200).body["active_clients"], 3);
     assert_eq!(world.set_aside().await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_retry_chain_survives_an_outage_of_the_store() {
+    const OUTAGE_S: u64 = 40 * 60;
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let ada = world.coach("ada").await;
+    let endpoint = ada.endpoint(&receiver.url(), "identifiers").await;
+    receiver.script([Answer::status(500)]);
+    world.apply([Fact::client("ada", "c1")]).await;
+    world.faults(json!({ "function": "deliver", "store_failures": 1_000_000 })).await;
+    world.apply([Fact::client("ada", "c2")]).await;
+    world.advance_s(OUTAGE_S).await;
+    assert_eq!(receiver.hooks().len(), 1);
+    world.faults(json!({ "function": "", "store_failures": 0 })).await;
+    world.advance_s(RECOVERED_S).await;
+    assert_eq!(receiver.hooks().len(), 3, "a first attempt and a second one");
+    for delivery in ada.deliveries(&endpoint).await {
+        assert_eq!(delivery["status"], "delivered", "{delivery}");
+    }
 }

@@ -5,6 +5,8 @@ use serde_json::json;
 use crate::world::{Fact, Receiver, World};
 
 const HOUR_S: u64 = 3_600;
+/// Longer than an order is received before it becomes a dead letter.
+const ORDER_LIFETIME_S: u64 = 26 * HOUR_S;
 const ENCRYPTION: &str = "EncryptionSecret";
 
 impl World {
@@ -29,7 +31,7 @@ async fn a_delivery_without_a_possible_attempt_is_made_after_a_redrive() {
     world.put_secret(ENCRYPTION, &json!({ "current": "2", "2": "x".repeat(64) })).await;
     world.kill_and_restart().await;
     world.apply([Fact::client("ada", "c1")]).await;
-    world.advance_s(HOUR_S).await;
+    world.advance_s(ORDER_LIFETIME_S).await;
     assert!(receiver.hooks().is_empty());
     let mut mended = ring;
     mended["2"] = "x".repeat(64).into();

@@ -40,12 +40,12 @@ impl App {
             }
             note_each("coach_ids", content.coach_id().as_str());
         }
-        let (told, untold) = self.told(entries).await;
-        let facts = async { self.finish(entries, self.put_all(&told).await).await };
-        let orders = async { self.finish(entries, self.order_all(&told).await).await };
-        let notices = async { self.finish(entries, self.mail_all(&told).await).await };
-        let (facts, orders, notices, untold) = tokio::join!(facts, orders, notices, self.finish(entries, untold));
-        let mut outcomes: Outcomes = facts.into_iter().chain(orders).chain(notices).chain(untold).collect();
+        let (kept, dropped) = self.without_erased(entries).await;
+        let changes = async { self.finish(entries, self.put_all(&kept).await).await };
+        let orders = async { self.finish(entries, self.order_all(&kept).await).await };
+        let notices = async { self.finish(entries, self.mail_all(&kept).await).await };
+        let (changes, orders, notices, dropped) = tokio::join!(changes, orders, notices, self.finish(entries, dropped));
+        let mut outcomes: Outcomes = changes.into_iter().chain(orders).chain(notices).chain(dropped).collect();
         outcomes.sort_unstable_by_key(|(place, _)| *place);
         outcomes.into_iter().map(|(_, outcome)| outcome).collect()
     }

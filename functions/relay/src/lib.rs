@@ -6,9 +6,9 @@
 //! changes nothing for receivers.
 
 mod carry;
+mod erased;
 mod event;
 mod fan_out;
-mod late;
 mod unsent;
 
 use std::sync::Arc;

@@ -205,3 +205,25 @@ async fn an_attempt_that_starts_during_its_clients_erasure_is_logged_with_its_re
     let sent = futures::future::join_all((4..14).map(assert_sent_attempts_logged)).await;
     assert!(sent.contains(&true) && sent.contains(&false), "{sent:?}");
 }
+
+#[tokio::test]
+async fn an_event_that_the_relay_publishes_after_an_erasure_is_not_attempted() {
+    /// The place of `message.received` in a client's life.
+    const MESSAGE: usize = 6;
+    let (world, receiver) = (World::start().await, Receiver::start().await);
+    let ada = world.coach("ada").await;
+    let endpoint = ada.endpoint(&receiver.url(), "contact_details").await;
+    world.apply([application_client("c1")]).await;
+    world.faults(json!({ "function": "relay", "stalled_calls": 1 })).await;
+    world.publish([life("c1", MARK).swap_remove(MESSAGE)]).await;
+    world.until_stalled().await;
+    world.publish([erased("c1")]).await;
+    until("the erasure", async || {
+        world.items("clients", "CLIENT#c1").await.iter().all(|item| item["full_name"].is_null())
+    })
+    .await;
+    world.faults(json!({ "function": "", "stalled_calls": 0 })).await;
+    world.settle().await;
+    assert_eq!(receiver.hooks().len(), 1, "the new client alone");
+    assert_eq!(ada.deliveries(&endpoint).await.len(), 1);
+}
