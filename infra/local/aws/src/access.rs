@@ -1,12 +1,12 @@
-//! Permissions: a function environment may do what template.yaml lets its function do, as IAM decides it.
+//! Authorization: a function environment has the permissions of its function in template.yaml, as IAM decides.
 //!
-//! A request is turned into the [`Need`]s that it has by its service's own rules (the service authorization reference, one table for
-//! each service), and is carried out only if the function's [`Policy`] allows each of them. A function without a policy may do
-//! nothing. Whoever calls outside of `/env/{environment}/` is the developer, who may do everything.
+//! A request requires a list of [`Permission`]s by the service authorization reference, one table for each service. It runs
+//! only if the function's [`Policy`] allows all of them. A function without a policy has no permissions. A caller outside
+//! of `/env/{environment}/` is the developer, who has all permissions.
 
 mod denied;
-mod need;
 mod pattern;
+mod permission;
 mod policy;
 mod recording;
 
@@ -17,12 +17,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 use crate::answer::ServiceError;
 use crate::error::SetupError;
 
-pub(crate) use need::{Need, arn, each, of_request};
+pub(crate) use permission::{Permission, arn, on_each, required_permissions};
 pub use policy::{Grant, Policy};
 
 use recording::Recording;
 
-/// What each function may do.
+/// The policies of all functions.
 #[derive(Default)]
 pub struct Access {
     policies: RwLock<HashMap<String, Arc<Policy>>>,
@@ -30,13 +30,13 @@ pub struct Access {
 }
 
 impl Access {
-    /// Gives a function its policy, in the place of the one that it had.
+    /// Sets or replaces a function's policy.
     pub fn set(&self, function: &str, policy: Policy) {
         let mut policies = self.policies.write().unwrap_or_else(PoisonError::into_inner);
         policies.insert(function.to_owned(), Arc::new(policy));
     }
 
-    /// The names of the functions, by name.
+    /// Returns the functions' names in alphabetical order.
     pub fn functions(&self) -> Vec<String> {
         let policies = self.policies.read().unwrap_or_else(PoisonError::into_inner);
         let mut names: Vec<String> = policies.keys().cloned().collect();
@@ -44,7 +44,8 @@ impl Access {
         names
     }
 
-    /// Appends each permission that is used from now on to a file, once: a line `function action resource`. Processes may share the file.
+    /// Appends each permission that is used from now on to a file once, as a line `function action resource`. Processes may
+    /// share the file.
     pub fn record_to(&self, file: &Path) -> Result<(), SetupError> {
         let recording = Recording::open(file).map_err(|error| {
             SetupError::new(format!("permissions cannot be recorded in {}: {error}", file.display()))
@@ -53,23 +54,29 @@ impl Access {
         Ok(())
     }
 
-    /// Whether the environment's function may do all of it. What the service answers otherwise names the first thing that it may not do.
-    pub(crate) fn authorize(&self, environment: &str, needs: &[Need]) -> Result<(), ServiceError> {
+    /// Checks that the environment's function has all permissions. The error response names the first missing one.
+    pub(crate) fn authorize(&self, environment: &str, permissions: &[Permission]) -> Result<(), ServiceError> {
         let function = function_of(environment);
         let policy = self.policies.read().unwrap_or_else(PoisonError::into_inner).get(function).cloned();
-        let denied = needs.iter().find(|need| !policy.as_ref().is_some_and(|policy| policy.allows(need)));
-        if let Some(need) = denied {
-            tracing::warn!(function, action = need.action, resource = need.resource, "template.yaml does not allow it");
-            return Err(denied::answer(function, need));
+        let denied =
+            permissions.iter().find(|permission| !policy.as_ref().is_some_and(|policy| policy.allows(permission)));
+        if let Some(permission) = denied {
+            tracing::warn!(
+                function,
+                action = permission.action,
+                resource = permission.resource,
+                "access denied by template.yaml"
+            );
+            return Err(denied::answer(function, permission));
         }
         if let Some(recording) = &*self.recording.read().unwrap_or_else(PoisonError::into_inner) {
-            needs.iter().for_each(|need| recording.add(function, need));
+            permissions.iter().for_each(|permission| recording.add(function, permission));
         }
         Ok(())
     }
 }
 
-/// The function of an environment: the environment's number follows the function's name.
+/// Returns the function's name of an environment, whose id is the name and a number.
 pub(crate) fn function_of(environment: &str) -> &str {
     environment.rsplit_once('-').map_or(environment, |(function, _)| function)
 }

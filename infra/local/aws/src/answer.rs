@@ -1,4 +1,4 @@
-//! Answers of the emulated services: JSON in the protocol of each, errors in the shapes that the SDKs map to their types.
+//! Responses of the emulated services: JSON in each service's protocol, and errors in the shapes that the SDKs expect.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -14,22 +14,22 @@ pub(crate) const JSON_1_0: &str = "application/x-amz-json-1.0";
 pub(crate) const JSON_1_1: &str = "application/x-amz-json-1.1";
 const JSON: &str = "application/json";
 
-/// A successful answer.
+/// A successful response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     content_type: &'static str,
     body: Vec<u8>,
 }
 
-/// An error as a service words it.
+/// A service's error response.
 #[derive(Debug)]
 pub(crate) struct ServiceError {
     status: u16,
     content_type: &'static str,
-    /// The error's shape, with the service's namespace: what the SDKs match on.
+    /// The error's shape with the service's namespace, which the SDKs match on.
     shape: String,
     message: String,
-    /// `x-amzn-query-error`: the code that SQS errors had before the JSON protocol, which boto3 still shows.
+    /// `x-amzn-query-error`: the SQS error code of the Query protocol, which boto3 still displays.
     query_error: Option<String>,
     /// Members beside the type and the message.
     more: Option<Box<(&'static str, Value)>>,
@@ -81,7 +81,7 @@ impl ServiceError {
         self.status
     }
 
-    /// The text for a person.
+    /// The error's message.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -126,7 +126,7 @@ impl IntoResponse for ServiceError {
     }
 }
 
-/// The emulation itself failed: SDKs retry it as they would AWS's own.
+/// A failure of the emulator itself. SDKs retry it like AWS's own internal error.
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         tracing::error!(%error, "a local AWS request failed");

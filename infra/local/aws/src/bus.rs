@@ -1,6 +1,6 @@
-//! EventBridge: buses, the template's rules with queues as targets, and every event that was ever put.
+//! EventBridge: buses, the template's rules with queues as targets, and a log of all events.
 //!
-//! An event and the messages that its rules make are one transaction, so neither exists without the other.
+//! An event and the messages to its targets are stored in one transaction, so neither exists without the other.
 
 mod pattern;
 
@@ -23,12 +23,12 @@ use pattern::Pattern;
 pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS events (id INTEGER PRIMARY KEY, source TEXT NOT NULL, \
     envelope TEXT NOT NULL); CREATE INDEX IF NOT EXISTS events_by_source ON events(source);";
 
-/// The bus that every account has.
+/// The default bus of every account.
 const DEFAULT_BUS: &str = "default";
 
 const MAX_ENTRIES: usize = 10;
 
-/// Bytes of all entries of a request.
+/// Maximum bytes of all entries of a request.
 const MAX_REQUEST_BYTES: usize = 1_048_576;
 
 /// EventBridge.
@@ -43,7 +43,7 @@ pub struct EventBus {
 struct Rule {
     bus: String,
     pattern: Pattern,
-    /// ARNs of queues.
+    /// ARNs of the target queues.
     targets: Vec<String>,
 }
 
@@ -66,7 +66,7 @@ struct Entry {
     time: Option<f64>,
 }
 
-/// Why an entry is not put: code and message.
+/// The error of an entry: code and message.
 type EntryError = (&'static str, String);
 
 impl EventBus {
@@ -75,13 +75,13 @@ impl EventBus {
         Self { sqlite, time, sqs, buses, rules: RwLock::default() }
     }
 
-    /// Makes a bus.
+    /// Adds a bus.
     pub fn add_bus(&self, name: &str) {
         self.buses.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }
 
-    /// Makes a rule from the resolved `Properties` of an `AWS::Events::Rule`. Its targets are queues, which get the whole event;
-    /// a disabled rule does nothing.
+    /// Adds a rule from the resolved `Properties` of an `AWS::Events::Rule`. Targets must be queues and receive the whole event.
+    /// A disabled rule is ignored.
     pub fn add_rule(&self, properties: &Value) -> Result<(), SetupError> {
         let bus = name_of(properties["EventBusName"].as_str().unwrap_or(DEFAULT_BUS)).to_owned();
         let pattern = Pattern::parse(&properties["EventPattern"])
@@ -103,7 +103,7 @@ impl EventBus {
         Ok(())
     }
 
-    /// The newest `limit` events that were put on any bus, the newest last, as whole envelopes.
+    /// Returns the newest `limit` events of all buses as envelopes, the newest last.
     pub async fn events(&self, source: Option<&str>, limit: usize) -> Result<Vec<Value>, StoreError> {
         let source = source.map(str::to_owned);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -123,7 +123,7 @@ impl EventBus {
         Ok(envelopes.iter().rev().map(|envelope| serde_json::from_str(envelope).unwrap_or_default()).collect())
     }
 
-    /// Answers one request of the JSON protocol.
+    /// Handles one request of the JSON protocol.
     pub(crate) async fn request(&self, operation: &str, body: &[u8]) -> Result<Answer, ServiceError> {
         let error = |shape: &str, message: String| ServiceError::json_1_1(400, shape, message);
         if operation != "PutEvents" {
@@ -171,11 +171,11 @@ impl EventBus {
                 transaction.commit()
             })
             .await?;
-        self.sqs.stored();
+        self.sqs.notify_stored();
         Ok(json!({ "FailedEntryCount": failed, "Entries": results }))
     }
 
-    /// The bus and the event as targets get it.
+    /// Validates an entry and returns its bus and the event's envelope.
     fn envelope(&self, entry: Entry) -> Result<(String, Value), EntryError> {
         let required = |value: Option<String>, name: &str| {
             value.filter(|value| !value.is_empty()).ok_or_else(|| {
@@ -208,7 +208,7 @@ impl EventBus {
         Ok((bus, envelope))
     }
 
-    /// One message for each target of each rule that matches.
+    /// Builds one message for each target of each matching rule.
     fn messages(&self, bus: &str, envelope: &Value) -> Vec<NewMessage> {
         let rules = self.rules.read().unwrap_or_else(PoisonError::into_inner);
         let body = envelope.to_string();
@@ -219,7 +219,7 @@ impl EventBus {
             .filter_map(|target| match self.sqs.message_to(target, &body) {
                 Ok(message) => Some(message),
                 Err(error) => {
-                    tracing::warn!(%error, "a rule's target gets no event");
+                    tracing::warn!(%error, "cannot send an event to a rule's target");
                     None
                 }
             })
@@ -227,7 +227,7 @@ impl EventBus {
     }
 }
 
-/// The name of a bus that is given by its name or ARN.
+/// Returns the name of a bus given by its name or ARN.
 fn name_of(bus: &str) -> &str {
     bus.rsplit('/').next().unwrap_or(bus)
 }

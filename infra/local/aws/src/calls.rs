@@ -1,5 +1,6 @@
-//! What each function environment calls while it handles one event: the log that tests count round trips and capacity
-//! units in, and the signal that kills an environment after a commit.
+//! The log of calls that a function environment makes during an invocation, and the signal that kills an environment.
+//!
+//! Tests count round trips and capacity units in the log.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,62 +9,62 @@ use std::time::Instant;
 use serde::Serialize;
 use tokio::sync::watch;
 
-/// More calls than this of one invocation are not kept.
+/// Maximum number of calls that are kept for one invocation.
 const MAX_CALLS: usize = 4_096;
 
 /// One call to AWS.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Call {
-    /// `UpdateItem`, `SendMessage`, ..
+    /// The operation, such as `UpdateItem` or `SendMessage`.
     pub operation: String,
-    /// DynamoDB tables that the call names, each once.
+    /// The DynamoDB tables in the request, without duplicates.
     pub tables: Vec<String>,
-    /// Read capacity that the answer reports. 0 where the request did not ask for the report.
+    /// Read capacity units in the response. 0 when the request did not ask for them.
     pub read_units: f64,
-    /// Write capacity that the answer reports.
+    /// Write capacity units in the response.
     pub write_units: f64,
-    /// Microseconds since the invocation began.
+    /// Start of the call, in microseconds since the invocation began.
     pub started_us: u64,
-    /// Microseconds since the invocation began.
+    /// End of the call, in microseconds since the invocation began.
     pub ended_us: u64,
-    /// HTTP status of the answer.
+    /// HTTP status of the response.
     pub status: u16,
 }
 
 /// The open invocations by environment.
 #[derive(Debug, Clone, Default)]
-pub struct CallLog(Arc<Mutex<HashMap<String, Open>>>);
+pub struct CallLog(Arc<Mutex<HashMap<String, OpenLog>>>);
 
 #[derive(Debug)]
-struct Open {
+struct OpenLog {
     began: Instant,
     calls: Vec<Call>,
     crash: watch::Sender<bool>,
 }
 
-/// One environment at work on one event. Dropping it closes the log as [`Invocation::finish`] does.
+/// One environment handling one event. Dropping it closes the log, as [`Invocation::finish`] does.
 #[derive(Debug)]
 pub struct Invocation {
-    /// Fires when the environment has to die.
+    /// Fires when the environment must die.
     pub crashed: CrashSignal,
     log: CallLog,
     environment: String,
 }
 
-/// Fires at most once in an invocation.
+/// A signal that fires at most once in an invocation.
 #[derive(Debug, Clone)]
 pub struct CrashSignal(watch::Receiver<bool>);
 
-/// What is known of a call before its answer.
+/// A call that has no response yet.
 #[derive(Debug)]
-pub(crate) struct Started {
+pub(crate) struct StartedCall {
     environment: String,
     operation: String,
     tables: Vec<String>,
     at_us: u64,
 }
 
-/// What is known of a call from its answer.
+/// The capacity units that a response reports.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Units {
     pub(crate) read: f64,
@@ -71,35 +72,35 @@ pub(crate) struct Units {
 }
 
 impl CallLog {
-    /// Opens an environment's log and crash signal for one invocation. An environment handles one event at a time: an
-    /// invocation that is still open there loses its log.
+    /// Opens an environment's log and crash signal for one invocation. It replaces an invocation that is still open, since
+    /// an environment handles one event at a time.
     pub fn begin(&self, environment: &str) -> Invocation {
         let (crash, crashed) = watch::channel(false);
-        let open = Open { began: Instant::now(), calls: Vec::new(), crash };
+        let open = OpenLog { began: Instant::now(), calls: Vec::new(), crash };
         self.lock().insert(environment.to_owned(), open);
         Invocation { crashed: CrashSignal(crashed), log: self.clone(), environment: environment.to_owned() }
     }
 
-    /// A call begins. `None` outside of an invocation, such as while an environment starts; only otherwise are the tables that
-    /// it names looked for.
+    /// Records the start of a call. Returns `None` outside of an invocation, such as during an environment's start. `tables`
+    /// is called only within an invocation.
     pub(crate) fn start(
         &self,
         environment: &str,
         operation: &str,
         tables: impl FnOnce() -> Vec<String>,
-    ) -> Option<Started> {
+    ) -> Option<StartedCall> {
         let at_us = elapsed_us(self.lock().get(environment)?.began);
         let (environment, operation) = (environment.to_owned(), operation.to_owned());
-        Some(Started { environment, operation, tables: tables(), at_us })
+        Some(StartedCall { environment, operation, tables: tables(), at_us })
     }
 
-    /// Whether the environment is handling an event.
+    /// Returns true while the environment handles an event.
     pub(crate) fn is_open(&self, environment: &str) -> bool {
         self.lock().contains_key(environment)
     }
 
-    /// A call has its answer.
-    pub(crate) fn end(&self, started: Started, status: u16, units: Units) {
+    /// Records the end of a call.
+    pub(crate) fn end(&self, started: StartedCall, status: u16, units: Units) {
         if let Some(open) = self.lock().get_mut(&started.environment)
             && open.calls.len() < MAX_CALLS
         {
@@ -115,12 +116,12 @@ impl CallLog {
         }
     }
 
-    /// Kills the environment. False when it is handling nothing.
+    /// Kills the environment. Returns false when it handles no event.
     pub(crate) fn crash(&self, environment: &str) -> bool {
         self.lock().get(environment).is_some_and(|open| open.crash.send(true).is_ok())
     }
 
-    /// Closes this very invocation, not a later one of the same environment.
+    /// Closes this invocation, but not a later one of the same environment.
     fn close(&self, environment: &str, crashed: &CrashSignal) -> Vec<Call> {
         let mut open = self.lock();
         if open.get(environment).is_some_and(|open| open.crash.subscribe().same_channel(&crashed.0)) {
@@ -130,13 +131,13 @@ impl CallLog {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Open>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, OpenLog>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Invocation {
-    /// Closes the log and hands it over, in the order in which the calls ended.
+    /// Closes the log and returns the calls in the order in which they ended.
     pub fn finish(self) -> Vec<Call> {
         self.log.close(&self.environment, &self.crashed)
     }
@@ -149,7 +150,7 @@ impl Drop for Invocation {
 }
 
 impl CrashSignal {
-    /// Waits for the signal; for ever when it does not come.
+    /// Waits for the signal, forever if it does not fire.
     pub async fn wait(&self) {
         let mut receiver = self.0.clone();
         if receiver.wait_for(|crashed| *crashed).await.is_err() {

@@ -1,4 +1,4 @@
-//! Where the local stack keeps its state, and that only one stack at a time does.
+//! The local stack's data directory, locked by one stack at a time.
 //!
 //! The directory holds `version` (the format), `lock` (held while a stack runs), `dynamodb.sqlite` and `services.sqlite`.
 
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 
 use crate::error::OpenError;
 
-/// What the files in the directory look like. A run with another number refuses the directory.
+/// Version of the files' format. A stack with another version refuses the directory.
 const FORMAT_VERSION: &str = "5";
 
-/// What is kept between runs.
+/// The place of the stack's state.
 #[derive(Debug, Clone)]
 pub enum DataDir {
-    /// A directory, made when it does not exist.
+    /// A directory that is kept between runs. It is created when it does not exist.
     Persistent(PathBuf),
-    /// Nothing: a directory of our own, removed at the end.
+    /// A temporary directory, removed at the end.
     Ephemeral,
 }
 
-/// A directory that is ours until this is dropped.
+/// A data directory that is locked until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct OpenDir {
     path: PathBuf,
@@ -43,7 +43,7 @@ impl OpenDir {
         let refused = |error: std::io::Error| {
             OpenError::new(format!("cannot write to the data directory {}: {error}", path.display()))
         };
-        // Secrets and mails are in it: a directory that is made here is for this user alone.
+        // Private to this user, since it holds secrets and mails.
         DirBuilder::new().recursive(true).mode(0o700).create(&path).map_err(refused)?;
         let lock = File::create(path.join("lock")).map_err(refused)?;
         match lock.try_lock() {
@@ -64,10 +64,10 @@ impl OpenDir {
         self.path.join(name)
     }
 
-    /// Lets another stack have the directory.
+    /// Unlocks the directory for another stack.
     pub(crate) fn release(&self) {
         if let Err(error) = self.lock.unlock() {
-            tracing::warn!(%error, "the data directory stays locked until this process ends");
+            tracing::warn!(%error, "cannot unlock the data directory before this process ends");
         }
     }
 }
@@ -87,7 +87,7 @@ fn check_version(path: &Path) -> Result<(), OpenError> {
             version.lines().next().unwrap_or_default().trim()
         ))),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            // Whole or not at all, whenever the process is killed.
+            // The rename is atomic: a killed process leaves no partial file.
             let draft = path.join("version.new");
             fs::write(&draft, format!("{FORMAT_VERSION}\n")).and_then(|()| fs::rename(draft, file)).map_err(refused)
         }

@@ -1,11 +1,11 @@
-//! DynamoDB: dynoxide on `dynamodb.sqlite`, its streams with durable checkpoints, and TTL on stack time.
+//! DynamoDB: dynoxide on `dynamodb.sqlite`, streams with durable checkpoints, and TTL on stack time.
 //!
-//! dynoxide never trims its stream records and reads them without an index; a second connection to the same file adds the index,
-//! reads the records for event-source mappings and trims what every consumer has passed.
+//! dynoxide neither indexes nor trims its stream records. A second connection to the same file adds an index, reads the
+//! records for event-source mappings, and trims records that every consumer has passed.
 
 mod inner;
-mod named;
 mod request;
+mod request_names;
 mod stream;
 mod table;
 mod ttl;
@@ -34,11 +34,11 @@ pub struct DynamoDb {
     path: PathBuf,
     /// The second connection to dynoxide's file.
     file: Sqlite,
-    /// Where checkpoints are kept: writing them to dynoxide's file would get in the way of its own writes.
+    /// Holds the checkpoints. In dynoxide's file, writing them would block its own writes.
     services: Sqlite,
     streams: stream::Streams,
-    expiry: ttl::Expiry,
-    /// Goes up with every write, so that what was computed from the tables can be told to be old.
+    expiry: ttl::ExpiryCache,
+    /// Increases with every write, so that values computed from the tables can be invalidated.
     writes: AtomicU64,
     time: StackTime,
     changes: Changes,
@@ -59,14 +59,14 @@ impl DynamoDb {
             file,
             streams: stream::Streams::open(&services).await?,
             services,
-            expiry: ttl::Expiry::default(),
+            expiry: ttl::ExpiryCache::default(),
             writes: AtomicU64::new(0),
             time,
             changes,
         })
     }
 
-    /// ARN of a table.
+    /// Returns the ARN of a table.
     pub fn table_arn(&self, table: &str) -> String {
         format!("arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{table}")
     }
@@ -74,11 +74,11 @@ impl DynamoDb {
     pub(crate) async fn close(&self) {
         self.inner.stop().await;
         if let Err(error) = self.file.checkpoint().await {
-            tracing::warn!(%error, "DynamoDB's write-ahead log is left to the next start");
+            tracing::warn!(%error, "cannot checkpoint DynamoDB's write-ahead log; the next start does");
         }
     }
 
-    /// One operation of the host's own.
+    /// Calls an operation for the host itself.
     async fn call(&self, operation: &str, request: &Value) -> Result<Value, CallError> {
         let target = format!("DynamoDB_20120810.{operation}");
         let answer = self.inner.forward(&target, Bytes::from(request.to_string())).await?;
@@ -94,13 +94,13 @@ impl DynamoDb {
         Err(CallError::Failed(StoreError::DynamoDb(format!("{operation}: {kind} {message}"))))
     }
 
-    fn wrote(&self) {
+    fn notify_write(&self) {
         self.writes.fetch_add(1, Ordering::Release);
-        self.changes.bump();
+        self.changes.notify();
     }
 }
 
-/// Why an operation of the host's own did not go through.
+/// The reason why an operation for the host failed.
 #[derive(Debug)]
 enum CallError {
     NotFound,
@@ -122,7 +122,7 @@ impl From<CallError> for StoreError {
     }
 }
 
-/// The stack's clock as dynoxide reads one.
+/// Adapter from the stack's clock to dynoxide's clock trait.
 struct TtlClock(StackTime);
 
 impl TtlClock {

@@ -1,4 +1,4 @@
-//! The one HTTP endpoint of all services. JSON services are told apart by `X-Amz-Target`, whatever the path; SES by its path.
+//! The HTTP endpoint of all services. `X-Amz-Target` selects a JSON service, regardless of the path. SES has its own path.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,19 +15,19 @@ use tokio::task::AbortHandle;
 use uuid::Uuid;
 
 use crate::Aws;
-use crate::access::of_request;
+use crate::access::required_permissions;
 use crate::answer::{Answer, ServiceError};
 use crate::calls::Units;
-use crate::faults::Met;
+use crate::faults::CallFault;
 
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 const SEND_EMAIL_PATH: &str = "/v2/email/outbound-emails";
 
-const WHAT_THERE_IS: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
+const SUPPORTED_SERVICES: &str = "The local stack's AWS endpoint serves DynamoDB, SQS, EventBridge, Secrets Manager (JSON protocols, \
     with an X-Amz-Target header) and POST /v2/email/outbound-emails of SES v2";
 
-const NO_QUERY: &str = "The local stack's AWS endpoint speaks the JSON protocol (an X-Amz-Target header such as \
+const QUERY_PROTOCOL_REFUSED: &str = "The local stack's AWS endpoint speaks the JSON protocol (an X-Amz-Target header such as \
     AmazonSQS.SendMessage), not the Query protocol (Action=SendMessage in a form). AWS SDKs and the AWS CLI use JSON for \
     SQS from November 2023 on.";
 
@@ -39,7 +39,7 @@ async fn handle(State(aws): State<Aws>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let Ok(body) = to_bytes(body, MAX_BODY_BYTES).await else {
         let message = format!("The body cannot be read, or has more than {MAX_BODY_BYTES} bytes.");
-        // hyper closes the connection, since the body has not come to its end.
+        // hyper closes the connection, since the body was not read to its end.
         let refusal = ServiceError::json_1_0(413, "RequestEntityTooLarge", message);
         return ([(CONNECTION, "close")], refusal).into_response();
     };
@@ -48,23 +48,23 @@ async fn handle(State(aws): State<Aws>, request: Request) -> Response {
     }
     let stalled = Arc::new(AtomicBool::new(false));
     let answering = tokio::spawn(STALLED.scope(Arc::clone(&stalled), answer(aws, parts, body)));
-    let _caller = Caller { stalled, call: answering.abort_handle() };
+    let _guard = AbortUnlessStalled { stalled, call: answering.abort_handle() };
     answering.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
 tokio::task_local! {
-    /// Whether the call has been stalled.
+    /// Set once the call was stalled.
     static STALLED: Arc<AtomicBool>;
 }
 
-/// Whoever waits for a call's answer. A call that was stalled and given up takes effect all the same, as one does that the network has held
-/// up; one of a function that has died does not.
-struct Caller {
+/// A guard that aborts a call when its caller is gone, unless the call was stalled. A stalled call takes effect after its
+/// caller gave up, like a request delayed by the network.
+struct AbortUnlessStalled {
     stalled: Arc<AtomicBool>,
     call: AbortHandle,
 }
 
-impl Drop for Caller {
+impl Drop for AbortUnlessStalled {
     fn drop(&mut self) {
         if !self.stalled.load(Ordering::Relaxed) {
             self.call.abort();
@@ -86,12 +86,12 @@ async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
             }
             None if speaks_query(&parts) => query_refusal(),
             None => {
-                let message = format!("{WHAT_THERE_IS}; this is {} {path}.", parts.method);
+                let message = format!("{SUPPORTED_SERVICES}; this is {} {path}.", parts.method);
                 ServiceError::json_1_0(400, "UnknownOperationException", message).into_response()
             }
         }
     };
-    // A call that waits for the end of the stack is not carried out at that end.
+    // Biased, so that a call that waits for the shutdown does not take effect at the shutdown.
     tokio::select! {
         biased;
         () = aws.closed() => StatusCode::SERVICE_UNAVAILABLE.into_response(),
@@ -100,7 +100,7 @@ async fn answer(aws: Aws, parts: Parts, body: Bytes) -> Response {
 }
 
 impl Aws {
-    /// A request to a service other than DynamoDB.
+    /// Handles a request to a service other than DynamoDB.
     async fn logged_request(
         &self,
         service: &str,
@@ -110,11 +110,11 @@ impl Aws {
     ) -> Response {
         let started = environment.and_then(|environment| self.calls().start(environment, operation, Vec::new));
         let faulty = match environment {
-            Some(environment) => self.meets_faults(environment).await,
+            Some(environment) => self.apply_call_faults(environment).await,
             None => false,
         };
         let authorized = match environment {
-            Some(environment) => self.access().authorize(environment, &of_request(service, operation, body)),
+            Some(environment) => self.access().authorize(environment, &required_permissions(service, operation, body)),
             None => Ok(()),
         };
         let answer = match authorized {
@@ -146,31 +146,31 @@ impl Aws {
             _ => Err(ServiceError::json_1_0(
                 400,
                 "UnknownOperationException",
-                format!("{WHAT_THERE_IS}, not {service}."),
+                format!("{SUPPORTED_SERVICES}, not {service}."),
             )),
         }
     }
 
-    /// Before a function environment's call takes effect: whether faults of its service may follow. A call that kills its function, or
-    /// is stalled, does not return before that is over.
-    pub(crate) async fn meets_faults(&self, environment: &str) -> bool {
-        // Calls outside of an invocation are those of a start.
+    /// Applies the faults for a function environment's call before the call takes effect. Returns true when faults of its
+    /// service may follow. Blocks for a stalled call, and for one whose function crashes.
+    pub(crate) async fn apply_call_faults(&self, environment: &str) -> bool {
+        // Calls outside of an invocation belong to an environment's start.
         if !self.calls().is_open(environment) {
             return true;
         }
-        match self.faults().meet(environment) {
-            Met::Nothing => false,
-            Met::Faults => true,
-            Met::Crash => {
+        match self.faults().take_call_fault(environment) {
+            CallFault::None => false,
+            CallFault::Service => true,
+            CallFault::Crash => {
                 if self.calls().crash(environment) {
-                    // A dead function reads no answer.
+                    // A crashed function reads no response.
                     self.closed().await;
                 }
                 true
             }
-            Met::Stall(mut released) => {
+            CallFault::Stall(mut released) => {
                 STALLED.with(|stalled| stalled.store(true, Ordering::Relaxed));
-                // An error means that the stack is ending.
+                // An error means that the stack is shutting down.
                 let _ = released.changed().await;
                 true
             }
@@ -187,15 +187,16 @@ fn speaks_query(parts: &Parts) -> bool {
         || query.split('&').any(|parameter| parameter.starts_with("Action="))
 }
 
-/// Refuses a request of the Query protocol in its own XML, which its clients show to their users.
+/// Refuses a request of the Query protocol with its own XML error, which clients display.
 fn query_refusal() -> Response {
     let id = Uuid::new_v4();
-    let error = format!("<Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>{NO_QUERY}</Message>");
+    let error =
+        format!("<Type>Sender</Type><Code>UnsupportedProtocol</Code><Message>{QUERY_PROTOCOL_REFUSED}</Message>");
     let body = format!("<ErrorResponse><Error>{error}</Error><RequestId>{id}</RequestId></ErrorResponse>");
     (StatusCode::BAD_REQUEST, [(CONTENT_TYPE, "text/xml")], body).into_response()
 }
 
-/// `/env/{environment}/rest` as the environment and `/rest`.
+/// Splits `/env/{environment}/rest` into the environment and `/rest`.
 fn split_environment(path: &str) -> (Option<&str>, &str) {
     let Some(below) = path.strip_prefix("/env/") else { return (None, path) };
     let end = below.find('/').unwrap_or(below.len());

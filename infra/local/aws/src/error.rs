@@ -1,25 +1,25 @@
-//! What can go wrong for the host. Errors of the emulated services themselves are answers: see [`crate::answer`].
+//! Errors for the host. Errors of the emulated services are responses: see [`crate::answer`].
 
-/// The data directory cannot be used. One line, for the user.
+/// The reason why the data directory cannot be used, as one line for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct OpenError(String);
 
-/// A resource of the template cannot be set up. One line, for the user.
+/// The reason why a resource of the template cannot be created, as one line for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct SetupError(String);
 
-/// The local stack's own storage failed, or has been closed.
+/// A failure of the local stack's own storage.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// SQLite refused a statement.
     #[error("local storage: {0}")]
     Sqlite(#[from] rusqlite::Error),
-    /// The inner DynamoDB refused a call, or could not be asked.
+    /// The inner DynamoDB refused a call or could not be reached.
     #[error("local DynamoDB: {0}")]
     DynamoDb(String),
-    /// There is no such resource.
+    /// The resource does not exist.
     #[error("{0} does not exist")]
     NoSuchResource(String),
     /// The stack has been shut down.

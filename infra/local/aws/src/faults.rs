@@ -1,4 +1,4 @@
-//! Faults on demand, for requests of function environments alone: a developer's own calls always work.
+//! Injected faults for calls of function environments. A developer's own calls never fail by them.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use crate::access::function_of;
 
-/// The body of `POST /_local/faults`. An absent field changes nothing; 0, `false` and an empty text switch a fault off.
+/// The body of `POST /_local/faults`. An absent field changes nothing. 0, `false` and an empty string clear a fault.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultPlan {
@@ -16,26 +16,26 @@ pub struct FaultPlan {
     pub mail_failures: Option<u32>,
     /// The next n DynamoDB requests are refused before they take effect.
     pub store_failures: Option<u32>,
-    /// The next n DynamoDB requests take effect and their answer is lost.
+    /// The next n DynamoDB requests take effect, but their response is lost.
     pub store_lost_answers: Option<u32>,
-    /// The next n DynamoDB writes lose to another transaction.
+    /// The next n DynamoDB writes fail by a transaction conflict.
     pub store_conflicts: Option<u32>,
-    /// The function dies right after its next n successful transactions.
+    /// The function crashes right after each of its next n successful transactions.
     pub crash_after_commit: Option<u32>,
-    /// The function dies right before its next n calls take effect.
+    /// The function crashes right before each of its next n calls takes effect.
     pub crash_before_call: Option<u32>,
-    /// The next n calls wait, before they take effect, until this is set to 0.
+    /// The next n calls block before they take effect, until this is set to 0.
     pub stalled_calls: Option<u32>,
-    /// Every message that a function gets arrives twice.
+    /// Every message is delivered to its function twice.
     #[serde(default, deserialize_with = "switch")]
     pub duplicate_messages: Option<bool>,
-    /// What calls meet, this function's calls meet alone.
+    /// Only calls of this function are affected.
     pub function: Option<String>,
-    /// .. and not its next n calls.
+    /// The next n calls are not affected.
     pub spared_calls: Option<u32>,
 }
 
-/// `true` or `false`, or a number: each fault is switched off by 0.
+/// Parses a boolean, or a number of which 0 is `false`, so that 0 clears every fault.
 fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -49,24 +49,24 @@ fn switch<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D:
     }))
 }
 
-/// The faults that are still to happen.
+/// The pending faults.
 #[derive(Debug, Default)]
 pub struct Faults {
     pending: Mutex<Pending>,
-    /// Tells stalled calls to go on.
+    /// Releases stalled calls.
     released: watch::Sender<()>,
 }
 
-/// What a call meets before it takes effect.
+/// The fault that applies to a call before it takes effect.
 #[derive(Debug)]
-pub(crate) enum Met {
-    /// No fault, now or later.
-    Nothing,
-    /// Faults of its service.
-    Faults,
-    /// The end of its function.
+pub(crate) enum CallFault {
+    /// No fault at all.
+    None,
+    /// The faults of its service may follow.
+    Service,
+    /// Its function crashes.
     Crash,
-    /// A wait, and then faults of its service.
+    /// The call blocks, then the faults of its service may follow.
     Stall(watch::Receiver<()>),
 }
 
@@ -85,7 +85,7 @@ struct Pending {
 }
 
 impl Faults {
-    /// Takes over what the plan names and leaves the rest.
+    /// Sets the faults that the plan names and leaves the others.
     pub fn set(&self, plan: FaultPlan) {
         let mut pending = self.lock();
         let Pending {
@@ -121,23 +121,23 @@ impl Faults {
         }
     }
 
-    /// What is still to happen, with the field names of [`FaultPlan`].
+    /// Returns the pending faults, with the field names of [`FaultPlan`].
     pub fn current(&self) -> Value {
         serde_json::to_value(&*self.lock()).expect("numbers, a flag and a text are JSON")
     }
 
-    /// A function environment calls.
-    pub(crate) fn meet(&self, environment: &str) -> Met {
+    /// Takes the fault for a call of this environment.
+    pub(crate) fn take_call_fault(&self, environment: &str) -> CallFault {
         let mut pending = self.lock();
         let function = function_of(environment);
         if !(pending.function.is_empty() || pending.function == function) || take(&mut pending.spared_calls) {
-            Met::Nothing
+            CallFault::None
         } else if take(&mut pending.crash_before_call) {
-            Met::Crash
+            CallFault::Crash
         } else if take(&mut pending.stalled_calls) {
-            Met::Stall(self.released.subscribe())
+            CallFault::Stall(self.released.subscribe())
         } else {
-            Met::Faults
+            CallFault::Service
         }
     }
 
@@ -204,24 +204,24 @@ mod tests {
         let function = Some("clients".to_owned());
         let plan = FaultPlan { function, spared_calls: Some(1), crash_before_call: Some(1), ..FaultPlan::default() };
         faults.set(plan);
-        assert!(matches!(faults.meet("relay-1"), Met::Nothing));
-        assert!(matches!(faults.meet("clients-1"), Met::Nothing));
-        assert!(matches!(faults.meet("relay-2"), Met::Nothing));
-        assert!(matches!(faults.meet("clients-2"), Met::Crash));
-        assert!(matches!(faults.meet("clients-2"), Met::Faults));
+        assert!(matches!(faults.take_call_fault("relay-1"), CallFault::None));
+        assert!(matches!(faults.take_call_fault("clients-1"), CallFault::None));
+        assert!(matches!(faults.take_call_fault("relay-2"), CallFault::None));
+        assert!(matches!(faults.take_call_fault("clients-2"), CallFault::Crash));
+        assert!(matches!(faults.take_call_fault("clients-2"), CallFault::Service));
         faults.set(FaultPlan { function: Some(String::new()), crash_before_call: Some(1), ..FaultPlan::default() });
-        assert!(matches!(faults.meet("relay-2"), Met::Crash));
+        assert!(matches!(faults.take_call_fault("relay-2"), CallFault::Crash));
     }
 
     #[test]
     fn a_stalled_call_goes_on_when_stalling_is_switched_off() {
         let faults = Faults::default();
         faults.set(FaultPlan { stalled_calls: Some(1), ..FaultPlan::default() });
-        let Met::Stall(released) = faults.meet("clients-1") else { panic!("it stalls") };
-        assert!(matches!(faults.meet("clients-1"), Met::Faults), "and no other does");
+        let CallFault::Stall(released) = faults.take_call_fault("clients-1") else { panic!("it stalls") };
+        assert!(matches!(faults.take_call_fault("clients-1"), CallFault::Service), "and no other does");
         faults.set(FaultPlan { stalled_calls: Some(1), ..FaultPlan::default() });
         assert!(!released.has_changed().unwrap());
-        let Met::Stall(later) = faults.meet("clients-2") else { panic!("it stalls") };
+        let CallFault::Stall(later) = faults.take_call_fault("clients-2") else { panic!("it stalls") };
         faults.set(FaultPlan { stalled_calls: Some(0), ..FaultPlan::default() });
         assert!(released.has_changed().unwrap() && later.has_changed().unwrap());
     }

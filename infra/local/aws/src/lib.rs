@@ -1,20 +1,16 @@
-//! The AWS side of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager
-//! `GetSecretValue` and `PutSecretValue` on one HTTP endpoint, as far as template.yaml uses them. Serves local runs
-//! alone. SQS speaks the JSON protocol; a request of the Query protocol is refused by name.
+//! AWS emulator of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager on one
+//! HTTP endpoint, as far as template.yaml uses them. SQS accepts the JSON protocol only.
 //!
-//! DynamoDB is dynoxide in this process, behind a loopback listener of its own; faults, crash signals and the call log sit
-//! before it. The other services share one SQLite file. Every time is stack time, from the [`runtime::Clock`].
+//! DynamoDB is dynoxide in this process, behind a loopback listener. The other services share one SQLite file,
+//! `services.sqlite`. Every time is stack time, from the [`runtime::Clock`].
 //!
-//! Good to know for a host:
-//! - [`Sqs::set_port`] has to be called once the port is known: queue URLs name it.
-//! - [`Sqs::busy`] and [`Sqs::next_due`] count queues of the template ([`Sqs::ensure_queue`] in this run). A queue that somebody
-//!   made with `CreateQueue` has no function that would ever empty it.
-//! - [`Access`] decides what requests below `/env/{environment}/` may do: a function that it has no policy for may do nothing.
-//! - [`Faults`], [`CallLog`] and crash signals see requests below `/env/{environment}/` alone; the last two only while an
-//!   [`Invocation`] of that environment is open.
-//! - Queues, events, mails, secrets and stream checkpoints are in `services.sqlite`; tables and streams in `dynamodb.sqlite`.
-//! - A table with a stream keeps both images inside, so `DescribeTable` says `NEW_AND_OLD_IMAGES`;
-//!   [`DynamoDb::stream_read`] shows those of the template's view type.
+//! - The host must call [`Sqs::set_port`] once the port is known, since queue URLs contain it.
+//! - [`Sqs::is_busy`] and [`Sqs::next_due`] count only queues of the template, since no function empties other queues.
+//! - [`Access`] authorizes requests below `/env/{environment}/`. A function without a policy has no permissions.
+//! - [`Faults`], [`CallLog`] and crash signals apply to requests below `/env/{environment}/` only. The last two require
+//!   an open [`Invocation`] of that environment.
+//! - A table with a stream stores both images, so `DescribeTable` returns `NEW_AND_OLD_IMAGES`.
+//!   [`DynamoDb::stream_read`] returns the images of the template's view type.
 
 mod access;
 mod answer;
@@ -51,13 +47,13 @@ use data_dir::OpenDir;
 use sqlite::Sqlite;
 use time::StackTime;
 
-/// The region of everything here.
+/// The region of all resources.
 pub const REGION: &str = "us-east-1";
 
-/// The account of everything here.
+/// The account of all resources.
 pub const ACCOUNT: &str = "000000000000";
 
-/// The emulated services. Cheap to clone; the state goes when the last clone does.
+/// The emulated services. Clones are cheap and share the state.
 #[derive(Clone)]
 pub struct Aws(Arc<Services>);
 
@@ -73,11 +69,11 @@ struct Services {
     changes: Changes,
     closed: watch::Sender<bool>,
     sqlite: Sqlite,
-    // Last: a temporary directory is removed when nothing uses it any more.
+    // Dropped last: it removes a temporary directory, whose files must be closed by then.
     dir: OpenDir,
 }
 
-/// A counter that goes up whenever something happened that a poller could care about.
+/// A counter that increases with every change that may concern a poller.
 #[derive(Clone)]
 pub(crate) struct Changes(Arc<watch::Sender<u64>>);
 
@@ -86,7 +82,7 @@ impl Changes {
         self.0.subscribe()
     }
 
-    pub(crate) fn bump(&self) {
+    pub(crate) fn notify(&self) {
         self.0.send_modify(|count| *count = count.wrapping_add(1));
     }
 }
@@ -118,8 +114,8 @@ impl Aws {
         Ok(Self(Arc::new(services)))
     }
 
-    /// The endpoint: `/` and `/v2/email/..`, and the same below `/env/{environment}/`, which names the function environment
-    /// that calls. Bodies up to 16 MiB.
+    /// Returns the endpoint's router: `/` and `/v2/email/..`, and the same below `/env/{environment}/`, where `environment`
+    /// is the calling function environment. Bodies are limited to 16 MiB.
     pub fn router(&self) -> axum::Router {
         endpoint::router(self.clone())
     }
@@ -139,7 +135,7 @@ impl Aws {
         &self.0.bus
     }
 
-    /// What SES has sent.
+    /// The mails that SES has sent.
     pub fn mail(&self) -> &Mailbox {
         &self.0.mail
     }
@@ -149,45 +145,45 @@ impl Aws {
         &self.0.secrets
     }
 
-    /// What function environments may do.
+    /// The permissions of functions.
     pub fn access(&self) -> &Access {
         &self.0.access
     }
 
-    /// Faults that are to happen.
+    /// The pending faults.
     pub fn faults(&self) -> &Faults {
         &self.0.faults
     }
 
-    /// What function environments call.
+    /// The log of function environments' calls.
     pub fn calls(&self) -> &CallLog {
         &self.0.calls
     }
 
-    /// A counter that goes up whenever something changed that a poller could care about: a write, a message, [`Aws::poke`].
+    /// Subscribes to a counter that increases with every write, message and [`Aws::notify`].
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
     }
 
-    /// Says that something changed that this crate cannot see, such as the clock.
-    pub fn poke(&self) {
-        self.0.changes.bump();
+    /// Wakes pollers after a change that this crate cannot see, such as one of the clock.
+    pub fn notify(&self) {
+        self.0.changes.notify();
     }
 
-    /// Ends long polls and the inner DynamoDB, moves both write-ahead logs into their files and frees the data directory.
-    /// Requests after this fail.
+    /// Ends long polls and the inner DynamoDB, checkpoints both write-ahead logs and unlocks the data directory. Later
+    /// requests fail.
     pub async fn close(&self) {
         self.0.closed.send_replace(true);
         self.0.dynamodb.close().await;
         if let Err(error) = self.0.sqlite.checkpoint().await {
-            tracing::warn!(%error, "the write-ahead log is left to the next start");
+            tracing::warn!(%error, "cannot checkpoint the write-ahead log; the next start does");
         }
         self.0.dir.release();
     }
 
     /// Resolves when [`Aws::close`] is called.
     pub(crate) async fn closed(&self) {
-        // An error means that the sender is gone, and with it everything else.
+        // An error means that the sender was dropped, which is a close too.
         let _ = self.0.closed.subscribe().wait_for(|closed| *closed).await;
     }
 }

@@ -1,4 +1,4 @@
-//! SES v2 `SendEmail` into a mailbox. Simple content alone: no templates, no raw MIME.
+//! SES v2 `SendEmail` to a mailbox. It supports simple content only, no templates and no raw MIME.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,10 +13,10 @@ use crate::time::{StackTime, from_ms};
 pub(crate) const SCHEMA: &str = "CREATE TABLE IF NOT EXISTS mails (id INTEGER PRIMARY KEY, recipients TEXT NOT NULL, \
     subject TEXT NOT NULL, text TEXT, html TEXT, sent_at INTEGER NOT NULL);";
 
-/// A mail that was sent, as `GET /_local/mail` shows it.
+/// A sent mail, as `GET /_local/mail` returns it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mail {
-    /// The addresses, comma-separated when there are several.
+    /// The recipients' addresses, separated by commas.
     pub to: String,
     /// The subject.
     pub subject: String,
@@ -24,11 +24,11 @@ pub struct Mail {
     pub text: Option<String>,
     /// The HTML body.
     pub html: Option<String>,
-    /// Stack time at which it was sent.
+    /// Stack time at which the mail was sent.
     pub sent_at: DateTime<Utc>,
 }
 
-/// All mails ever sent.
+/// All sent mails.
 pub struct Mailbox {
     sqlite: Sqlite,
     time: StackTime,
@@ -82,7 +82,7 @@ impl Mailbox {
         Self { sqlite, time }
     }
 
-    /// Every mail, oldest first.
+    /// Returns all mails, oldest first.
     pub async fn mails(&self) -> Result<Vec<Mail>, StoreError> {
         self.sqlite
             .run(|connection| {
@@ -102,7 +102,7 @@ impl Mailbox {
             .await
     }
 
-    /// `POST /v2/email/outbound-emails`
+    /// Handles `POST /v2/email/outbound-emails`.
     pub(crate) async fn send_email(&self, body: &[u8]) -> Result<Answer, ServiceError> {
         let bad = |message: String| ServiceError::rest(400, "BadRequestException", message);
         let request: SendEmail = serde_json::from_slice(body).map_err(|error| bad(error.to_string()))?;
@@ -137,8 +137,7 @@ impl Mailbox {
     }
 }
 
-/// Why SES refuses a recipient, as far as the address shows. A display name may stand before an address in angle
-/// brackets.
+/// Returns the reason why SES refuses a recipient's address, if any. A display name may precede an address in angle brackets.
 fn refusal(recipient: &str) -> Option<&'static str> {
     let address = match recipient.rsplit_once('<') {
         Some((_, rest)) => rest.trim_end().strip_suffix('>').unwrap_or(rest),

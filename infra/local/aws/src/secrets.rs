@@ -1,5 +1,5 @@
-//! Secrets Manager: `GetSecretValue` and `PutSecretValue` of the template's secrets. A generated secret is drawn once and kept, until
-//! another value is put.
+//! Secrets Manager: `GetSecretValue` and `PutSecretValue` of the template's secrets. A generated value is kept until
+//! `PutSecretValue` replaces it.
 
 use runtime::random_bytes;
 use rusqlite::OptionalExtension;
@@ -40,7 +40,7 @@ struct PutSecretValue {
     secret_string: String,
 }
 
-struct Stored {
+struct StoredSecret {
     arn: String,
     name: String,
     value: String,
@@ -53,18 +53,18 @@ impl Secrets {
         Self { sqlite, time }
     }
 
-    /// The name of a secret of the template.
+    /// Returns the name of a secret of the template.
     pub fn name(logical_id: &str, properties: &Value) -> String {
         properties["Name"].as_str().unwrap_or(logical_id).to_owned()
     }
 
-    /// The ARN of the secret of that name. An ARN stays what it is.
+    /// Returns the ARN of a secret by its name. An ARN is returned unchanged.
     pub fn arn(name: &str) -> String {
         if name.starts_with("arn:") { name.to_owned() } else { arn("secretsmanager", &format!("secret:{name}-local1")) }
     }
 
-    /// Makes the secret unless it exists, from the resolved `Properties` of an `AWS::SecretsManager::Secret`, and answers its
-    /// ARN. A literal value is taken over each time; a generated one stays what it is.
+    /// Creates the secret from the resolved `Properties` of an `AWS::SecretsManager::Secret` unless it exists, and returns its
+    /// ARN. A literal value is updated each time; a generated value is kept.
     pub async fn ensure(&self, logical_id: &str, properties: &Value) -> Result<String, SetupError> {
         let name = Self::name(logical_id, properties);
         let literal = properties["SecretString"].as_str();
@@ -89,7 +89,7 @@ impl Secrets {
         Ok(arn)
     }
 
-    /// Answers one request of the JSON protocol.
+    /// Handles one request of the JSON protocol.
     pub(crate) async fn request(&self, operation: &str, body: &[u8]) -> Result<Answer, ServiceError> {
         let error = |shape: &str, message: String| ServiceError::json_1_1(400, shape, message);
         let malformed = |reason: serde_json::Error| error("SerializationException", reason.to_string());
@@ -130,7 +130,7 @@ impl Secrets {
         self.sqlite.run(move |connection| connection.execute(REPLACE, (secret_id, value, version)).map(drop)).await
     }
 
-    async fn read(&self, secret_id: String) -> Result<Option<Stored>, StoreError> {
+    async fn read(&self, secret_id: String) -> Result<Option<StoredSecret>, StoreError> {
         self.sqlite
             .run(move |connection| {
                 connection
@@ -138,7 +138,7 @@ impl Secrets {
                         "SELECT arn, name, value, version, created_at FROM secrets WHERE ?1 IN (arn, name)",
                     )?
                     .query_row([secret_id], |row| {
-                        Ok(Stored {
+                        Ok(StoredSecret {
                             arn: row.get(0)?,
                             name: row.get(1)?,
                             value: row.get(2)?,
@@ -152,7 +152,7 @@ impl Secrets {
     }
 }
 
-/// A new value as `GenerateSecretString` describes it.
+/// Generates a value by `GenerateSecretString`.
 fn generate(properties: &Value) -> Result<String, String> {
     let none = Map::new();
     let properties = properties.as_object().unwrap_or(&none);
@@ -186,7 +186,7 @@ fn generate(properties: &Value) -> Result<String, String> {
     }
 }
 
-/// Characters of the alphabet, each as likely as any other: bytes behind its last whole multiple are drawn again.
+/// Generates a uniformly random text over the alphabet. Bytes beyond its largest multiple are rejected to avoid bias.
 fn random_text(alphabet: &[u8], length: usize) -> String {
     let usable = 256 - 256 % alphabet.len();
     let mut text = String::with_capacity(length);

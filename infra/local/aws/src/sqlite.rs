@@ -1,7 +1,7 @@
-//! One SQLite connection on a thread of its own. Jobs run in the order in which they are handed in, one at a time, so a job is
-//! also the unit of mutual exclusion.
+//! One SQLite connection on its own thread. Jobs run one at a time in the order of submission, so a job is also the unit of
+//! mutual exclusion.
 //!
-//! Write-ahead log and `synchronous = NORMAL`: a committed write outlives a killed process, not a power cut.
+//! With a write-ahead log and `synchronous = NORMAL`, a committed write survives a killed process, but not a power cut.
 
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::error::StoreError;
 
-/// Jobs that wait for the thread; more than this and the caller waits to hand one in.
+/// Maximum number of queued jobs. Submitting more blocks the caller.
 const QUEUE_LENGTH: usize = 256;
 
 const PRAGMAS: &str = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -2000; \
@@ -26,7 +26,7 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// Opens the file, makes what `schema` names, and starts the thread.
+    /// Opens the file, creates the tables of `schema`, and starts the thread.
     pub(crate) fn open(path: &Path, schema: &str) -> Result<(Self, JoinHandle<()>), StoreError> {
         let mut connection = Connection::open(path)?;
         connection.execute_batch(PRAGMAS)?;
@@ -40,7 +40,7 @@ impl Sqlite {
         Ok((Self { jobs }, thread))
     }
 
-    /// Runs a job and waits for what it returns. A caller that stops waiting does not stop the job.
+    /// Runs a job and returns its result. The job runs even if the caller stops waiting.
     pub(crate) async fn run<T, F>(&self, job: F) -> Result<T, StoreError>
     where
         T: Send + 'static,
@@ -48,14 +48,14 @@ impl Sqlite {
     {
         let (answer, answered) = oneshot::channel();
         let job: Job = Box::new(move |connection| {
-            // Nobody may be waiting any more.
+            // The caller may have stopped waiting.
             let _ = answer.send(job(connection));
         });
         self.jobs.send(job).await.map_err(|_| StoreError::Closed)?;
         Ok(answered.await.map_err(|_| StoreError::Closed)??)
     }
 
-    /// Moves the write-ahead log into the file.
+    /// Writes the write-ahead log back to the file.
     pub(crate) async fn checkpoint(&self) -> Result<(), StoreError> {
         self.run(|connection| connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))).await
     }

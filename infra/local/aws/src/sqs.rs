@@ -1,7 +1,7 @@
 //! SQS, standard queues: delays, visibility time-outs, redrive, retention and batches on stack time, durable in SQLite.
 //!
-//! A queue of the template is worked on by a function; one that a caller made with `CreateQueue` is nobody's work but the
-//! caller's and counts neither as busy nor as due.
+//! Queues of the template have a function that consumes them. Queues created with `CreateQueue` have none, so they count
+//! neither as busy nor as due.
 
 mod attributes;
 mod batch;
@@ -25,17 +25,17 @@ use crate::{ACCOUNT, Changes, Faults, REGION};
 
 pub(crate) use messages::{NewMessage, SCHEMA, insert};
 
-use messages::{DeadLetters, Handle, Receive, Received};
+use messages::{DeadLetterQueue, ReceiptHandle, ReceiveRequest, ReceivedMessage};
 use queue::Settings;
 
-/// What `SenderId` says of everybody.
+/// The `SenderId` of all messages.
 const SENDER: &str = ACCOUNT;
 
 /// SQS.
 #[derive(Clone)]
-pub struct Sqs(Arc<Inner>);
+pub struct Sqs(Arc<SqsState>);
 
-struct Inner {
+struct SqsState {
     sqlite: Sqlite,
     time: StackTime,
     faults: Arc<Faults>,
@@ -48,7 +48,7 @@ struct Inner {
 struct Queue {
     settings: Settings,
     created_at: i64,
-    /// The template of this run has it.
+    /// True for a queue of this run's template.
     in_template: bool,
 }
 
@@ -76,50 +76,50 @@ impl Sqs {
                 (name, Queue { settings, created_at, in_template: false })
             })
             .collect();
-        let inner = Inner { sqlite, time, faults, changes, port: AtomicU16::new(0), queues: RwLock::new(queues) };
-        Ok(Self(Arc::new(inner)))
+        let state = SqsState { sqlite, time, faults, changes, port: AtomicU16::new(0), queues: RwLock::new(queues) };
+        Ok(Self(Arc::new(state)))
     }
 
-    /// The port of the endpoint, which queue URLs name.
+    /// Sets the endpoint's port, which queue URLs contain.
     pub fn set_port(&self, port: u16) {
         self.0.port.store(port, Ordering::Relaxed);
     }
 
-    /// Makes the queue, or gives an existing one these settings, from the resolved `Properties` of an `AWS::SQS::Queue`. Those
-    /// that make no difference locally are ignored.
+    /// Creates the queue, or updates an existing one, from the resolved `Properties` of an `AWS::SQS::Queue`. Properties
+    /// without a local effect are ignored.
     pub async fn ensure_queue(&self, properties: &Value) -> Result<(), SetupError> {
         let name = properties["QueueName"]
             .as_str()
             .ok_or_else(|| SetupError::new("a queue of the template has no QueueName"))?;
         let mut attributes = properties.as_object().cloned().unwrap_or_default();
-        attributes.retain(|name, _| Settings::has(name));
+        attributes.retain(|name, _| Settings::has_effect(name));
         let settings = Settings::from_attributes(&attributes)
             .map_err(|error| SetupError::new(format!("queue {name}: {}", error.message())))?;
         Ok(self.store_queue(name, settings, true).await?)
     }
 
-    /// ARN of a queue.
+    /// Returns the ARN of a queue.
     pub fn arn(&self, queue: &str) -> String {
         format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{queue}")
     }
 
-    /// URL of a queue.
+    /// Returns the URL of a queue.
     pub fn url(&self, queue: &str) -> String {
         format!("http://127.0.0.1:{}/{ACCOUNT}/{queue}", self.0.port.load(Ordering::Relaxed))
     }
 
-    /// Up to `max` messages for an event-source mapping, as Lambda's `Records`. They count as being worked on until
-    /// [`Sqs::finish`], or until their visibility time-out makes them visible again.
+    /// Receives up to `max` messages for an event-source mapping, as Lambda's `Records`. They count as in flight until
+    /// [`Sqs::finish`] or until their visibility time-out.
     pub async fn receive_for_mapping(&self, queue: &str, max: usize) -> Result<Vec<Value>, StoreError> {
         let received = self.receive(queue, max, None, true).await?;
         let arn = self.arn(queue);
         Ok(received.iter().map(|message| lambda_record(message, &arn)).collect())
     }
 
-    /// Deletes the messages that succeeded, by receipt handle. Those that failed stay invisible until their visibility time-out
-    /// and count as delayed from now on.
+    /// Deletes succeeded messages by receipt handle. Failed messages stay invisible until their visibility time-out and count
+    /// as delayed from now on.
     pub async fn finish(&self, queue: &str, succeeded: &[String], failed: &[String]) -> Result<(), StoreError> {
-        let handles = |of: &[String]| of.iter().filter_map(|handle| Handle::parse(handle)).collect::<Vec<_>>();
+        let handles = |of: &[String]| of.iter().filter_map(|handle| ReceiptHandle::parse(handle)).collect::<Vec<_>>();
         let (succeeded, failed, queue) = (handles(succeeded), handles(failed), queue.to_owned());
         self.0
             .sqlite
@@ -129,24 +129,24 @@ impl Sqs {
                     messages::delete(&transaction, &queue, handle)?;
                 }
                 for handle in &failed {
-                    messages::let_go(&transaction, &queue, handle)?;
+                    messages::release(&transaction, &queue, handle)?;
                 }
                 transaction.commit()
             })
             .await?;
-        self.0.changes.bump();
+        self.0.changes.notify();
         Ok(())
     }
 
-    /// Sends a message, as rule targets get theirs.
+    /// Sends a message as a rule does to its target.
     pub async fn send(&self, queue_arn: &str, body: &str) -> Result<(), StoreError> {
         let message = self.message_to(queue_arn, body)?;
         self.store(vec![message]).await
     }
 
-    /// Whether a queue of the template that is no dead-letter queue has a visible message, or one that a mapping works on.
-    pub async fn busy(&self) -> Result<bool, StoreError> {
-        let (queues, now) = (self.worked_on(), self.0.time.now_ms());
+    /// Returns true if a consumed queue has a visible message, or one in flight in a mapping.
+    pub async fn is_busy(&self) -> Result<bool, StoreError> {
+        let (queues, now) = (self.consumed_queues(), self.0.time.now_ms());
         self.0
             .sqlite
             .run(move |connection| {
@@ -160,10 +160,9 @@ impl Sqs {
             .await
     }
 
-    /// The earliest stack time at which a delayed or invisible message becomes visible in a queue of the template that is no
-    /// dead-letter queue.
+    /// Returns the earliest stack time at which a delayed or invisible message of a consumed queue becomes visible.
     pub async fn next_due(&self) -> Result<Option<DateTime<Utc>>, StoreError> {
-        let (queues, now) = (self.worked_on(), self.0.time.now_ms());
+        let (queues, now) = (self.consumed_queues(), self.0.time.now_ms());
         let earliest = self
             .0
             .sqlite
@@ -179,7 +178,7 @@ impl Sqs {
         Ok(earliest.map(from_ms))
     }
 
-    /// A message without attributes to the queue of an ARN, with the queue's own delay.
+    /// Builds a message without attributes to a queue, with the queue's default delay.
     pub(crate) fn message_to(&self, queue_arn: &str, body: &str) -> Result<NewMessage, StoreError> {
         let name = queue_arn.rsplit(':').next().unwrap_or(queue_arn);
         let missing = || StoreError::NoSuchResource(format!("queue {queue_arn}"));
@@ -187,9 +186,9 @@ impl Sqs {
         Ok(self.new_message(name, &settings, body.to_owned(), None))
     }
 
-    /// Tells pollers that messages were stored by somebody else's transaction.
-    pub(crate) fn stored(&self) {
-        self.0.changes.bump();
+    /// Wakes pollers after another module's transaction stored messages.
+    pub(crate) fn notify_stored(&self) {
+        self.0.changes.notify();
     }
 
     fn new_message(&self, queue: &str, settings: &Settings, body: String, delay_s: Option<i64>) -> NewMessage {
@@ -216,7 +215,7 @@ impl Sqs {
                 transaction.commit()
             })
             .await?;
-        self.0.changes.bump();
+        self.0.changes.notify();
         Ok(())
     }
 
@@ -226,18 +225,18 @@ impl Sqs {
         max: usize,
         visibility_s: Option<i64>,
         for_mapping: bool,
-    ) -> Result<Vec<Received>, StoreError> {
+    ) -> Result<Vec<ReceivedMessage>, StoreError> {
         let settings = self.settings(queue).ok_or_else(|| StoreError::NoSuchResource(format!("queue {queue}")))?;
         let dead_letters = settings.redrive.as_ref().and_then(|redrive| {
             let target = self.settings(redrive.target())?;
-            Some(DeadLetters {
+            Some(DeadLetterQueue {
                 queue: redrive.target().to_owned(),
                 max_receives: redrive.max_receives,
                 retention_ms: target.retention * 1_000,
             })
         });
         let now = self.0.time.now_ms();
-        let receive = Receive {
+        let receive = ReceiveRequest {
             queue: queue.to_owned(),
             queue_arn: self.arn(queue),
             now,
@@ -247,10 +246,11 @@ impl Sqs {
             for_mapping,
             duplicate: for_mapping && self.0.faults.duplicates_messages(),
         };
-        let (received, buried) = self.0.sqlite.run(move |connection| messages::receive(connection, &receive)).await?;
-        // A mapping tells itself when it is done with what it got. Nobody tells of what went away any other way.
-        if buried > 0 || !(for_mapping || received.is_empty()) {
-            self.0.changes.bump();
+        let (received, dead_lettered) =
+            self.0.sqlite.run(move |connection| messages::receive(connection, &receive)).await?;
+        // `finish` notifies for a mapping's messages. Other removals from the visible messages notify here.
+        if dead_lettered > 0 || !(for_mapping || received.is_empty()) {
+            self.0.changes.notify();
         }
         Ok(received)
     }
@@ -280,8 +280,8 @@ impl Sqs {
         self.queues().get(queue).map(|queue| queue.settings.clone())
     }
 
-    /// Queues of the template that are no dead-letter queues.
-    fn worked_on(&self) -> Vec<String> {
+    /// Returns the queues of the template except dead-letter queues, which no function consumes.
+    fn consumed_queues(&self) -> Vec<String> {
         let queues = self.queues();
         let is_dead_letters = |name: &str| {
             queues.values().any(|queue| queue.settings.redrive.as_ref().is_some_and(|redrive| redrive.target() == name))
@@ -302,8 +302,8 @@ impl Sqs {
     }
 }
 
-/// What SQS says of a message beside its body. All strings.
-fn system_attributes(message: &Received) -> Map<String, Value> {
+/// Builds a message's system attributes, which are all strings.
+fn system_attributes(message: &ReceivedMessage) -> Map<String, Value> {
     let optional = [
         ("MessageGroupId", &message.group_id),
         ("AWSTraceHeader", &message.trace_header),
@@ -321,7 +321,7 @@ fn system_attributes(message: &Received) -> Map<String, Value> {
     .collect()
 }
 
-fn lambda_record(message: &Received, queue_arn: &str) -> Value {
+fn lambda_record(message: &ReceivedMessage, queue_arn: &str) -> Value {
     let mut record = json!({
         "messageId": message.message_id,
         "receiptHandle": message.receipt,

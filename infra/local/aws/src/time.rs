@@ -1,4 +1,4 @@
-//! Stack time in the units that the services store and answer.
+//! Stack time in the units that the services store and return.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ impl StackTime {
         self.0.now()
     }
 
-    /// Milliseconds since the epoch.
+    /// Returns milliseconds since the epoch.
     pub(crate) fn now_ms(&self) -> i64 {
         self.now().timestamp_millis()
     }
 }
 
-/// The time of a stored number of milliseconds.
+/// Converts a stored number of milliseconds to a time.
 pub(crate) fn from_ms(ms: i64) -> DateTime<Utc> {
     DateTime::from_timestamp_millis(ms).unwrap_or(DateTime::<Utc>::MAX_UTC)
 }

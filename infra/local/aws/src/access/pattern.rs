@@ -1,15 +1,14 @@
-//! Wildcards as IAM has them: `*` stands for any characters, `?` for one.
+//! IAM's wildcards: `*` stands for any number of characters, `?` for one.
 
-/// Fields of an ARN, the resource's own colons being part of the last.
+/// Number of fields in an ARN. Further colons belong to the last field, the resource.
 const ARN_FIELDS: usize = 6;
 
-/// Whether an action is one of those that the pattern stands for. Case makes no difference.
+/// Matches an action against a pattern, ignoring case.
 pub(super) fn action_matches(pattern: &str, action: &str) -> bool {
     matches(pattern.to_ascii_lowercase().as_bytes(), action.to_ascii_lowercase().as_bytes())
 }
 
-/// Whether a resource is one of those that the pattern stands for: field by field, so that no wildcard reaches over a colon into the next
-/// field of the ARN.
+/// Matches a resource against a pattern field by field, so that a wildcard does not span fields of the ARN.
 pub(super) fn resource_matches(pattern: &str, resource: &str) -> bool {
     if pattern == "*" || pattern == resource {
         return true;
@@ -24,7 +23,7 @@ pub(super) fn resource_matches(pattern: &str, resource: &str) -> bool {
     }
 }
 
-/// Linear but for going back to the latest `*`, which is enough: what an earlier one swallowed cannot matter any more.
+/// Matches with backtracking to the latest `*` only. That is enough, since it can consume whatever an earlier `*` could.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut in_text, mut latest_star) = (0, 0, None);
     while in_text < text.len() {

@@ -1,29 +1,29 @@
-//! A function's policies, compiled: what it may do. Everything in them that the local stack cannot decide as IAM would is refused when
-//! the stack starts, so that nothing is allowed or denied here for another reason than there.
+//! A function's compiled policies. The stack refuses to start with anything in them that it cannot decide as IAM does, so that
+//! local decisions are those of AWS.
 
 use serde_json::{Map, Value};
 
-use super::need::{EVENT_SOURCE, FROM_ADDRESS, Need};
 use super::pattern::{action_matches, resource_matches};
+use super::permission::{EVENT_SOURCE, FROM_ADDRESS, Permission};
 use crate::error::SetupError;
 
-/// The operator of the conditions that are supported.
+/// The only supported condition operator.
 const OPERATOR: &str = "StringEquals";
-/// Their keys.
+/// The supported condition keys.
 const CONDITION_KEYS: [&str; 2] = [FROM_ADDRESS, EVENT_SOURCE];
 
-/// What a function may do.
+/// The permissions of a function.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     statements: Vec<Statement>,
     denials: Vec<Denial>,
 }
 
-/// What a function may do to these resources alone, whatever is allowed.
+/// A `Deny` of actions on all resources except those of `NotResource`.
 #[derive(Debug, Clone)]
 struct Denial {
     actions: Vec<String>,
-    other_than: Vec<String>,
+    except: Vec<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -33,36 +33,35 @@ struct Statement {
     condition: Option<Condition>,
 }
 
-/// A condition of a statement: the key of the request has one of these values.
+/// A statement's condition: the request's key has one of these values.
 #[derive(Debug, Clone)]
 struct Condition {
     key: &'static str,
     values: Vec<String>,
 }
 
-/// One action on one resource that a policy allows, both as the policy writes them.
+/// One action on one resource that a policy allows. Both may contain wildcards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grant<'a> {
-    /// `dynamodb:PutItem`.
+    /// The action, such as `dynamodb:PutItem`.
     pub action: &'a str,
-    /// An ARN.
+    /// The resource's ARN.
     pub resource: &'a str,
 }
 
 impl Grant<'_> {
-    /// Whether the action on the resource is allowed by this grant, conditions apart.
+    /// Returns true if the grant allows the action on the resource, ignoring conditions.
     pub fn covers(&self, action: &str, resource: &str) -> bool {
         action_matches(self.action, action) && resource_matches(self.resource, resource)
     }
 }
 
 impl Policy {
-    /// Compiles the resolved `Policies` of a function of the template: a policy document or a list of them, null for a function that
-    /// may do nothing.
+    /// Compiles the resolved `Policies` of a function: a policy document, a list of them, or null for no permissions.
     ///
     /// # Errors
-    /// Managed policies, policy templates, `Deny` but for all except what `NotResource` names, `NotAction`, policy variables, and
-    /// conditions other than the sender of a mail or the source of an event.
+    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource`, and conditions
+    /// other than a mail's sender or an event's source.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
         let mut policy = Self::default();
         for document in one_or_many(policies) {
@@ -82,7 +81,7 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Everything that it allows.
+    /// Returns everything that the policy allows.
     pub fn grants(&self) -> impl Iterator<Item = Grant<'_>> {
         self.statements.iter().flat_map(|statement| {
             let resources = move |action| statement.resources.iter().map(move |resource| Grant { action, resource });
@@ -90,9 +89,9 @@ impl Policy {
         })
     }
 
-    pub(super) fn allows(&self, need: &Need) -> bool {
-        let is_denied = self.denials.iter().any(|denial| denial.denies(need));
-        !is_denied && self.statements.iter().any(|statement| statement.allows(need))
+    pub(super) fn allows(&self, permission: &Permission) -> bool {
+        let is_denied = self.denials.iter().any(|denial| denial.denies(permission));
+        !is_denied && self.statements.iter().any(|statement| statement.allows(permission))
     }
 }
 
@@ -100,12 +99,12 @@ impl Denial {
     fn parse(statement: &Value) -> Result<Self, SetupError> {
         let members = members(statement)?;
         known(members, &["Sid", "Effect", "Action", "NotResource"])?;
-        Ok(Self { actions: texts(members, "Action")?, other_than: resources(members, "NotResource")? })
+        Ok(Self { actions: texts(members, "Action")?, except: resources(members, "NotResource")? })
     }
 
-    fn denies(&self, need: &Need) -> bool {
-        self.actions.iter().any(|action| action_matches(action, &need.action))
-            && !self.other_than.iter().any(|resource| resource_matches(resource, &need.resource))
+    fn denies(&self, permission: &Permission) -> bool {
+        self.actions.iter().any(|action| action_matches(action, &permission.action))
+            && !self.except.iter().any(|resource| resource_matches(resource, &permission.resource))
     }
 }
 
@@ -120,10 +119,10 @@ impl Statement {
         Ok(Self { actions: texts(members, "Action")?, resources: resources(members, "Resource")?, condition })
     }
 
-    fn allows(&self, need: &Need) -> bool {
-        self.condition.as_ref().is_none_or(|condition| condition.holds(need))
-            && self.actions.iter().any(|action| action_matches(action, &need.action))
-            && self.resources.iter().any(|resource| resource_matches(resource, &need.resource))
+    fn allows(&self, permission: &Permission) -> bool {
+        self.condition.as_ref().is_none_or(|condition| condition.holds(permission))
+            && self.actions.iter().any(|action| action_matches(action, &permission.action))
+            && self.resources.iter().any(|resource| resource_matches(resource, &permission.resource))
     }
 }
 
@@ -137,8 +136,8 @@ impl Condition {
         Ok(Self { key, values: texts(&keys, key)? })
     }
 
-    fn holds(&self, need: &Need) -> bool {
-        need.condition.as_ref().is_some_and(|(key, value)| *key == self.key && self.values.contains(value))
+    fn holds(&self, permission: &Permission) -> bool {
+        permission.condition.as_ref().is_some_and(|(key, value)| *key == self.key && self.values.contains(value))
     }
 }
 
@@ -162,7 +161,7 @@ fn one_or_many(value: &Value) -> &[Value] {
     }
 }
 
-/// A member that is a text or a list of texts, of which there is at least one.
+/// Reads a member that is a string or a non-empty list of strings.
 fn texts(members: &Map<String, Value>, name: &str) -> Result<Vec<String>, SetupError> {
     let values = one_or_many(members.get(name).unwrap_or(&Value::Null));
     let texts: Option<Vec<String>> = values.iter().map(|value| value.as_str().map(str::to_owned)).collect();
@@ -198,10 +197,10 @@ mod tests {
     fn a_policy_allows_its_actions_on_its_resources_and_nothing_else() {
         let actions = ["dynamodb:PutItem", "dynamodb:GetItem"];
         let policy = policy(json!({ "Effect": "Allow", "Action": actions, "Resource": TABLE })).unwrap();
-        assert!(policy.allows(&Need::new("dynamodb", "PutItem", TABLE)));
-        assert!(!policy.allows(&Need::new("dynamodb", "DeleteItem", TABLE)));
-        assert!(!policy.allows(&Need::new("dynamodb", "PutItem", format!("{TABLE}s"))));
-        assert!(!Policy::parse(&Value::Null).unwrap().allows(&Need::new("dynamodb", "PutItem", TABLE)));
+        assert!(policy.allows(&Permission::new("dynamodb", "PutItem", TABLE)));
+        assert!(!policy.allows(&Permission::new("dynamodb", "DeleteItem", TABLE)));
+        assert!(!policy.allows(&Permission::new("dynamodb", "PutItem", format!("{TABLE}s"))));
+        assert!(!Policy::parse(&Value::Null).unwrap().allows(&Permission::new("dynamodb", "PutItem", TABLE)));
         let grants: Vec<_> = policy.grants().map(|grant| (grant.action, grant.resource)).collect();
         assert_eq!(grants, actions.map(|action| (action, TABLE)));
     }
@@ -214,7 +213,11 @@ mod tests {
         for (action, resource, is_allowed) in
             [("PutItem", TABLE, true), ("PutItem", "arn:aws:dynamodb:::table/x", false), ("GetItem", "x", true)]
         {
-            assert_eq!(policy.allows(&Need::new("dynamodb", action, resource)), is_allowed, "{action} {resource}");
+            assert_eq!(
+                policy.allows(&Permission::new("dynamodb", action, resource)),
+                is_allowed,
+                "{action} {resource}"
+            );
         }
         assert_eq!(policy.grants().count(), 1, "what is denied is no grant");
     }
@@ -225,7 +228,7 @@ mod tests {
         let statement =
             json!({ "Effect": "Allow", "Action": "ses:SendEmail", "Resource": "*", "Condition": condition });
         let policy = policy(statement).unwrap();
-        let send = Need::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x");
+        let send = Permission::new("ses", "SendEmail", "arn:aws:ses:us-east-1:000000000000:identity/x");
         assert!(policy.allows(&send.clone().with(FROM_ADDRESS, "coach@example.com")));
         assert!(!policy.allows(&send.clone().with(FROM_ADDRESS, "boss@example.com")));
         assert!(!policy.allows(&send.with(EVENT_SOURCE, "coach@example.com")));
@@ -237,7 +240,7 @@ mod tests {
         let statement =
             json!({ "Effect": "Allow", "Action": "events:PutEvents", "Resource": "*", "Condition": condition });
         let policy = policy(statement).unwrap();
-        let put = Need::new("events", "PutEvents", "arn:aws:events:us-east-1:000000000000:event-bus/b");
+        let put = Permission::new("events", "PutEvents", "arn:aws:events:us-east-1:000000000000:event-bus/b");
         for (source, is_allowed) in
             [("partner-api", true), ("other", true), ("coaching.application", false), ("", false)]
         {

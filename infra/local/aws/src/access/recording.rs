@@ -1,4 +1,4 @@
-//! A file of the permissions that were used.
+//! A file that records the used permissions.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -6,11 +6,11 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use super::need::Need;
+use super::permission::Permission;
 
 pub(super) struct Recording {
     file: File,
-    /// What this process has written.
+    /// The lines that this process has written.
     written: Mutex<HashSet<String>>,
 }
 
@@ -20,15 +20,15 @@ impl Recording {
         Ok(Self { file, written: Mutex::default() })
     }
 
-    /// Adds a line, if it is new. It is one write to a file that is open for appending: lines of several processes do not mix.
-    pub(super) fn add(&self, function: &str, need: &Need) {
-        let line = format!("{function} {} {}\n", need.action, need.resource);
+    /// Appends a line unless this process has written it. One write in append mode keeps lines of several processes apart.
+    pub(super) fn add(&self, function: &str, permission: &Permission) {
+        let line = format!("{function} {} {}\n", permission.action, permission.resource);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if written.contains(&line) {
             return;
         }
         if let Err(error) = (&self.file).write_all(line.as_bytes()) {
-            tracing::warn!(%error, "a permission that was used is not recorded");
+            tracing::warn!(%error, "cannot record a used permission");
         }
         written.insert(line);
     }

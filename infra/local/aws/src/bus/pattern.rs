@@ -1,29 +1,29 @@
-//! Event patterns: exact values, `prefix`, `anything-but`, and objects nested to any depth. Anything else of EventBridge's
-//! pattern language is refused when the rule is made, so that a rule never matches less or more than in production.
+//! Event patterns: exact values, `prefix`, `anything-but`, and nested objects. Any other construct of EventBridge's pattern
+//! language is refused when the rule is added, so that a rule matches exactly as in production.
 
 use serde_json::{Map, Value};
 
-/// What an event has to look like.
+/// A parsed event pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pattern(Node);
 
 #[derive(Debug, Clone, PartialEq)]
 enum Node {
-    /// Every named field matches.
+    /// Every field matches.
     Fields(Vec<(String, Node)>),
-    /// One of the conditions holds.
-    AnyOf(Vec<Condition>),
+    /// At least one matcher accepts the value.
+    AnyOf(Vec<Matcher>),
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Condition {
+enum Matcher {
     Exactly(Value),
     Prefix(String),
     AnythingBut(Vec<Value>),
 }
 
 impl Pattern {
-    /// An object, or a string that holds one.
+    /// Parses an object, or a string with one.
     pub(super) fn parse(pattern: &Value) -> Result<Self, String> {
         let parsed = match pattern {
             Value::String(text) => serde_json::from_str(text).map_err(|error| format!("its pattern: {error}"))?,
@@ -45,9 +45,7 @@ impl Node {
         let parse = |(name, value): (&String, &Value)| {
             let node = match value {
                 Value::Object(fields) => Self::of_fields(fields)?,
-                Value::Array(conditions) => {
-                    Self::AnyOf(conditions.iter().map(Condition::parse).collect::<Result<_, _>>()?)
-                }
+                Value::Array(matchers) => Self::AnyOf(matchers.iter().map(Matcher::parse).collect::<Result<_, _>>()?),
                 _ => return Err(format!("the pattern's field {name} is neither a list nor an object")),
             };
             Ok((name.clone(), node))
@@ -60,7 +58,7 @@ impl Node {
             Self::Fields(fields) => {
                 fields.iter().all(|(name, node)| value.get(name).is_some_and(|value| node.matches(value)))
             }
-            // A list in the event matches by any of its members.
+            // A list in the event matches if any of its members does.
             Self::AnyOf(conditions) => match value {
                 Value::Array(values) => values.iter().any(|value| conditions.iter().any(|one| one.holds(value))),
                 value => conditions.iter().any(|condition| condition.holds(value)),
@@ -69,7 +67,7 @@ impl Node {
     }
 }
 
-impl Condition {
+impl Matcher {
     fn parse(condition: &Value) -> Result<Self, String> {
         let Value::Object(matcher) = condition else { return Ok(Self::Exactly(condition.clone())) };
         let not_supported = || format!("the local stack does not know the condition {condition}");

@@ -1,5 +1,5 @@
-//! dynoxide behind a loopback listener of its own. Its server blocks the thread that it runs on, so it has one; the endpoint
-//! talks to it over kept-alive HTTP connections.
+//! dynoxide behind its own loopback listener. Its server blocks its thread, so it runs on a separate one. The endpoint
+//! forwards requests to it over kept-alive HTTP connections.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
@@ -18,29 +18,29 @@ use tokio::sync::oneshot;
 use crate::answer::JSON_1_0;
 use crate::error::{OpenError, StoreError};
 
-/// dynoxide checks that a signature is there, not what it says. Callers of the local stack need none at all.
+/// A placeholder signature: dynoxide requires the header but does not verify it. Callers of the local stack need none.
 const AUTHORIZATION: &str = "AWS4-HMAC-SHA256 Credential=local/20000101/us-east-1/dynamodb/aws4_request, \
                              SignedHeaders=host;x-amz-date, Signature=0";
 const AMZ_DATE: &str = "20000101T000000Z";
 
 const MAX_IDLE_CONNECTIONS: usize = 32;
 
-/// An ordered shutdown gives running requests this long.
+/// Time for running requests to finish at shutdown.
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct Inner {
     address: SocketAddr,
     client: Client<HttpConnector, Full<Bytes>>,
-    running: Mutex<Option<Running>>,
+    running: Mutex<Option<ServerHandle>>,
 }
 
-struct Running {
-    /// Dropping it stops the server too.
+struct ServerHandle {
+    /// Stops the server, also when it is dropped.
     stop: oneshot::Sender<()>,
     stopped: oneshot::Receiver<()>,
 }
 
-/// An answer of the inner server.
+/// A response of the inner server.
 pub(super) struct InnerAnswer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
@@ -48,12 +48,12 @@ pub(super) struct InnerAnswer {
 }
 
 impl Inner {
-    /// Opens the file and serves it.
+    /// Opens the file and starts the server.
     pub(super) fn start(path: &Path) -> Result<Self, OpenError> {
         let failed = |what: &str| OpenError::new(format!("the local DynamoDB does not start: {what}"));
         let name = path.to_str().ok_or_else(|| failed("the data directory's name is not UTF-8"))?;
         let database = Database::new(name).map_err(|error| failed(&error.to_string()))?;
-        // dynoxide opens with full synchronisation; leaving its bulk mode sets `synchronous = NORMAL` and small caches.
+        // dynoxide opens with `synchronous = FULL`. Leaving its bulk mode sets `NORMAL` and small caches.
         database
             .enable_bulk_loading()
             .and_then(|()| database.disable_bulk_loading())
@@ -69,7 +69,7 @@ impl Inner {
             let served = runtime.block_on(async {
                 let listener = tokio::net::TcpListener::from_std(listener).map_err(|error| error.to_string())?;
                 let stopping = async {
-                    // An error means that the other side was dropped: a reason to stop as well.
+                    // An error means that the sender was dropped, which also stops the server.
                     let _ = stopping.await;
                 };
                 dynoxide::server::serve_with_shutdown(listener, database, stopping).await
@@ -79,17 +79,17 @@ impl Inner {
             }
             // The runtime's tasks hold the database open.
             drop(runtime);
-            // Nobody waits when the stack was dropped without an ordered shutdown.
+            // The receiver is gone if the stack was dropped without a shutdown.
             let _ = done.send(());
         });
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         let client =
             Client::builder(TokioExecutor::new()).pool_max_idle_per_host(MAX_IDLE_CONNECTIONS).build(connector);
-        Ok(Self { address, client, running: Mutex::new(Some(Running { stop, stopped })) })
+        Ok(Self { address, client, running: Mutex::new(Some(ServerHandle { stop, stopped })) })
     }
 
-    /// Sends a request and waits for the whole answer.
+    /// Forwards a request and reads the whole response.
     pub(super) async fn forward(&self, target: &str, body: Bytes) -> Result<InnerAnswer, StoreError> {
         let failed = |error: &dyn std::error::Error| StoreError::DynamoDb(error.to_string());
         let request = Request::post(format!("http://{}/", self.address))
@@ -107,11 +107,11 @@ impl Inner {
     /// Lets running requests finish and closes the file.
     pub(super) async fn stop(&self) {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Running { stop, stopped }) = running else { return };
+        let Some(ServerHandle { stop, stopped }) = running else { return };
         // An error means that the server has ended already.
         let _ = stop.send(());
         if tokio::time::timeout(STOP_TIMEOUT, stopped).await.is_err() {
-            tracing::warn!("the local DynamoDB still works on a request and is left to end with the process");
+            tracing::warn!("the local DynamoDB did not finish a request before the shutdown time-out");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A DynamoDB request of somebody else's: permissions, faults and the call log before and after the inner server.
+//! Requests to DynamoDB from outside: authorization, faults and the call log around the inner server.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -7,7 +7,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde_json::{Value, json};
 
 use super::inner::InnerAnswer;
-use super::named::Named;
+use super::request_names::RequestNames;
 use super::units;
 use crate::Aws;
 use crate::answer::{JSON_1_0, ServiceError};
@@ -15,26 +15,26 @@ use crate::calls::Units;
 
 const NAMESPACE: &str = "com.amazonaws.dynamodb.v20120810";
 
-/// What DynamoDB says of a write that another transaction got ahead of.
+/// DynamoDB's message for a write that conflicts with another transaction.
 const CONFLICT: &str = "Transaction is ongoing for the item";
 
-/// dynoxide's name for the region in ARNs, which it has no setting for.
+/// dynoxide's fixed region in ARNs.
 const INNER_REGION: &str = "dynoxide";
 
 impl Aws {
-    /// Answers one request. `target` is the whole `X-Amz-Target`, `environment` the function environment that calls.
+    /// Handles one request. `target` is the whole `X-Amz-Target`, `environment` the calling function environment.
     pub(crate) async fn dynamodb_request(&self, target: &str, body: Bytes, environment: Option<&str>) -> Response {
         let operation = target.rsplit('.').next().unwrap_or(target);
         let Some(environment) = environment else {
-            return self.answer_of(target, operation, body).await.into_response();
+            return self.forward(target, operation, body).await.into_response();
         };
-        let named = Named::read(&body);
-        let started = self.calls().start(environment, operation, || named.tables());
-        let faulty = self.meets_faults(environment).await;
-        let outcome = match self.access().authorize(environment, &named.needs(operation)) {
+        let names = RequestNames::read(&body);
+        let started = self.calls().start(environment, operation, || names.tables());
+        let faulty = self.apply_call_faults(environment).await;
+        let outcome = match self.access().authorize(environment, &names.permissions(operation)) {
             Err(denied) => Outcome::Refused(denied),
             Ok(()) if faulty => self.faulty_answer(target, operation, body).await,
-            Ok(()) => self.answer_of(target, operation, body).await,
+            Ok(()) => self.forward(target, operation, body).await,
         };
         let crashes = matches!(&outcome, Outcome::Answer(answer) if answer.status.is_success())
             && operation == "TransactWriteItems"
@@ -49,7 +49,7 @@ impl Aws {
             self.calls().end(started, status, used);
         }
         if crashes && self.calls().crash(environment) {
-            // A dead function reads no answer.
+            // A crashed function reads no response.
             self.closed().await;
         }
         outcome.into_response()
@@ -63,14 +63,14 @@ impl Aws {
         if can_conflict && self.faults().take_store_conflict() {
             return Outcome::Refused(conflict(operation, &body));
         }
-        let outcome = self.answer_of(target, operation, body).await;
+        let outcome = self.forward(target, operation, body).await;
         if self.faults().take_store_lost_answer() {
             return Outcome::Refused(internal_server_error());
         }
         outcome
     }
 
-    async fn answer_of(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
+    async fn forward(&self, target: &str, operation: &str, body: Bytes) -> Outcome {
         let dynamodb = self.dynamodb();
         let names_arns = names_arns(operation);
         let body = if names_arns { with_region(&body, crate::REGION, INNER_REGION) } else { body };
@@ -81,7 +81,7 @@ impl Aws {
                     answer.headers.remove("x-amz-crc32");
                 }
                 if answer.status.is_success() && writes(operation) {
-                    dynamodb.wrote();
+                    dynamodb.notify_write();
                 }
                 Outcome::Answer(answer)
             }
@@ -121,7 +121,7 @@ fn internal_server_error() -> ServiceError {
     )
 }
 
-/// What a write gets that another transaction got ahead of.
+/// Builds the error of a write that conflicts with another transaction.
 fn conflict(operation: &str, body: &[u8]) -> ServiceError {
     if operation != "TransactWriteItems" {
         return ServiceError::json_1_0(400, format!("{NAMESPACE}#TransactionConflictException"), CONFLICT);
@@ -154,7 +154,7 @@ fn writes(operation: &str) -> bool {
     )
 }
 
-/// Operations whose requests or answers hold ARNs or a region, and no load.
+/// Returns true for operations with ARNs or a region in the request or response. None of them is called often.
 fn names_arns(operation: &str) -> bool {
     operation.ends_with("Table")
         || operation.ends_with("Resource")

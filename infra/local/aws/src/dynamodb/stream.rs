@@ -1,7 +1,7 @@
-//! Streams as event-source mappings read them: oldest first behind a durable checkpoint for each consumer.
+//! Streams for event-source mappings: records after each consumer's durable checkpoint, oldest first.
 //!
-//! Records are read from dynoxide's own table. They lack what only the template knows and name another region: what a function
-//! sees is put together here.
+//! Records are read from dynoxide's table. They have another region and lack the template's view type, so this module builds
+//! the records that a function receives.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,41 +14,41 @@ use crate::REGION;
 use crate::error::StoreError;
 use crate::sqlite::Sqlite;
 
-/// For dynoxide's file. Without it a write looks for its sequence number, and an idle poll for news, in the whole table.
+/// An index for dynoxide's file. Without it, each write and each idle poll would scan the whole table.
 pub(super) const INDEX: &str = "CREATE INDEX IF NOT EXISTS stream_positions \
     ON _stream_records(table_name, CAST(sequence_number AS INTEGER));";
 
 pub(crate) const CHECKPOINTS_SCHEMA: &str = "CREATE TABLE IF NOT EXISTS checkpoints (table_name TEXT NOT NULL, \
     consumer TEXT NOT NULL, position INTEGER NOT NULL, PRIMARY KEY (table_name, consumer)) WITHOUT ROWID;";
 
-/// Deleting takes the write lock that dynoxide needs too, so it happens once for this many commits.
+/// Commits between two trims. A trim takes the write lock, which blocks dynoxide's writes.
 const TRIM_EVERY: usize = 64;
 
-/// The public form of a sequence number is 21 digits wide.
+/// Added to sequence numbers, which have 21 digits in AWS.
 const SEQUENCE_NUMBER_OFFSET: u128 = 100_000_000_000_000_000_000;
 
 /// Records for one invocation.
 #[derive(Debug, Clone)]
 pub struct StreamBatch {
-    /// As Lambda's `Records`.
+    /// The records in the shape of Lambda's `Records`.
     pub records: Vec<Value>,
-    /// Behind the last of them: commit it when the records have been handled.
+    /// The position after the last record, to be committed once the records are handled.
     pub position: StreamPosition,
 }
 
-/// A place in a stream.
+/// A position in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamPosition(i64);
 
 type Consumer = (String, String);
 
-/// What is known of the streams without asking the files.
-pub(super) struct Streams(Mutex<State>);
+/// In-memory state of the streams.
+pub(super) struct Streams(Mutex<StreamsState>);
 
-struct State {
-    /// By table and consumer; also those of earlier runs.
+struct StreamsState {
+    /// Checkpoints by table and consumer, those of earlier runs included.
     positions: HashMap<Consumer, i64>,
-    /// Consumers that have read in this run: those that a trim has to wait for.
+    /// Consumers that have read in this run. A trim keeps the records that they have not passed.
     active: HashSet<Consumer>,
     /// The view type of each table of the template.
     views: HashMap<String, String>,
@@ -77,21 +77,21 @@ impl Streams {
             })
             .await?;
         let (active, views, untrimmed) = Default::default();
-        Ok(Self(Mutex::new(State { positions, active, views, untrimmed })))
+        Ok(Self(Mutex::new(StreamsState { positions, active, views, untrimmed })))
     }
 
     pub(super) fn set_view(&self, table: &str, view: &str) {
         self.lock().views.insert(table.to_owned(), view.to_owned());
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StreamsState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl DynamoDb {
-    /// Up to `limit` records of the table's stream behind the consumer's checkpoint, oldest first. A new consumer begins with
-    /// the oldest record that there is. Records of writes that changed nothing are left out, as AWS writes none.
+    /// Reads up to `limit` records after the consumer's checkpoint, oldest first. A new consumer starts at the oldest record.
+    /// Writes that changed nothing have no record, as in AWS.
     pub async fn stream_read(&self, table: &str, consumer: &str, limit: usize) -> Result<StreamBatch, StoreError> {
         let (start, view) = {
             let mut state = self.streams.lock();
@@ -137,7 +137,7 @@ impl DynamoDb {
         Ok(batch)
     }
 
-    /// Moves the consumer's checkpoint to `position`, durably. Never moves it back.
+    /// Durably moves the consumer's checkpoint forward to `position`, never back.
     pub async fn stream_commit(
         &self,
         table: &str,
@@ -187,7 +187,7 @@ impl StoredRecord {
         })
     }
 
-    /// The record as Lambda gets it; `None` when nothing changed.
+    /// Renders the record as Lambda receives it. Returns `None` when the write changed nothing.
     fn render(self, source: &str, view: &str, now_s: f64) -> Option<Value> {
         let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
         let size = [Some(&self.keys), self.new_image.as_ref(), self.old_image.as_ref()];
@@ -203,9 +203,9 @@ impl StoredRecord {
             "SizeBytes": size_bytes,
             "StreamViewType": view,
         });
-        for (name, image, shown_by) in [("NewImage", new, "NEW_IMAGE"), ("OldImage", old, "OLD_IMAGE")] {
+        for (name, image, view_type) in [("NewImage", new, "NEW_IMAGE"), ("OldImage", old, "OLD_IMAGE")] {
             if let Some(image) = image
-                && [shown_by, "NEW_AND_OLD_IMAGES"].contains(&view)
+                && [view_type, "NEW_AND_OLD_IMAGES"].contains(&view)
             {
                 change[name] = image;
             }
@@ -237,7 +237,8 @@ fn read(connection: &Connection, table: &str, behind: i64, limit: usize) -> rusq
         .collect()
 }
 
-/// Deletes what lies behind everybody, all but the last: the next sequence number is counted from it.
+/// Deletes the records that every consumer has passed. The last record stays, since dynoxide derives the next sequence number
+/// from it.
 fn trim(connection: &Connection, table: &str, slowest: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached(

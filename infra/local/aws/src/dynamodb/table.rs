@@ -1,11 +1,11 @@
-//! Tables from their template properties.
+//! Creation of tables from their template properties.
 
 use serde_json::{Map, Value, json};
 
 use super::{CallError, DynamoDb};
 use crate::error::{SetupError, StoreError};
 
-/// What of a table's properties `CreateTable` takes. The rest has no meaning locally.
+/// The properties that `CreateTable` accepts. Others have no local effect.
 const CREATE_TABLE_FIELDS: [&str; 7] = [
     "TableName",
     "AttributeDefinitions",
@@ -17,11 +17,12 @@ const CREATE_TABLE_FIELDS: [&str; 7] = [
 ];
 
 impl DynamoDb {
-    /// Creates the table unless it exists, from the resolved `Properties` of an `AWS::DynamoDB::Table`. A stream or a TTL that
-    /// was added since is added; other keys or indexes than the existing table's are an error.
+    /// Creates the table from the resolved `Properties` of an `AWS::DynamoDB::Table` unless it exists.
     ///
-    /// dynoxide keeps both images of every change, whatever the view type: only then can a write that changed nothing be told,
-    /// for which AWS has no record. [`DynamoDb::stream_read`] shows what the template's view type names.
+    /// A new stream or TTL is added to an existing table. Changed keys or indexes are an error.
+    ///
+    /// The table's stream always stores both images. They show whether a write changed anything; AWS has no record of a write
+    /// that did not. [`DynamoDb::stream_read`] returns the images of the template's view type.
     pub async fn ensure_table(&self, properties: &Value) -> Result<(), SetupError> {
         let table = properties["TableName"]
             .as_str()
@@ -87,12 +88,12 @@ fn create_table(properties: &Value) -> Map<String, Value> {
     request
 }
 
-/// CloudFormation takes `true` and `"true"`.
+/// Reads a boolean property. CloudFormation accepts `true` and `"true"`.
 fn is_true(value: &Value) -> bool {
     value.as_bool().unwrap_or(value == "true")
 }
 
-/// The part of a table's properties, or of its description, that cannot change, in one order.
+/// Extracts the immutable part of a table's properties or description, in a canonical order.
 fn schema(table: &Value) -> Value {
     let keys = |of: &Value| {
         let mut keys: Vec<(String, String)> =

@@ -1,7 +1,7 @@
 //! Expiry of items on stack time.
 //!
-//! dynoxide reads a whole table to find what has expired. A clock that is moved by months asks thousands of times, so the
-//! earliest expiry is remembered until somebody writes.
+//! dynoxide scans a whole table to find expired items. Advancing the clock by months sweeps thousands of times, so the
+//! earliest expiry is cached until the next write.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
@@ -13,19 +13,18 @@ use rusqlite::Connection;
 use super::{DynamoDb, TtlClock};
 use crate::error::StoreError;
 
-/// The earliest expiry of any item, as of a number of writes. No expiry at all is the far future.
+/// Cache of the write count and the earliest expiry at that count. `i64::MAX` means that no item expires.
 #[derive(Default)]
-pub(super) struct Expiry(Mutex<Option<(u64, i64)>>);
+pub(super) struct ExpiryCache(Mutex<Option<(u64, i64)>>);
 
 impl DynamoDb {
-    /// Deletes items whose TTL has passed, as DynamoDB does: with stream records whose `userIdentity` is DynamoDB itself.
-    /// Answers how many there were.
+    /// Deletes expired items as DynamoDB does, with stream records whose `userIdentity` is DynamoDB. Returns their number.
     pub async fn sweep_ttl(&self) -> Result<usize, StoreError> {
-        // Read before the tables: a write in between makes what is remembered old at once.
+        // Read before the tables, so that a concurrent write invalidates the cached value.
         let writes = self.writes.load(Ordering::Acquire);
         let now_s = self.time.now().timestamp();
-        let remembered = self.expiry.lock().filter(|(as_of, _)| *as_of == writes);
-        let earliest = match remembered {
+        let cached = self.expiry.lock().filter(|(as_of, _)| *as_of == writes);
+        let earliest = match cached {
             Some((_, earliest)) => earliest,
             None => self.file.run(earliest_expiry).await?.unwrap_or(i64::MAX),
         };
@@ -36,12 +35,12 @@ impl DynamoDb {
         let (path, clock) = (self.path.to_string_lossy().into_owned(), TtlClock::shared(&self.time));
         let swept = self.file.run(move |_| Ok(sweep(&path, clock))).await?;
         let deleted = swept.map_err(|error| StoreError::DynamoDb(error.to_string()))?;
-        self.wrote();
+        self.notify_write();
         Ok(deleted)
     }
 }
 
-impl Expiry {
+impl ExpiryCache {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<(u64, i64)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +50,7 @@ impl Expiry {
     }
 }
 
-/// A connection of its own each time: dynoxide caches what it knows of the tables.
+/// Deletes expired items with a new connection, since dynoxide caches table metadata in a connection.
 fn sweep(path: &str, clock: std::sync::Arc<dyn dynoxide::storage_backend::Clock>) -> Result<usize, DynoxideError> {
     let storage = Storage::new(path)?.with_clock(clock);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -60,7 +59,7 @@ fn sweep(path: &str, clock: std::sync::Arc<dyn dynoxide::storage_backend::Clock>
     runtime.block_on(dynoxide::ttl::sweep_expired_items(&storage))
 }
 
-/// Seconds since the epoch; `None` when no item expires.
+/// Returns the earliest expiry in seconds since the epoch, or `None` when no item expires.
 fn earliest_expiry(connection: &mut Connection) -> rusqlite::Result<Option<i64>> {
     let tables: Vec<(String, String)> = connection
         .prepare_cached(

@@ -1,4 +1,4 @@
-//! What an answer says that its request used.
+//! The consumed capacity in a response.
 
 use serde::Deserialize;
 
@@ -6,7 +6,7 @@ use crate::calls::Units;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct CapacityReport {
     consumed_capacity: Option<OneOrMany>,
 }
 
@@ -26,13 +26,14 @@ struct Capacity {
     write_capacity_units: Option<f64>,
 }
 
-/// The units that an answer reports. A report that does not tell reads from writes counts by the operation.
+/// Returns the units in a response. Units that are neither read nor write units count by the operation.
 pub(super) fn consumed(operation: &str, answer: &[u8]) -> Units {
-    let reported = match serde_json::from_slice::<Answer>(answer).ok().and_then(|answer| answer.consumed_capacity) {
-        None => return Units::default(),
-        Some(OneOrMany::One(one)) => vec![one],
-        Some(OneOrMany::Many(many)) => many,
-    };
+    let reported =
+        match serde_json::from_slice::<CapacityReport>(answer).ok().and_then(|answer| answer.consumed_capacity) {
+            None => return Units::default(),
+            Some(OneOrMany::One(one)) => vec![one],
+            Some(OneOrMany::Many(many)) => many,
+        };
     let reads = matches!(operation, "GetItem" | "Query" | "Scan" | "BatchGetItem" | "TransactGetItems");
     reported.iter().fold(Units::default(), |sum, capacity| {
         let (read, write) = match (capacity.read_capacity_units, capacity.write_capacity_units) {
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn units_count_as_the_operation_unless_the_report_tells_them_apart() {
+    fn units_count_by_the_operation_unless_the_report_separates_them() {
         for (operation, answer, read, write) in [
             ("GetItem", r#"{"ConsumedCapacity": {"TableName": "a", "CapacityUnits": 0.5}}"#, 0.5, 0.0),
             ("UpdateItem", r#"{"ConsumedCapacity": {"TableName": "a", "CapacityUnits": 2}}"#, 0.0, 2.0),

@@ -1,7 +1,7 @@
 //! Message attributes: their checksum, and their shapes in the API and in Lambda events.
 //!
-//! SDKs compare the checksum that they compute themselves with the answer's. It is over the attributes in the order of their
-//! names: length and bytes of the name, the data type and the value, with one byte before the value that tells text from binary.
+//! SDKs compare the response's checksum with their own. The checksum covers the attributes in the order of their names:
+//! length and bytes of the name, the data type and the value. One byte before the value distinguishes text from binary.
 //! Source: the SQS developer guide, "Calculating the MD5 message digest for message attributes".
 
 use base64::Engine;
@@ -14,12 +14,12 @@ use crate::answer::ServiceError;
 
 const MAX_ATTRIBUTES: usize = 10;
 
-/// `MD5OfBody` and its like.
+/// Computes a hexadecimal MD5 checksum, such as `MD5OfBody`.
 pub(super) fn md5_hex(bytes: &[u8]) -> String {
     hex(Md5::digest(bytes).as_slice())
 }
 
-/// `MD5OfMessageAttributes`; `None` when there are none.
+/// Computes `MD5OfMessageAttributes`. Returns `None` when there are no attributes.
 pub(super) fn md5_of(attributes: &Map<String, Value>) -> Option<String> {
     if attributes.is_empty() {
         return None;
@@ -49,7 +49,7 @@ pub(super) fn md5_of(attributes: &Map<String, Value>) -> Option<String> {
     Some(hex(digest.finalize().as_slice()))
 }
 
-/// Refuses what SQS refuses, and answers how many bytes the attributes count for.
+/// Validates the attributes as SQS does, and returns the bytes that they count for.
 pub(super) fn check(attributes: &Map<String, Value>) -> Result<usize, ServiceError> {
     if attributes.len() > MAX_ATTRIBUTES {
         return Err(error::invalid_parameter(format!(
@@ -77,7 +77,7 @@ pub(super) fn check(attributes: &Map<String, Value>) -> Result<usize, ServiceErr
     Ok(bytes)
 }
 
-/// The attributes that a receiver asked for: names, `prefix.*`, `All` or `.*`.
+/// Selects the requested attributes: by name, `prefix.*`, `All` or `.*`.
 pub(super) fn select(attributes: &Map<String, Value>, wanted: &[String]) -> Map<String, Value> {
     let is_wanted = |name: &str| {
         wanted.iter().any(|wanted| match wanted.strip_suffix(".*") {
@@ -88,7 +88,7 @@ pub(super) fn select(attributes: &Map<String, Value>, wanted: &[String]) -> Map<
     attributes.iter().filter(|(name, _)| is_wanted(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The attributes as a Lambda event has them.
+/// Renders the attributes for a Lambda event.
 pub(super) fn for_lambda(attributes: &Map<String, Value>) -> Value {
     let render = |attribute: &Value| {
         let mut rendered = json!({ "stringListValues": [], "binaryListValues": [], "dataType": attribute["DataType"] });

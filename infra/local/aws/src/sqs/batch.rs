@@ -1,11 +1,11 @@
-//! Batches: each entry has a result of its own; a batch that is no batch fails as a whole.
+//! Batch operations. Each entry has its own result; a malformed batch fails as a whole.
 
 use std::collections::HashSet;
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::operations::{OnMessage, Send};
+use super::operations::{MessageRequest, SendMessage};
 use super::queue::MAX_MESSAGE_BYTES;
 use super::{Sqs, error};
 use crate::answer::ServiceError;
@@ -29,7 +29,7 @@ struct Entry<E> {
     request: E,
 }
 
-/// What became of the entries.
+/// The entries' results.
 #[derive(Default)]
 struct Results {
     successful: Vec<Value>,
@@ -37,10 +37,10 @@ struct Results {
 }
 
 impl Sqs {
-    pub(super) async fn send_message_batch(&self, batch: Batch<Send>) -> Result<Value, ServiceError> {
+    pub(super) async fn send_message_batch(&self, batch: Batch<SendMessage>) -> Result<Value, ServiceError> {
         let (queue, settings) = self.queue_at(batch.queue_url.as_deref())?;
         let (mut results, mut messages, mut bytes) = (Results::default(), Vec::new(), 0);
-        for entry in batch.checked()? {
+        for entry in batch.validated()? {
             let accepted = self.accept(&queue, &settings, entry.request);
             results.add(
                 &entry.id,
@@ -58,19 +58,19 @@ impl Sqs {
         Ok(results.render())
     }
 
-    pub(super) async fn delete_message_batch(&self, batch: Batch<OnMessage>) -> Result<Value, ServiceError> {
+    pub(super) async fn delete_message_batch(&self, batch: Batch<MessageRequest>) -> Result<Value, ServiceError> {
         let queue = self.queue_at(batch.queue_url.as_deref())?.0;
         let mut results = Results::default();
-        for entry in batch.checked()? {
+        for entry in batch.validated()? {
             results.add(&entry.id, self.delete_message(queue.clone(), entry.request).await);
         }
         Ok(results.render())
     }
 
-    pub(super) async fn change_visibility_batch(&self, batch: Batch<OnMessage>) -> Result<Value, ServiceError> {
+    pub(super) async fn change_visibility_batch(&self, batch: Batch<MessageRequest>) -> Result<Value, ServiceError> {
         let queue = self.queue_at(batch.queue_url.as_deref())?.0;
         let mut results = Results::default();
-        for entry in batch.checked()? {
+        for entry in batch.validated()? {
             results.add(&entry.id, self.change_visibility(queue.clone(), entry.request).await);
         }
         Ok(results.render())
@@ -78,8 +78,8 @@ impl Sqs {
 }
 
 impl<E> Batch<E> {
-    /// The entries, when they make a batch.
-    fn checked(self) -> Result<Vec<Entry<E>>, ServiceError> {
+    /// Validates the batch and returns its entries.
+    fn validated(self) -> Result<Vec<Entry<E>>, ServiceError> {
         if self.entries.is_empty() {
             return Err(error::empty_batch());
         }
@@ -116,7 +116,7 @@ impl Results {
         }
     }
 
-    /// Only the lists that have something in them.
+    /// Renders the lists that are not empty.
     fn render(self) -> Value {
         let lists = [("Successful", self.successful), ("Failed", self.failed)];
         let named = lists.into_iter().filter(|(_, list)| !list.is_empty());

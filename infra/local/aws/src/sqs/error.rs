@@ -1,4 +1,4 @@
-//! SQS errors: the shape of the JSON protocol, and the code of the query protocol that boto3 still shows.
+//! SQS errors: the shape of the JSON protocol, and the code of the Query protocol, which boto3 still displays.
 
 use crate::answer::ServiceError;
 
@@ -9,7 +9,7 @@ fn error(namespace: &str, shape: &str, code: &str, message: impl Into<String>) -
     ServiceError::json_1_0(400, format!("{namespace}#{shape}"), message).with_query_error(code)
 }
 
-/// An error whose code is its shape behind the service's name.
+/// Builds an error whose code is its shape, prefixed by the service's name.
 fn named(shape: &str, message: impl Into<String>) -> ServiceError {
     error(NAMESPACE, shape, &format!("AWS.SimpleQueueService.{shape}"), message)
 }
@@ -28,7 +28,7 @@ pub(super) fn invalid_parameter(message: impl Into<String>) -> ServiceError {
     error(CORAL, "InvalidParameterValueException", "InvalidParameterValue", message)
 }
 
-/// A number out of its range, worded as SQS does.
+/// Builds SQS's error for a number out of its range.
 pub(super) fn out_of_range(name: &str, value: impl std::fmt::Display, min: i64, max: i64) -> ServiceError {
     invalid_parameter(format!(
         "Value {value} for parameter {name} is invalid. Reason: Must be >= {min} and <= {max}, if provided."

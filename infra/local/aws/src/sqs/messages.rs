@@ -1,7 +1,7 @@
 //! Messages in SQLite. Times are milliseconds of stack time.
 //!
-//! A message is visible when `visible_at` has come. `receipt` is that of its latest receive; `in_mapping` says that an
-//! event-source mapping is at work on it. `copied` is 1 on a message that has been delivered twice on demand, 2 on its copy.
+//! A message is visible once `visible_at` is reached. `receipt` belongs to its latest receive. `in_mapping` is set while an
+//! event-source mapping handles the message. `copied` is 1 on a message duplicated by a fault, and 2 on its duplicate.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde_json::{Map, Value};
@@ -32,9 +32,9 @@ pub(crate) struct NewMessage {
     pub(super) expires_at: i64,
 }
 
-/// A message that somebody receives.
+/// A received message.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
+pub(super) struct ReceivedMessage {
     id: i64,
     copied: i64,
     pub(super) message_id: String,
@@ -46,39 +46,39 @@ pub(super) struct Received {
     pub(super) source_arn: Option<String>,
     pub(super) sent_at: i64,
     pub(super) first_received_at: i64,
-    /// This receive counted in.
+    /// Number of receives, this one included.
     pub(super) receive_count: i64,
 }
 
-/// One receive.
+/// The parameters of one receive.
 #[derive(Debug, Clone)]
-pub(super) struct Receive {
+pub(super) struct ReceiveRequest {
     pub(super) queue: String,
     pub(super) queue_arn: String,
     pub(super) now: i64,
     pub(super) max: usize,
     pub(super) visible_at: i64,
-    pub(super) dead_letters: Option<DeadLetters>,
+    pub(super) dead_letters: Option<DeadLetterQueue>,
     pub(super) for_mapping: bool,
-    /// Each message is to arrive once more.
+    /// Duplicates each message, for the fault `duplicate_messages`.
     pub(super) duplicate: bool,
 }
 
-/// Where messages go instead of being received once too often.
+/// The queue to which a message moves after too many receives.
 #[derive(Debug, Clone)]
-pub(super) struct DeadLetters {
+pub(super) struct DeadLetterQueue {
     pub(super) queue: String,
     pub(super) max_receives: i64,
     pub(super) retention_ms: i64,
 }
 
-/// A receipt handle: the row and the receive.
-pub(super) struct Handle {
+/// A receipt handle: the message's row and the receipt of one receive.
+pub(super) struct ReceiptHandle {
     id: i64,
     receipt: String,
 }
 
-/// Messages of one queue by what they wait for.
+/// Number of messages of one queue by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) visible: i64,
@@ -86,7 +86,7 @@ pub(super) struct Counts {
     pub(super) delayed: i64,
 }
 
-impl Handle {
+impl ReceiptHandle {
     pub(super) fn parse(handle: &str) -> Option<Self> {
         let (id, nonce) = handle.split_once('.')?;
         Uuid::try_parse(nonce).ok()?;
@@ -94,7 +94,7 @@ impl Handle {
     }
 }
 
-impl Received {
+impl ReceivedMessage {
     fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         let attributes: Option<String> = row.get("attributes")?;
         let first_received_at: Option<i64> = row.get("first_received_at")?;
@@ -115,7 +115,7 @@ impl Received {
     }
 }
 
-/// Stores messages, all or none.
+/// Inserts messages in the caller's transaction.
 pub(crate) fn insert(transaction: &Transaction<'_>, messages: &[NewMessage]) -> rusqlite::Result<()> {
     let mut statement = transaction.prepare_cached(
         "INSERT INTO messages (queue, message_id, body, attributes, trace_header, group_id, sent_at, visible_at, expires_at) \
@@ -138,25 +138,29 @@ pub(crate) fn insert(transaction: &Transaction<'_>, messages: &[NewMessage]) -> 
     Ok(())
 }
 
-/// Hands out visible messages, the longest visible first. Those received too often go to the dead letters instead; how many.
-pub(super) fn receive(connection: &mut Connection, receive: &Receive) -> rusqlite::Result<(Vec<Received>, usize)> {
+/// Receives visible messages, the longest visible first. Messages with too many receives move to the dead-letter queue;
+/// their number is returned too.
+pub(super) fn receive(
+    connection: &mut Connection,
+    receive: &ReceiveRequest,
+) -> rusqlite::Result<(Vec<ReceivedMessage>, usize)> {
     let transaction = connection.transaction()?;
-    let mut buried = 0;
+    let mut dead_lettered = 0;
     let received = loop {
-        let page: Vec<Received> = transaction
+        let page: Vec<ReceivedMessage> = transaction
             .prepare_cached(
                 "SELECT * FROM messages WHERE queue = ?1 AND visible_at <= ?2 AND expires_at > ?2 \
                  ORDER BY visible_at, id LIMIT ?3",
             )?
-            .query_map((&receive.queue, receive.now, receive.max as i64), Received::from_row)?
+            .query_map((&receive.queue, receive.now, receive.max as i64), ReceivedMessage::from_row)?
             .collect::<rusqlite::Result<_>>()?;
         let found = page.len();
         let mut alive = Vec::with_capacity(found);
         for message in page {
             match &receive.dead_letters {
                 Some(dead) if message.receive_count >= dead.max_receives => {
-                    bury(&transaction, &message, dead, receive)?;
-                    buried += 1;
+                    move_to_dead_letters(&transaction, &message, dead, receive)?;
+                    dead_lettered += 1;
                 }
                 _ => alive.push(message),
             }
@@ -167,14 +171,19 @@ pub(super) fn receive(connection: &mut Connection, receive: &Receive) -> rusqlit
     };
     let received = received
         .into_iter()
-        .map(|message| hand_out(&transaction, message, receive))
+        .map(|message| mark_received(&transaction, message, receive))
         .collect::<rusqlite::Result<Vec<_>>>()?;
     transaction.commit()?;
-    Ok((received, buried))
+    Ok((received, dead_lettered))
 }
 
-/// A copy that was made on demand dies alone: one message makes one dead letter.
-fn bury(transaction: &Transaction<'_>, message: &Received, dead: &DeadLetters, from: &Receive) -> rusqlite::Result<()> {
+/// Moves a message to the dead-letter queue. A duplicate is deleted, so that one message makes one dead letter.
+fn move_to_dead_letters(
+    transaction: &Transaction<'_>,
+    message: &ReceivedMessage,
+    dead: &DeadLetterQueue,
+    from: &ReceiveRequest,
+) -> rusqlite::Result<()> {
     if message.copied == 2 {
         transaction.prepare_cached("DELETE FROM messages WHERE id = ?1")?.execute([message.id])?;
     } else {
@@ -188,7 +197,11 @@ fn bury(transaction: &Transaction<'_>, message: &Received, dead: &DeadLetters, f
     Ok(())
 }
 
-fn hand_out(transaction: &Transaction<'_>, mut message: Received, receive: &Receive) -> rusqlite::Result<Received> {
+fn mark_received(
+    transaction: &Transaction<'_>,
+    mut message: ReceivedMessage,
+    receive: &ReceiveRequest,
+) -> rusqlite::Result<ReceivedMessage> {
     if receive.duplicate && message.copied == 0 {
         transaction
             .prepare_cached(
@@ -222,8 +235,8 @@ fn hand_out(transaction: &Transaction<'_>, mut message: Received, receive: &Rece
     Ok(message)
 }
 
-/// Deletes a message by the receipt of its latest receive; an older receipt deletes nothing.
-pub(super) fn delete(connection: &Connection, queue: &str, handle: &Handle) -> rusqlite::Result<()> {
+/// Deletes a message by the receipt of its latest receive. An older receipt deletes nothing.
+pub(super) fn delete(connection: &Connection, queue: &str, handle: &ReceiptHandle) -> rusqlite::Result<()> {
     connection.prepare_cached("DELETE FROM messages WHERE id = ?1 AND queue = ?2 AND receipt = ?3")?.execute((
         handle.id,
         queue,
@@ -232,19 +245,19 @@ pub(super) fn delete(connection: &Connection, queue: &str, handle: &Handle) -> r
     Ok(())
 }
 
-/// An event-source mapping is done with a message and leaves it to its visibility time-out.
-pub(super) fn let_go(connection: &Connection, queue: &str, handle: &Handle) -> rusqlite::Result<()> {
+/// Releases a failed message from its event-source mapping. It becomes visible by its visibility time-out.
+pub(super) fn release(connection: &Connection, queue: &str, handle: &ReceiptHandle) -> rusqlite::Result<()> {
     connection
         .prepare_cached("UPDATE messages SET in_mapping = 0 WHERE id = ?1 AND queue = ?2 AND receipt = ?3")?
         .execute((handle.id, queue, &handle.receipt))?;
     Ok(())
 }
 
-/// Makes a message in flight visible at another time. False when it is not in flight.
+/// Changes the visibility time-out of a message in flight. Returns false when it is not in flight.
 pub(super) fn change_visibility(
     connection: &Connection,
     queue: &str,
-    handle: &Handle,
+    handle: &ReceiptHandle,
     now: i64,
     visible_at: i64,
 ) -> rusqlite::Result<bool> {
@@ -263,7 +276,7 @@ pub(super) fn purge(connection: &Connection, queue: &str) -> rusqlite::Result<()
     Ok(())
 }
 
-/// After a start: what an earlier run's mappings were working on is visible again, what has expired is gone.
+/// Recovers after a start: messages in flight in an earlier run's mappings become visible, expired ones are deleted.
 pub(super) fn recover(connection: &Connection, now: i64) -> rusqlite::Result<()> {
     connection.execute("UPDATE messages SET in_mapping = 0, visible_at = ?1 WHERE in_mapping = 1", [now])?;
     connection.execute("DELETE FROM messages WHERE expires_at <= ?1", [now])?;
@@ -281,7 +294,7 @@ pub(super) fn counts(connection: &Connection, queue: &str, now: i64) -> rusqlite
         })
 }
 
-/// Whether a message is visible, or in the hands of an event-source mapping.
+/// Returns true if a message is visible, or in flight in an event-source mapping.
 pub(super) fn is_busy(connection: &Connection, queue: &str, now: i64) -> rusqlite::Result<bool> {
     connection
         .prepare_cached(
@@ -291,7 +304,7 @@ pub(super) fn is_busy(connection: &Connection, queue: &str, now: i64) -> rusqlit
         .query_row((queue, now), |row| row.get(0))
 }
 
-/// When the next message becomes visible by itself.
+/// Returns the time at which the next message becomes visible.
 pub(super) fn next_visible(connection: &Connection, queue: &str, now: i64) -> rusqlite::Result<Option<i64>> {
     connection
         .prepare_cached(

@@ -1,11 +1,11 @@
-//! The operations of the SQS API that are no batches.
+//! The operations of the SQS API except batches.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::messages::{self, Handle, NewMessage, Received};
+use super::messages::{self, NewMessage, ReceiptHandle, ReceivedMessage};
 use super::queue::{MAX_MESSAGE_BYTES, Settings};
 use super::{Sqs, attributes, error, system_attributes};
 use crate::answer::{Answer, ServiceError};
@@ -14,7 +14,7 @@ const MAX_VISIBILITY_TIMEOUT: i64 = 43_200;
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct OnQueue {
+struct QueueRequest {
     queue_url: Option<String>,
     queue_name: Option<String>,
     queue_name_prefix: Option<String>,
@@ -22,10 +22,10 @@ struct OnQueue {
     attribute_names: Vec<String>,
 }
 
-/// `SendMessage`, and an entry of `SendMessageBatch`.
+/// The parameters of `SendMessage`, and of an entry of `SendMessageBatch`.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(super) struct Send {
+pub(super) struct SendMessage {
     pub(super) queue_url: Option<String>,
     message_body: Option<String>,
     delay_seconds: Option<i64>,
@@ -35,10 +35,10 @@ pub(super) struct Send {
     message_deduplication_id: Option<String>,
 }
 
-/// `DeleteMessage`, `ChangeMessageVisibility`, and the entries of their batches.
+/// The parameters of `DeleteMessage`, `ChangeMessageVisibility`, and of the entries of their batches.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(super) struct OnMessage {
+pub(super) struct MessageRequest {
     pub(super) queue_url: Option<String>,
     receipt_handle: Option<String>,
     visibility_timeout: Option<i64>,
@@ -56,28 +56,28 @@ struct ReceiveMessage {
     message_attribute_names: Vec<String>,
 }
 
-/// A message that can be stored, and what its sender is told.
-pub(super) struct Accepted {
+/// A validated message with the result for its sender.
+pub(super) struct AcceptedMessage {
     pub(super) message: NewMessage,
     pub(super) bytes: usize,
     pub(super) result: Value,
 }
 
 impl Sqs {
-    /// Answers one request of the JSON protocol.
+    /// Handles one request of the JSON protocol.
     pub(crate) async fn request(&self, operation: &str, body: &[u8]) -> Result<Answer, ServiceError> {
         let answer = match operation {
             "SendMessage" => self.send_message(parse(body)?).await?,
             "SendMessageBatch" => self.send_message_batch(parse(body)?).await?,
             "ReceiveMessage" => self.receive_message(parse(body)?).await?,
             "DeleteMessage" => {
-                let request: OnMessage = parse(body)?;
+                let request: MessageRequest = parse(body)?;
                 let queue = self.queue_at(request.queue_url.as_deref())?.0;
                 self.delete_message(queue, request).await?
             }
             "DeleteMessageBatch" => self.delete_message_batch(parse(body)?).await?,
             "ChangeMessageVisibility" => {
-                let request: OnMessage = parse(body)?;
+                let request: MessageRequest = parse(body)?;
                 let queue = self.queue_at(request.queue_url.as_deref())?.0;
                 self.change_visibility(queue, request).await?
             }
@@ -85,7 +85,7 @@ impl Sqs {
             "CreateQueue" => self.create_queue(parse(body)?).await?,
             "DeleteQueue" => self.delete_queue(parse(body)?).await?,
             "GetQueueUrl" => {
-                let request: OnQueue = parse(body)?;
+                let request: QueueRequest = parse(body)?;
                 let name = request.queue_name.ok_or_else(|| error::missing_parameter("QueueName"))?;
                 self.settings(&name).ok_or_else(error::queue_does_not_exist)?;
                 json!({ "QueueUrl": self.url(&name) })
@@ -93,17 +93,17 @@ impl Sqs {
             "ListQueues" => self.list_queues(&parse(body)?),
             "GetQueueAttributes" => self.queue_attributes(parse(body)?).await?,
             "SetQueueAttributes" => {
-                let request: OnQueue = parse(body)?;
+                let request: QueueRequest = parse(body)?;
                 let (name, mut settings) = self.queue_at(request.queue_url.as_deref())?;
-                settings.change(&request.attributes)?;
+                settings.update(&request.attributes)?;
                 self.store_queue(&name, settings, false).await?;
                 json!({})
             }
             "PurgeQueue" => {
-                let request: OnQueue = parse(body)?;
+                let request: QueueRequest = parse(body)?;
                 let name = self.queue_at(request.queue_url.as_deref())?.0;
                 self.0.sqlite.run(move |connection| messages::purge(connection, &name)).await?;
-                self.0.changes.bump();
+                self.0.changes.notify();
                 json!({})
             }
             other => return Err(error::unknown_operation(other)),
@@ -111,7 +111,7 @@ impl Sqs {
         Ok(Answer::json_1_0(&answer))
     }
 
-    /// The queue that a URL names. Hosts and ports differ between callers: the last part of the path is the name.
+    /// Finds the queue of a URL by the last segment of its path, since hosts and ports differ between callers.
     pub(super) fn queue_at(&self, url: Option<&str>) -> Result<(String, Settings), ServiceError> {
         let url = url.ok_or_else(|| error::missing_parameter("QueueUrl"))?;
         let name = url.rsplit('/').next().unwrap_or(url);
@@ -119,8 +119,13 @@ impl Sqs {
         Ok((name.to_owned(), settings))
     }
 
-    /// Checks a message that somebody sends.
-    pub(super) fn accept(&self, queue: &str, settings: &Settings, send: Send) -> Result<Accepted, ServiceError> {
+    /// Validates a message.
+    pub(super) fn accept(
+        &self,
+        queue: &str,
+        settings: &Settings,
+        send: SendMessage,
+    ) -> Result<AcceptedMessage, ServiceError> {
         let body = send.message_body.filter(|body| !body.is_empty());
         let body = body.ok_or_else(|| error::missing_parameter("MessageBody"))?;
         if !body.chars().all(is_allowed) {
@@ -157,10 +162,10 @@ impl Sqs {
             .get("AWSTraceHeader")
             .and_then(|trace| Some(trace["StringValue"].as_str()?.to_owned()));
         message.group_id = send.message_group_id;
-        Ok(Accepted { message, bytes, result })
+        Ok(AcceptedMessage { message, bytes, result })
     }
 
-    async fn send_message(&self, send: Send) -> Result<Value, ServiceError> {
+    async fn send_message(&self, send: SendMessage) -> Result<Value, ServiceError> {
         let (queue, settings) = self.queue_at(send.queue_url.as_deref())?;
         let accepted = self.accept(&queue, &settings, send)?;
         self.store(vec![accepted.message]).await?;
@@ -177,7 +182,7 @@ impl Sqs {
         let visibility = in_range("VisibilityTimeout", request.visibility_timeout, 0, MAX_VISIBILITY_TIMEOUT)?;
         let wait = in_range("WaitTimeSeconds", request.wait_time_seconds, 0, 20)?.unwrap_or(settings.wait_time);
         let deadline = self.0.time.now_ms() + wait * 1_000;
-        // Subscribed before the first look: a message that comes in between is not missed.
+        // Subscribed before the first read, so that a later message is not missed.
         let mut changes = self.0.changes.subscribe();
         let received = loop {
             changes.mark_unchanged();
@@ -190,8 +195,8 @@ impl Sqs {
             let due = self.0.sqlite.run(move |connection| messages::next_visible(connection, &name, now)).await?;
             let wake_at = due.unwrap_or(deadline).min(deadline);
             let wait = std::time::Duration::from_millis(u64::try_from(wake_at - now).unwrap_or_default());
-            // Stack time runs at the pace of real time between jumps, and a jump shows up as a change. An error means that
-            // the stack has ended, and so will this request.
+            // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the stack
+            // has ended, which ends this request too.
             tokio::select! {
                 () = tokio::time::sleep_until(Instant::now() + wait) => {}
                 _ = changes.changed() => {}
@@ -206,14 +211,18 @@ impl Sqs {
         Ok(json!({ "Messages": messages }))
     }
 
-    pub(super) async fn delete_message(&self, queue: String, request: OnMessage) -> Result<Value, ServiceError> {
+    pub(super) async fn delete_message(&self, queue: String, request: MessageRequest) -> Result<Value, ServiceError> {
         let handle = request.handle()?;
         self.0.sqlite.run(move |connection| messages::delete(connection, &queue, &handle)).await?;
-        self.0.changes.bump();
+        self.0.changes.notify();
         Ok(json!({}))
     }
 
-    pub(super) async fn change_visibility(&self, queue: String, request: OnMessage) -> Result<Value, ServiceError> {
+    pub(super) async fn change_visibility(
+        &self,
+        queue: String,
+        request: MessageRequest,
+    ) -> Result<Value, ServiceError> {
         let handle = request.handle()?;
         let timeout = request.visibility_timeout.ok_or_else(|| error::missing_parameter("VisibilityTimeout"))?;
         if !(0..=MAX_VISIBILITY_TIMEOUT).contains(&timeout) {
@@ -226,11 +235,11 @@ impl Sqs {
             .sqlite
             .run(move |connection| messages::change_visibility(connection, &queue, &handle, now, visible_at))
             .await?;
-        self.0.changes.bump();
+        self.0.changes.notify();
         if changed { Ok(json!({})) } else { Err(error::message_not_inflight()) }
     }
 
-    async fn create_queue(&self, request: OnQueue) -> Result<Value, ServiceError> {
+    async fn create_queue(&self, request: QueueRequest) -> Result<Value, ServiceError> {
         let name = request.queue_name.ok_or_else(|| error::missing_parameter("QueueName"))?;
         let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 80 || !name.chars().all(allowed) {
@@ -246,7 +255,7 @@ impl Sqs {
         Ok(json!({ "QueueUrl": self.url(&name) }))
     }
 
-    async fn delete_queue(&self, request: OnQueue) -> Result<Value, ServiceError> {
+    async fn delete_queue(&self, request: QueueRequest) -> Result<Value, ServiceError> {
         let name = self.queue_at(request.queue_url.as_deref())?.0;
         let row = name.clone();
         self.0
@@ -257,11 +266,11 @@ impl Sqs {
             })
             .await?;
         self.queues_mut().remove(&name);
-        self.0.changes.bump();
+        self.0.changes.notify();
         Ok(json!({}))
     }
 
-    fn list_queues(&self, request: &OnQueue) -> Value {
+    fn list_queues(&self, request: &QueueRequest) -> Value {
         let prefix = request.queue_name_prefix.as_deref().unwrap_or_default();
         let queues = self.queues();
         let urls: Vec<String> =
@@ -269,7 +278,7 @@ impl Sqs {
         if urls.is_empty() { json!({}) } else { json!({ "QueueUrls": urls }) }
     }
 
-    async fn queue_attributes(&self, request: OnQueue) -> Result<Value, ServiceError> {
+    async fn queue_attributes(&self, request: QueueRequest) -> Result<Value, ServiceError> {
         let (name, settings) = self.queue_at(request.queue_url.as_deref())?;
         let created_at = self.queues().get(&name).map_or(0, |queue| queue.created_at) / 1_000;
         let (row, now) = (name.clone(), self.0.time.now_ms());
@@ -292,25 +301,25 @@ impl Sqs {
     }
 }
 
-impl OnMessage {
-    fn handle(&self) -> Result<Handle, ServiceError> {
+impl MessageRequest {
+    fn handle(&self) -> Result<ReceiptHandle, ServiceError> {
         let handle = self.receipt_handle.as_deref().ok_or_else(|| error::missing_parameter("ReceiptHandle"))?;
-        Handle::parse(handle).ok_or_else(|| error::receipt_handle_is_invalid(handle))
+        ReceiptHandle::parse(handle).ok_or_else(|| error::receipt_handle_is_invalid(handle))
     }
 }
 
-/// No body at all is an empty request.
+/// Parses a request. An empty body is an empty request.
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, ServiceError> {
     serde_json::from_slice(if body.is_empty() { b"{}" } else { body }).map_err(|reason| error::malformed(&reason))
 }
 
-/// What XML 1.0 allows.
+/// Returns true for a character that XML 1.0 allows, as SQS requires.
 fn is_allowed(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
 }
 
-/// A message as `ReceiveMessage` answers it, with the attributes that were asked for.
-fn rendered(message: &Received, system_names: &[String], names: &[String]) -> Value {
+/// Renders a message for `ReceiveMessage` with the requested attributes.
+fn rendered(message: &ReceivedMessage, system_names: &[String], names: &[String]) -> Value {
     let mut rendered = json!({
         "MessageId": message.message_id,
         "ReceiptHandle": message.receipt,

@@ -1,4 +1,4 @@
-//! What a queue is set to. The template names settings as numbers, strings or objects, the API as strings alone.
+//! Settings of a queue. The template has numbers, strings or objects; the API has strings only.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::error;
 use crate::answer::ServiceError;
 
-/// Bytes of a message with its attributes, and of a whole batch.
+/// Maximum bytes of a message with its attributes, and of a whole batch.
 pub(super) const MAX_MESSAGE_BYTES: usize = 1_048_576;
 
-/// Settings of a standard queue; durations in seconds.
+/// Settings of a standard queue. Durations are in seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Settings {
     pub(super) visibility_timeout: i64,
@@ -20,14 +20,14 @@ pub(super) struct Settings {
     pub(super) redrive: Option<Redrive>,
 }
 
-/// Where messages go that were received too often.
+/// The redrive policy: the dead-letter queue and the maximum number of receives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Redrive {
     pub(super) target_arn: String,
     pub(super) max_receives: i64,
 }
 
-/// Settings that make a difference. A FIFO queue is refused, not taken for a standard queue.
+/// Settings with a local effect. `FifoQueue` is one, so that a FIFO queue is refused.
 const WITH_EFFECT: [&str; 7] = [
     "DelaySeconds",
     "FifoQueue",
@@ -38,7 +38,7 @@ const WITH_EFFECT: [&str; 7] = [
     "VisibilityTimeout",
 ];
 
-/// Settings that callers may name and that make no difference locally.
+/// Settings that callers may use and that have no local effect.
 const WITHOUT_EFFECT: [&str; 5] =
     ["KmsDataKeyReusePeriodSeconds", "KmsMasterKeyId", "Policy", "RedriveAllowPolicy", "SqsManagedSseEnabled"];
 
@@ -56,20 +56,20 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether a setting makes a difference here.
-    pub(super) fn has(name: &str) -> bool {
+    /// Returns true for a setting with a local effect.
+    pub(super) fn has_effect(name: &str) -> bool {
         WITH_EFFECT.contains(&name)
     }
 
-    /// The defaults, but for what `attributes` names.
+    /// Returns the defaults, overridden by `attributes`.
     pub(super) fn from_attributes(attributes: &Map<String, Value>) -> Result<Self, ServiceError> {
         let mut settings = Self::default();
-        settings.change(attributes)?;
+        settings.update(attributes)?;
         Ok(settings)
     }
 
-    /// Takes over what `attributes` names.
-    pub(super) fn change(&mut self, attributes: &Map<String, Value>) -> Result<(), ServiceError> {
+    /// Overrides the settings that `attributes` contains.
+    pub(super) fn update(&mut self, attributes: &Map<String, Value>) -> Result<(), ServiceError> {
         for (name, value) in attributes {
             let number = |min: i64, max: i64| {
                 let number = value.as_i64().or_else(|| value.as_str()?.parse().ok());
@@ -89,7 +89,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The settings as `GetQueueAttributes` names them.
+    /// Renders the settings for `GetQueueAttributes`.
     pub(super) fn to_attributes(&self) -> Map<String, Value> {
         let mut attributes = Map::new();
         for (name, number) in [
@@ -111,7 +111,7 @@ impl Settings {
 }
 
 impl Redrive {
-    /// An object, or a string that holds one; an empty string is none.
+    /// Parses an object, or a string with one. An empty string removes the policy.
     fn parse(value: &Value) -> Result<Option<Self>, ServiceError> {
         let invalid = || error::invalid_attribute_value("RedrivePolicy");
         let policy = match value {
@@ -127,7 +127,7 @@ impl Redrive {
         }))
     }
 
-    /// The name of the dead-letter queue.
+    /// Returns the name of the dead-letter queue.
     pub(super) fn target(&self) -> &str {
         self.target_arn.rsplit(':').next().unwrap_or(&self.target_arn)
     }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_template_and_the_api_say_the_same_in_two_ways() {
+    fn template_properties_and_api_attributes_give_the_same_settings() {
         let template = json!({ "VisibilityTimeout": 180, "RedrivePolicy": { "deadLetterTargetArn": "arn:aws:sqs:r:a:dlq", "maxReceiveCount": 10 } });
         let api = json!({ "VisibilityTimeout": "180", "RedrivePolicy": r#"{"deadLetterTargetArn": "arn:aws:sqs:r:a:dlq", "maxReceiveCount": "10"}"# });
         let parse = |value: &Value| Settings::from_attributes(value.as_object().unwrap()).unwrap();

@@ -166,5 +166,5 @@ async fn a_request_of_the_query_protocol_is_refused_by_name() {
         );
         assert!(told.contains("not the Query protocol"), "{told}");
     }
-    assert!(!world.aws.sqs().busy().await.unwrap(), "nothing was sent");
+    assert!(!world.aws.sqs().is_busy().await.unwrap(), "nothing was sent");
 }

@@ -27,11 +27,11 @@ async fn a_delayed_message_arrives_when_stack_time_has_come() {
     let sqs = Client::new(&world.sdk());
     sqs.send_message().queue_url(&url).message_body("late").delay_seconds(900).send().await.unwrap();
     assert!(bodies(&sqs, &url).await.is_empty());
-    assert!(!world.aws.sqs().busy().await.unwrap());
+    assert!(!world.aws.sqs().is_busy().await.unwrap());
     let due = world.aws.sqs().next_due().await.unwrap().unwrap();
     assert_eq!(due.to_rfc3339(), "2030-01-01T00:15:00+00:00");
     world.advance_s(900);
-    assert!(world.aws.sqs().busy().await.unwrap());
+    assert!(world.aws.sqs().is_busy().await.unwrap());
     assert_eq!(bodies(&sqs, &url).await, ["late"]);
 }
 
@@ -88,16 +88,16 @@ async fn a_message_that_is_received_too_often_goes_to_the_dead_letters() {
     for _ in 0..2 {
         let records = world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap();
         assert_eq!(records.len(), 1);
-        assert!(world.aws.sqs().busy().await.unwrap(), "a mapping is at work");
+        assert!(world.aws.sqs().is_busy().await.unwrap(), "a mapping is at work");
         world.aws.sqs().finish("jobs", &[], &handles(&records)).await.unwrap();
-        assert!(!world.aws.sqs().busy().await.unwrap(), "a failed message only waits");
+        assert!(!world.aws.sqs().is_busy().await.unwrap(), "a failed message only waits");
         assert!(world.aws.sqs().next_due().await.unwrap().is_some());
         world.advance_s(10);
     }
     let changes = world.aws.changes();
     assert!(world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap().is_empty());
     assert!(changes.has_changed().unwrap(), "whoever waits for the queue to be quiet is told");
-    assert!(!world.aws.sqs().busy().await.unwrap(), "dead letters are nobody's work");
+    assert!(!world.aws.sqs().is_busy().await.unwrap(), "dead letters are nobody's work");
     assert_eq!(bodies(&sqs, &dead_letters).await, ["poison"]);
 }
 
@@ -182,7 +182,7 @@ async fn a_message_is_gone_after_its_retention() {
     sqs.send_message().queue_url(&url).message_body("x").send().await.unwrap();
     world.advance_s(60);
     assert!(bodies(&sqs, &url).await.is_empty());
-    assert!(!world.aws.sqs().busy().await.unwrap());
+    assert!(!world.aws.sqs().is_busy().await.unwrap());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -203,7 +203,7 @@ async fn queues_can_be_made_and_looked_at() {
         assert_eq!(attributes[&name], value);
     }
     world.advance_s(5);
-    assert!(!world.aws.sqs().busy().await.unwrap(), "no function works on a caller's own queue");
+    assert!(!world.aws.sqs().is_busy().await.unwrap(), "no function works on a caller's own queue");
     assert_eq!(sqs.list_queues().send().await.unwrap().queue_urls(), [url.as_str()]);
     sqs.delete_queue().queue_url(&url).send().await.unwrap();
     let gone = sqs.get_queue_url().queue_name("mine").send().await.unwrap_err();

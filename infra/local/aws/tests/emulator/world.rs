@@ -76,7 +76,7 @@ impl World {
 
     pub(crate) fn advance_s(&self, seconds: i64) {
         self.clock.advance_s(seconds);
-        self.aws.poke();
+        self.aws.notify();
     }
 
     /// What a developer's SDK is given.

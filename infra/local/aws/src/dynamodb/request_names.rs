@@ -1,20 +1,20 @@
-//! What a request names: its tables, and what it needs to be allowed.
+//! The tables that a DynamoDB request names, and the permissions that it requires.
 
 use std::collections::HashMap;
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::access::{Need, arn, each};
+use crate::access::{Permission, arn, on_each};
 
-/// The names in a request, read once.
+/// The names in a request, parsed once.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-pub(super) struct Named {
+pub(super) struct RequestNames {
     table_name: Option<String>,
     index_name: Option<String>,
     stream_arn: Option<String>,
-    /// By what is done: `Put`, `ConditionCheck`, ..
+    /// Items by their kind: `Put`, `ConditionCheck`, ..
     transact_items: Vec<HashMap<String, TransactItem>>,
     request_items: HashMap<String, IgnoredAny>,
 }
@@ -25,13 +25,13 @@ struct TransactItem {
     table_name: Option<String>,
 }
 
-impl Named {
-    /// The names in a request's body; none where it cannot be read.
+impl RequestNames {
+    /// Parses the names in a request's body. A malformed body has none.
     pub(super) fn read(request: &[u8]) -> Self {
         serde_json::from_slice(request).unwrap_or_default()
     }
 
-    /// The tables, in alphabetical order.
+    /// Returns the tables in alphabetical order.
     pub(super) fn tables(&self) -> Vec<String> {
         let transacted =
             self.transact_items.iter().flat_map(HashMap::values).filter_map(|item| item.table_name.as_ref());
@@ -42,22 +42,24 @@ impl Named {
         tables
     }
 
-    /// A transaction needs what each of its items would need alone, a batch its own action on each table, and what
-    /// goes through an index the index alone. Whatever names nothing needs its action on everything.
-    pub(super) fn needs(&self, operation: &str) -> Vec<Need> {
+    /// Returns the required permissions.
+    ///
+    /// A transaction requires the permissions of its items. A batch requires its own action on each table. A request to an
+    /// index requires the index only. A request without names requires its action on `*`.
+    pub(super) fn permissions(&self, operation: &str) -> Vec<Permission> {
         let table = |name: &String| {
             arn("dynamodb", &if name.starts_with("arn:") { name.clone() } else { format!("table/{name}") })
         };
         if operation.starts_with("Transact") {
             let items = self.transact_items.iter().flatten();
-            let mut needs: Vec<Need> = items
+            let mut permissions: Vec<Permission> = items
                 .filter_map(|(kind, item)| {
-                    Some(Need::new("dynamodb", &format!("{kind}Item"), table(item.table_name.as_ref()?)))
+                    Some(Permission::new("dynamodb", &format!("{kind}Item"), table(item.table_name.as_ref()?)))
                 })
                 .collect();
-            needs.sort_unstable();
-            needs.dedup();
-            return if needs.is_empty() { each("dynamodb", operation, Vec::new()) } else { needs };
+            permissions.sort_unstable();
+            permissions.dedup();
+            return if permissions.is_empty() { on_each("dynamodb", operation, Vec::new()) } else { permissions };
         }
         let resources = match (&self.table_name, &self.index_name, &self.stream_arn) {
             (Some(name), Some(index), _) => vec![format!("{}/index/{index}", table(name))],
@@ -65,7 +67,7 @@ impl Named {
             (None, _, Some(stream)) => vec![stream.clone()],
             (None, _, None) => self.request_items.keys().map(table).collect(),
         };
-        each("dynamodb", operation, resources)
+        on_each("dynamodb", operation, resources)
     }
 }
 
@@ -84,7 +86,7 @@ mod tests {
             ),
             ("not json", vec![]),
         ] {
-            assert_eq!(Named::read(request.as_bytes()).tables(), expected, "{request}");
+            assert_eq!(RequestNames::read(request.as_bytes()).tables(), expected, "{request}");
         }
     }
 
@@ -117,10 +119,12 @@ mod tests {
             ),
             ("TransactGetItems", r#"{"TransactItems": [{"Get": {"TableName": "a"}}]}"#, vec![("GetItem", "table/a")]),
         ] {
-            let needs = Named::read(request.as_bytes()).needs(operation);
-            let expected: Vec<Need> =
-                expected.iter().map(|(action, name)| Need::new("dynamodb", action, arn("dynamodb", name))).collect();
-            assert_eq!(needs, expected, "{operation} {request}");
+            let permissions = RequestNames::read(request.as_bytes()).permissions(operation);
+            let expected: Vec<Permission> = expected
+                .iter()
+                .map(|(action, name)| Permission::new("dynamodb", action, arn("dynamodb", name)))
+                .collect();
+            assert_eq!(permissions, expected, "{operation} {request}");
         }
     }
 
@@ -129,8 +133,12 @@ mod tests {
         for (operation, request) in
             [("ListTables", "{}"), ("PutItem", "no json"), ("TransactWriteItems", "no json"), ("BatchGetItem", "{}")]
         {
-            let everything = [Need::new("dynamodb", operation, "*")];
-            assert_eq!(Named::read(request.as_bytes()).needs(operation), everything, "{operation} {request}");
+            let everything = [Permission::new("dynamodb", operation, "*")];
+            assert_eq!(
+                RequestNames::read(request.as_bytes()).permissions(operation),
+                everything,
+                "{operation} {request}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What a request needs to be allowed, by the service authorization reference. DynamoDB's requests are read in `dynamodb::named`.
+//! The permissions that a request requires, by the service authorization reference. `dynamodb::request_names` has those of
+//! DynamoDB.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -6,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::secrets::Secrets;
 use crate::{ACCOUNT, REGION};
 
-/// The bus of entries that name none.
+/// The bus of entries without a bus.
 const DEFAULT_BUS: &str = "default";
 
 /// The condition key that names the sender of a mail.
@@ -16,27 +17,27 @@ pub(super) const EVENT_SOURCE: &str = "events:source";
 
 /// An action on a resource.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Need {
-    /// `dynamodb:PutItem`.
+pub(crate) struct Permission {
+    /// The action, such as `dynamodb:PutItem`.
     pub(crate) action: String,
-    /// The ARN, or `*` for what is done to no resource in particular.
+    /// The ARN, or `*` for an action without a resource.
     pub(crate) resource: String,
-    /// The condition key that the request has, and its value.
+    /// The request's condition key and its value.
     pub(crate) condition: Option<(&'static str, String)>,
 }
 
-impl Need {
+impl Permission {
     pub(crate) fn new(service: &str, operation: &str, resource: impl Into<String>) -> Self {
         Self { action: format!("{service}:{operation}"), resource: resource.into(), condition: None }
     }
 
-    /// The same need of a request with this condition key.
+    /// Adds a condition key and its value.
     pub(super) fn with(self, key: &'static str, value: impl Into<String>) -> Self {
         Self { condition: Some((key, value.into())), ..self }
     }
 }
 
-/// The ARN of something of this account. What is an ARN already stays what it is.
+/// Returns the ARN of a resource of this account. An ARN is returned unchanged.
 pub(crate) fn arn(service: &str, resource: &str) -> String {
     if resource.starts_with("arn:") {
         return resource.to_owned();
@@ -44,92 +45,93 @@ pub(crate) fn arn(service: &str, resource: &str) -> String {
     format!("arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}")
 }
 
-/// What a request to a service other than DynamoDB needs. A request that cannot be read needs the action on everything.
-pub(crate) fn of_request(service: &str, operation: &str, body: &[u8]) -> Vec<Need> {
+/// Returns the permissions that a request to a service other than DynamoDB requires. A malformed request requires the
+/// action on `*`.
+pub(crate) fn required_permissions(service: &str, operation: &str, body: &[u8]) -> Vec<Permission> {
     match service {
         "AmazonSQS" => {
-            let OnQueue { queue_url, queue_name } = read(body);
+            let QueueTarget { queue_url, queue_name } = read(body);
             let name = queue_url.as_deref().map(|url| url.rsplit('/').next().unwrap_or(url)).or(queue_name.as_deref());
             let resource = name.map_or_else(|| "*".to_owned(), |name| arn("sqs", name));
-            // There are no actions for batches.
-            vec![Need::new("sqs", operation.strip_suffix("Batch").unwrap_or(operation), resource)]
+            // IAM has no actions for batches.
+            vec![Permission::new("sqs", operation.strip_suffix("Batch").unwrap_or(operation), resource)]
         }
         "AWSEvents" => {
-            // Each entry is authorized by itself.
-            let need = |Entry { event_bus_name, source }: Entry| {
+            // Each entry is authorized separately.
+            let permission = |EntryTarget { event_bus_name, source }: EntryTarget| {
                 let bus = event_bus_name.unwrap_or(DEFAULT_BUS.to_owned());
                 let bus = if bus.contains(':') { bus } else { arn("events", &format!("event-bus/{bus}")) };
-                Need::new("events", operation, bus).with(EVENT_SOURCE, source.unwrap_or_default())
+                Permission::new("events", operation, bus).with(EVENT_SOURCE, source.unwrap_or_default())
             };
-            once(read::<PutEvents>(body).entries.into_iter().map(need).collect(), || {
-                Need::new("events", operation, "*")
+            distinct_or(read::<PutEventsTargets>(body).entries.into_iter().map(permission).collect(), || {
+                Permission::new("events", operation, "*")
             })
         }
         "ses" => {
-            let from = read::<SendEmail>(body).from_email_address.unwrap_or_default();
-            // `Ada <ada@example.com>` is from ada@example.com.
+            let from = read::<MailSender>(body).from_email_address.unwrap_or_default();
+            // The address in `Ada <ada@example.com>` is ada@example.com.
             let address = from.rsplit_once('<').map_or(from.as_str(), |(_, address)| address.trim_end_matches('>'));
-            // Which identities SES asks for depends on what is verified: the address, its domain or one above that, and the
-            // recipient's where the account may mail to verified identities alone. The address stands for them all.
+            // The identities that SES checks depend on what is verified: the address, its domain or a parent domain, and in
+            // the sandbox the recipient. The address represents all of them here.
             let identity = format!("identity/{address}");
-            // An identity may have a configuration set of its own, which goes with every mail. This one has.
+            // An identity may have a default configuration set, which SES checks too. This one has.
             let resources = [identity.as_str(), "configuration-set/default"];
-            let need = |resource| Need::new("ses", operation, arn("ses", resource));
-            resources.map(|resource| need(resource).with(FROM_ADDRESS, address)).into()
+            let permission = |resource| Permission::new("ses", operation, arn("ses", resource));
+            resources.map(|resource| permission(resource).with(FROM_ADDRESS, address)).into()
         }
         "secretsmanager" => {
-            let resource = read::<OnSecret>(body).secret_id.map_or_else(|| "*".to_owned(), |id| Secrets::arn(&id));
-            vec![Need::new("secretsmanager", operation, resource)]
+            let resource = read::<SecretTarget>(body).secret_id.map_or_else(|| "*".to_owned(), |id| Secrets::arn(&id));
+            vec![Permission::new("secretsmanager", operation, resource)]
         }
-        other => vec![Need::new(other, operation, "*")],
+        other => vec![Permission::new(other, operation, "*")],
     }
 }
 
-/// One need for each of the resources, each once; of none of them, on everything.
-pub(crate) fn each(service: &str, operation: &str, resources: Vec<String>) -> Vec<Need> {
-    let needs = resources.into_iter().map(|resource| Need::new(service, operation, resource));
-    once(needs.collect(), || Need::new(service, operation, "*"))
+/// Returns one permission for each resource, or one on `*` when there are none.
+pub(crate) fn on_each(service: &str, operation: &str, resources: Vec<String>) -> Vec<Permission> {
+    let permissions = resources.into_iter().map(|resource| Permission::new(service, operation, resource));
+    distinct_or(permissions.collect(), || Permission::new(service, operation, "*"))
 }
 
-/// Each need once, or the other where there is none.
-fn once(mut needs: Vec<Need>, otherwise: impl FnOnce() -> Need) -> Vec<Need> {
-    if needs.is_empty() {
-        needs.push(otherwise());
+/// Removes duplicates, or returns the fallback for an empty list.
+fn distinct_or(mut permissions: Vec<Permission>, otherwise: impl FnOnce() -> Permission) -> Vec<Permission> {
+    if permissions.is_empty() {
+        permissions.push(otherwise());
     }
-    needs.sort_unstable();
-    needs.dedup();
-    needs
+    permissions.sort_unstable();
+    permissions.dedup();
+    permissions
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct OnQueue {
+struct QueueTarget {
     queue_url: Option<String>,
     queue_name: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct PutEvents {
-    entries: Vec<Entry>,
+struct PutEventsTargets {
+    entries: Vec<EntryTarget>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Entry {
+struct EntryTarget {
     event_bus_name: Option<String>,
     source: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct SendEmail {
+struct MailSender {
     from_email_address: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default)]
-struct OnSecret {
+struct SecretTarget {
     secret_id: Option<String>,
 }
 
@@ -180,8 +182,9 @@ mod tests {
                 vec![("secretsmanager:GetSecretValue", "secretsmanager", "secret:s-local1")],
             ),
         ] {
-            let needs = of_request(service, operation, body.as_bytes());
-            let needs: Vec<_> = needs.iter().map(|need| (need.action.as_str(), need.resource.as_str())).collect();
+            let permissions = required_permissions(service, operation, body.as_bytes());
+            let permissions: Vec<_> =
+                permissions.iter().map(|need| (need.action.as_str(), need.resource.as_str())).collect();
             let whole = |service: &str, name: &str| match service {
                 "" => name.to_owned(),
                 _ => format!("arn:aws:{service}:{account}:{name}"),
@@ -189,7 +192,7 @@ mod tests {
             let expected: Vec<_> =
                 expected.iter().map(|(action, service, name)| (*action, whole(service, name))).collect();
             let expected: Vec<_> = expected.iter().map(|(action, resource)| (*action, resource.as_str())).collect();
-            assert_eq!(needs, expected, "{operation} {body}");
+            assert_eq!(permissions, expected, "{operation} {body}");
         }
     }
 
@@ -197,8 +200,8 @@ mod tests {
     fn each_entry_needs_its_bus_with_its_source() {
         let body = r#"{"Entries": [{"EventBusName": "b", "Source": "x"}, {"EventBusName": "b", "Source": "y"},
             {"EventBusName": "b", "Source": "x", "Detail": "{}"}, {"EventBusName": "b"}]}"#;
-        let needs = of_request("AWSEvents", "PutEvents", body.as_bytes());
-        let sources: Vec<_> = needs.into_iter().map(|need| need.condition.unwrap()).collect();
+        let permissions = required_permissions("AWSEvents", "PutEvents", body.as_bytes());
+        let sources: Vec<_> = permissions.into_iter().map(|need| need.condition.unwrap()).collect();
         assert_eq!(sources, ["", "x", "y"].map(|source| (EVENT_SOURCE, source.to_owned())));
     }
 }
