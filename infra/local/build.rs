@@ -1,4 +1,4 @@
-//! Nothing to do. Cargo builds the dependencies of build scripts only for packages that have one.
+//! An empty build script: Cargo builds `[build-dependencies]` only for packages that have one.
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");

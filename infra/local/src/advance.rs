@@ -1,5 +1,5 @@
-//! Moving the clock forward: settle, go to the next due time, settle, and so on, so that everything that would have happened in
-//! between happens, in order and at its time.
+//! Moves the clock forward in steps: settle, jump to the next due time, settle, and so on. Everything that becomes due on
+//! the way happens in order and at its time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,58 +16,58 @@ use crate::schedule::Schedules;
 use crate::settle::{Reader, SettleError, settle};
 use crate::work::Work;
 
-/// Expired items are removed at least this often in stack time while the clock moves.
-const SWEEP_EVERY: TimeDelta = TimeDelta::hours(1);
-/// .. and this often while it does not.
+/// Interval in stack time at which expired items are deleted while the clock moves.
+const TTL_SWEEP_EVERY: TimeDelta = TimeDelta::hours(1);
+/// Interval at which expired items and idle environments are dropped while the clock does not move.
 const HOUSEKEEPING_EVERY: Duration = Duration::from_secs(60);
-/// After a change, due times are looked at again no sooner than this: changes come by the thousand.
+/// Delay before due times are read again after a change, since changes come by the thousand.
 const DEBOUNCE: Duration = Duration::from_millis(20);
 
-/// Everything that happens because time passes.
+/// The clock with everything that depends on it.
 pub struct Timeline {
     /// Stack time.
     pub clock: Arc<StackClock>,
-    /// Queues with delayed messages, tables with expiring items.
+    /// The AWS endpoint: queues with delayed messages, tables with expiring items.
     pub aws: Aws,
     /// Schedules.
     pub schedules: Schedules,
-    /// Invocations by events.
+    /// The count of running invocations by events.
     pub work: Work,
-    /// Streams that functions read.
+    /// Streams that functions consume.
     pub readers: Vec<Reader>,
-    /// Pools, for their idle environments.
+    /// Pools, whose idle environments are dropped.
     pub pools: Vec<Arc<Pool>>,
-    /// Held while the clock moves: one journey at a time.
-    pub journey: Mutex<()>,
+    /// Held while the clock moves, so that only one advance runs at a time.
+    pub advancing: Mutex<()>,
 }
 
-/// Why the clock did not get where it was to go.
+/// The reason why the clock did not reach its target.
 #[derive(Debug, thiserror::Error)]
 pub enum AdvanceError {
-    /// Something on the way did not settle.
+    /// The stack did not settle on the way.
     #[error(transparent)]
     Settle(#[from] SettleError),
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The clock cannot go there.
+    /// The clock refused the new offset.
     #[error(transparent)]
     Clock(#[from] ClockError),
 }
 
 impl Timeline {
-    /// Answers when nothing is left to do now.
+    /// Waits until nothing is left to do at the current time.
     pub async fn settle(&self) -> Result<(), SettleError> {
         settle(&self.aws, &self.work, &self.readers).await
     }
 
-    /// Moves the clock forward and answers the new time once nothing due is left to do.
+    /// Moves the clock forward and returns the new time once nothing due is left to do.
     pub async fn advance(&self, by: TimeDelta) -> Result<DateTime<Utc>, AdvanceError> {
-        let _journey = self.journey.lock().await;
+        let _advancing = self.advancing.lock().await;
         let start_ms = self.clock.offset_ms();
         let target_ms = start_ms.saturating_add(by.num_milliseconds());
-        // Before the first step, not once the journey has got there.
-        StackClock::can_be_ahead(target_ms)?;
+        // Checked before the first step, so that an invalid target moves nothing.
+        StackClock::check_offset(target_ms)?;
         self.settle().await?;
         let mut swept_at = self.clock.now();
         let mut progress = Progress::new("clock, hours", by.num_hours().unsigned_abs());
@@ -85,9 +85,9 @@ impl Timeline {
             progress.show(moved.num_hours().unsigned_abs(), &now.format("%F %T").to_string());
             self.schedules.fire_due(now, &self.work);
             if message.is_some_and(|message| message <= now) {
-                self.aws.poke();
+                self.aws.notify();
             }
-            if now - swept_at >= SWEEP_EVERY {
+            if now - swept_at >= TTL_SWEEP_EVERY {
                 self.aws.dynamodb().sweep_ttl().await?;
                 swept_at = now;
             }
@@ -96,28 +96,28 @@ impl Timeline {
         self.clock.set_offset_ms(target_ms)?;
         self.schedules.fire_due(self.clock.now(), &self.work);
         self.aws.dynamodb().sweep_ttl().await?;
-        self.aws.poke();
+        self.aws.notify();
         self.settle().await?;
         Ok(self.clock.now())
     }
 
-    /// Does what becomes due at the clock's own pace, until the stack ends. Sleeps while nothing is.
+    /// Runs whatever becomes due in real time, until the stack ends. Sleeps while nothing is due.
     pub async fn run(&self) {
         let mut changes = self.aws.changes();
-        let mut kept_house_at = tokio::time::Instant::now();
+        let mut last_housekeeping = tokio::time::Instant::now();
         loop {
             changes.borrow_and_update();
             let due = match self.aws.sqs().next_due().await {
                 Ok(message) => message.into_iter().chain(self.schedules.next_due()).min(),
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "due times cannot be read");
+                    tracing::error!(%error, "cannot read due times");
                     None
                 }
             };
-            let housekeeping = HOUSEKEEPING_EVERY.saturating_sub(kept_house_at.elapsed());
+            let housekeeping = HOUSEKEEPING_EVERY.saturating_sub(last_housekeeping.elapsed());
             let wait = due.map_or(housekeeping, |due| {
-                // One millisecond more: the clock counts whole ones.
+                // Plus one millisecond, since the clock counts whole milliseconds.
                 let until = (due - self.clock.now()).to_std().unwrap_or_default() + Duration::from_millis(1);
                 until.min(housekeeping)
             });
@@ -133,13 +133,13 @@ impl Timeline {
             let now = self.clock.now();
             self.schedules.fire_due(now, &self.work);
             if due.is_some_and(|due| due <= now) {
-                self.aws.poke();
+                self.aws.notify();
             }
-            if kept_house_at.elapsed() >= HOUSEKEEPING_EVERY {
-                kept_house_at = tokio::time::Instant::now();
+            if last_housekeeping.elapsed() >= HOUSEKEEPING_EVERY {
+                last_housekeeping = tokio::time::Instant::now();
                 self.pools.iter().for_each(|pool| pool.drop_idle());
                 if let Err(error) = self.aws.dynamodb().sweep_ttl().await {
-                    tracing::error!(%error, "expired items cannot be removed");
+                    tracing::error!(%error, "cannot delete expired items");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Stack time: the machine's clock plus an offset that only grows, and that outlives the process.
+//! Stack time: the machine's clock plus an offset. The offset only grows and outlives the process.
 
 use std::fs::File;
 use std::io;
@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use chrono::{DateTime, TimeDelta, Utc};
 use runtime::{Clock, SystemClock};
 
-/// Most milliseconds ahead: a hundred years, well inside of what every format can say.
+/// Maximum offset: a hundred years, within the range of every time format in use.
 const MAX_OFFSET_MS: i64 = 100 * 366 * 86_400_000;
-/// The offset is a number of this width and a line feed, so that it is replaced in place by one write.
+/// Width of the number in the file. A fixed width lets one write replace the offset in place.
 const FILE_WIDTH: usize = 20;
 const FILE_NAME: &str = "clock";
 
@@ -24,43 +24,43 @@ pub struct StackClock {
     file: Mutex<Option<File>>,
 }
 
-/// The clock cannot go where it was told to.
+/// The reason why the offset cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ClockError {
-    /// The offset cannot be kept.
+    /// The offset cannot be stored.
     #[error("the clock's offset cannot be kept: {0}")]
     Keep(#[from] io::Error),
-    /// The offset in the data directory is no number.
+    /// The offset in the data directory is not a valid number.
     #[error("{0} does not hold a number of milliseconds")]
     Malformed(PathBuf),
-    /// Further ahead than a hundred years.
+    /// The offset exceeds a hundred years.
     #[error("the clock cannot be more than a hundred years ahead")]
     TooFar,
 }
 
 impl StackClock {
-    /// A clock as far ahead as the directory says; not ahead when it says nothing.
+    /// Loads the offset from the directory. The offset is zero when there is no file.
     pub fn load(dir: Option<&Path>) -> Result<Self, ClockError> {
         let Some(path) = dir.map(|dir| dir.join(FILE_NAME)) else { return Ok(Self::default()) };
         let offset_ms = match std::fs::read_to_string(&path) {
             Ok(text) => match text.trim().parse() {
-                // A file may set the clock back: what is written by it is old once the file is gone.
+                // A negative offset is allowed: a stack with one writes data of the past, as the bench does.
                 Ok(offset_ms) if (-MAX_OFFSET_MS..=MAX_OFFSET_MS).contains(&offset_ms) => offset_ms,
                 _ => return Err(ClockError::Malformed(path)),
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
-            // The directory itself may be no directory: opening it says so in a better line.
+            // The data directory is a file: opening it reports that with a better message.
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => 0,
             Err(error) => return Err(error.into()),
         };
         Ok(Self { offset_ms: AtomicI64::new(offset_ms), file: Mutex::new(None) })
     }
 
-    /// Keeps the offset in the directory from now on. The directory has to be ours by now.
-    pub fn keep_in(&self, dir: &Path) -> Result<(), ClockError> {
+    /// Stores the offset in the directory from now on. The caller must hold the directory's lock.
+    pub fn persist_in(&self, dir: &Path) -> Result<(), ClockError> {
         let path = dir.join(FILE_NAME);
         if !path.exists() {
-            // Whole or not at all, whenever the process is killed.
+            // The rename is atomic: a killed process leaves no partial file.
             let draft = path.with_extension("new");
             std::fs::write(&draft, format!("{:FILE_WIDTH$}\n", self.offset_ms()))?;
             std::fs::rename(draft, &path)?;
@@ -70,24 +70,25 @@ impl StackClock {
         self.write(self.offset_ms())
     }
 
-    /// How far ahead of the machine's clock this is.
+    /// Returns the offset from the machine's clock.
     pub fn offset_ms(&self) -> i64 {
         self.offset_ms.load(Ordering::Acquire)
     }
 
-    /// The machine's time.
+    /// Returns the machine's time.
     pub fn real_now(&self) -> DateTime<Utc> {
         SystemClock.now()
     }
 
-    /// Whether the clock can be so far ahead.
-    pub fn can_be_ahead(offset_ms: i64) -> Result<(), ClockError> {
+    /// Refuses an offset above the maximum.
+    pub fn check_offset(offset_ms: i64) -> Result<(), ClockError> {
         if offset_ms > MAX_OFFSET_MS { Err(ClockError::TooFar) } else { Ok(()) }
     }
 
-    /// Moves the clock forward. Kept before it takes effect: after a crash no stored time lies in the future. Never back.
+    /// Moves the clock forward, never back. The offset is stored before it takes effect, so that after a crash no stored
+    /// time lies in the future.
     pub fn set_offset_ms(&self, offset_ms: i64) -> Result<(), ClockError> {
-        Self::can_be_ahead(offset_ms)?;
+        Self::check_offset(offset_ms)?;
         if offset_ms > self.offset_ms() {
             self.write(offset_ms)?;
             self.offset_ms.fetch_max(offset_ms, Ordering::AcqRel);
@@ -117,7 +118,7 @@ mod tests {
     fn the_offset_outlives_the_process_and_never_shrinks() {
         let dir = tempfile::tempdir().unwrap();
         let clock = StackClock::load(Some(dir.path())).unwrap();
-        clock.keep_in(dir.path()).unwrap();
+        clock.persist_in(dir.path()).unwrap();
         clock.set_offset_ms(123_456_789_012).unwrap();
         clock.set_offset_ms(7).unwrap();
         assert_eq!(StackClock::load(Some(dir.path())).unwrap().offset_ms(), 123_456_789_012);
@@ -128,7 +129,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join(FILE_NAME), "          -864000000\n").unwrap();
         let clock = StackClock::load(Some(dir.path())).unwrap();
-        clock.keep_in(dir.path()).unwrap();
+        clock.persist_in(dir.path()).unwrap();
         clock.set_offset_ms(-1_000).unwrap();
         assert_eq!(StackClock::load(Some(dir.path())).unwrap().offset_ms(), -1_000);
     }

@@ -1,4 +1,4 @@
-//! `/_local/*`: what only the local stack has. Errors are JSON `{"error": ..}` with one clear line.
+//! The routes `/_local/*`, which only the local stack has. Errors are JSON `{"error": ..}` with one line of text.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use serde_json::{Value, json};
 
 use crate::stack::Stack;
 
-/// Most items that a listing gives unless it is asked for another number.
+/// Default for the `limit` of a listing.
 const DEFAULT_LIMIT: usize = 100;
 
-/// A longer body is refused.
+/// Size limit of a request body.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
 /// The routes, as a 404 lists them.
@@ -44,12 +44,12 @@ const ROUTES: [&str; 13] = [
     "POST /_local/receiver/secrets/{name} {\"secret\": secret}",
 ];
 
-/// A refusal.
-struct Refusal(StatusCode, String);
+/// An error response: status and message.
+struct ControlError(StatusCode, String);
 
-type Answer = Result<Response, Refusal>;
+type Answer = Result<Response, ControlError>;
 
-/// The router below which nothing of the product is.
+/// Builds the router of `/_local/*`.
 pub(crate) fn router(stack: Arc<Stack>) -> Router {
     Router::new()
         .route("/_local/health", get(health))
@@ -76,15 +76,15 @@ pub(crate) fn router(stack: Arc<Stack>) -> Router {
 
 /// Reads the whole body before the route answers, even if the route does not use it.
 ///
-/// hyper closes the connection of a request that was answered before its body arrived, and does not announce that in
-/// the answer. The next request of a client that reuses the connection is lost.
+/// If a route responds before the body arrived, hyper closes the connection without announcing it. The next request of a
+/// client that reuses the connection would be lost.
 async fn read_to_end(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     match to_bytes(body, MAX_BODY_BYTES).await {
         Ok(body) => next.run(Request::from_parts(head, Body::from(body))).await,
         Err(_) => {
             let message = format!("the body cannot be read, or has more than {MAX_BODY_BYTES} bytes");
-            ([(CONNECTION, "close")], Refusal(StatusCode::PAYLOAD_TOO_LARGE, message)).into_response()
+            ([(CONNECTION, "close")], ControlError(StatusCode::PAYLOAD_TOO_LARGE, message)).into_response()
         }
     }
 }
@@ -102,19 +102,19 @@ async fn clock(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
     struct Advance {
         advance_s: Value,
     }
-    let advance: Advance = parsed(&body, RULE)?;
-    let seconds = advance.advance_s.as_f64().filter(|seconds| *seconds >= 0.0).ok_or_else(|| bad_request(RULE))?;
-    // What is too large for a number of milliseconds becomes the largest, which is refused.
+    let request: Advance = parsed(&body, RULE)?;
+    let seconds = request.advance_s.as_f64().filter(|seconds| *seconds >= 0.0).ok_or_else(|| bad_request(RULE))?;
+    // The cast saturates, and the clock refuses the largest value.
     let by = TimeDelta::milliseconds((seconds * 1_000.0).round() as i64);
-    // Goes on when the caller stops waiting: half a journey would leave due work behind.
-    let journey = tokio::spawn(async move { stack.timeline.advance(by).await });
-    match journey.await {
+    // Spawned, so that it continues when the caller stops waiting: an aborted advance would leave due work behind.
+    let advance = tokio::spawn(async move { stack.timeline.advance(by).await });
+    match advance.await {
         Ok(Ok(now)) => Ok(axum::Json(json!({ "now": rendered(now) })).into_response()),
         Ok(Err(crate::advance::AdvanceError::Clock(error @ crate::clock::ClockError::TooFar))) => {
             Err(bad_request(&error.to_string()))
         }
-        Ok(Err(error)) => Err(Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
-        Err(error) => Err(Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Ok(Err(error)) => Err(ControlError(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
+        Err(error) => Err(ControlError(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())),
     }
 }
 
@@ -157,7 +157,8 @@ async fn session(State(stack): State<Arc<Stack>>, body: Bytes) -> Answer {
         return Err(bad_request(RULE));
     }
     let token = stack.gateway.token(&session.coach_id);
-    let token = token.ok_or_else(|| Refusal(StatusCode::NOT_FOUND, "the template has no authorizer".to_owned()))?;
+    let token =
+        token.ok_or_else(|| ControlError(StatusCode::NOT_FOUND, "the template has no authorizer".to_owned()))?;
     Ok(axum::Json(json!({ "token": token })).into_response())
 }
 
@@ -168,25 +169,25 @@ struct Listing {
     limit: Option<usize>,
 }
 
-type Asked = Result<Query<Listing>, QueryRejection>;
+type ListingQuery = Result<Query<Listing>, QueryRejection>;
 
-fn listing(asked: Asked) -> Result<(Listing, usize), Refusal> {
+fn listing(query: ListingQuery) -> Result<(Listing, usize), ControlError> {
     let refused = |error: QueryRejection| bad_request(&format!("limit must be a whole number ({})", error.body_text()));
-    let Query(listing) = asked.map_err(refused)?;
+    let Query(listing) = query.map_err(refused)?;
     let limit = listing.limit.unwrap_or(DEFAULT_LIMIT);
     Ok((listing, limit))
 }
 
-async fn calls(State(stack): State<Arc<Stack>>, asked: Asked) -> Answer {
-    let (listing, limit) = listing(asked)?;
+async fn calls(State(stack): State<Arc<Stack>>, query: ListingQuery) -> Answer {
+    let (listing, limit) = listing(query)?;
     if let Some(function) = &listing.function {
         check_function(&stack, function)?;
     }
     Ok(axum::Json(stack.history.latest(listing.function.as_deref(), limit)).into_response())
 }
 
-/// Refuses the name of a function that there is not.
-fn check_function(stack: &Stack, name: &str) -> Result<(), Refusal> {
+/// Refuses an unknown function name.
+fn check_function(stack: &Stack, name: &str) -> Result<(), ControlError> {
     let names = stack.timeline.aws.access().functions();
     if names.iter().any(|known| known == name) {
         return Ok(());
@@ -194,8 +195,8 @@ fn check_function(stack: &Stack, name: &str) -> Result<(), Refusal> {
     Err(bad_request(&format!("there is no function {name:?}; there are {}", names.join(", "))))
 }
 
-async fn events(State(stack): State<Arc<Stack>>, asked: Asked) -> Answer {
-    let (listing, limit) = listing(asked)?;
+async fn events(State(stack): State<Arc<Stack>>, query: ListingQuery) -> Answer {
+    let (listing, limit) = listing(query)?;
     let events = stack.timeline.aws.bus().events(listing.source.as_deref(), limit).await;
     Ok(axum::Json(events.map_err(internal)?).into_response())
 }
@@ -219,17 +220,21 @@ async fn hook(
     headers: HeaderMap,
     body: Bytes,
 ) -> StatusCode {
-    stack.receiver.take(&name, &headers, &body);
+    stack.receiver.receive(&name, &headers, &body);
     StatusCode::NO_CONTENT
 }
 
-async fn secret(State(stack): State<Arc<Stack>>, Path(name): Path<String>, body: Bytes) -> Result<StatusCode, Refusal> {
+async fn secret(
+    State(stack): State<Arc<Stack>>,
+    Path(name): Path<String>,
+    body: Bytes,
+) -> Result<StatusCode, ControlError> {
     #[derive(Deserialize)]
     struct Secret {
         secret: String,
     }
     let given: Secret = parsed(&body, "takes the endpoint's secret: {\"secret\": secret}")?;
-    stack.receiver.trust(&name, &given.secret);
+    stack.receiver.add_secret(&name, &given.secret);
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -238,7 +243,7 @@ async fn unknown() -> Response {
     (StatusCode::NOT_FOUND, axum::Json(body)).into_response()
 }
 
-/// Times as everything else here renders them.
+/// Renders a time in RFC 3339 with milliseconds.
 pub(crate) fn rendered(time: chrono::DateTime<chrono::Utc>) -> String {
     time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
@@ -249,19 +254,19 @@ impl Stack {
     }
 }
 
-fn parsed<T: DeserializeOwned>(body: &[u8], rule: &str) -> Result<T, Refusal> {
+fn parsed<T: DeserializeOwned>(body: &[u8], rule: &str) -> Result<T, ControlError> {
     serde_json::from_slice(body).map_err(|error| bad_request(&format!("{rule} ({error})")))
 }
 
-fn bad_request(message: &str) -> Refusal {
-    Refusal(StatusCode::BAD_REQUEST, message.to_owned())
+fn bad_request(message: &str) -> ControlError {
+    ControlError(StatusCode::BAD_REQUEST, message.to_owned())
 }
 
-fn internal(error: impl std::fmt::Display) -> Refusal {
-    Refusal(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+fn internal(error: impl std::fmt::Display) -> ControlError {
+    ControlError(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
 }
 
-impl IntoResponse for Refusal {
+impl IntoResponse for ControlError {
     fn into_response(self) -> Response {
         (self.0, axum::Json(json!({ "error": self.1 }))).into_response()
     }

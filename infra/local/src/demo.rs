@@ -1,7 +1,7 @@
-//! The demo workspace, and what the stack prints when it is up.
+//! The demo workspace, and the text that the stack prints once it is ready.
 //!
-//! It is made as it would be in production: the application puts facts on the bus, the coach signs in and makes keys and an
-//! endpoint through the settings API. Only the first start does so; what came of it is kept in `demo.json`.
+//! The first start creates the workspace as in production: it puts facts on the bus, then creates keys and an endpoint
+//! through the settings API. Later starts read the result from `demo.json`.
 
 mod crm;
 mod facts;
@@ -13,13 +13,13 @@ use serde::{Deserialize, Serialize};
 pub use print::{print_bare, print_ready, seed_and_print};
 pub use seed::PERMISSIONS;
 
-/// The coach of the demo.
+/// The coach who owns the demo workspace.
 const COACH_ID: &str = "coach_demo";
-/// The hook of the demo receiver.
+/// The demo receiver's hook, the last segment of its URL.
 const HOOK: &str = "demo";
 const FILE: &str = "demo.json";
 
-/// What the first start made.
+/// The keys and the endpoint that the first start created.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Demo {
     base_url: String,

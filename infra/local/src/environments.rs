@@ -1,5 +1,7 @@
-//! Function environments, as AWS Lambda has them: each handles one event at a time, more are started on demand, and one that
-//! dies (crash fault, panic, time-out) is gone together with what it was doing.
+//! Function environments, as AWS Lambda runs them.
+//!
+//! - An environment handles one event at a time. The pool starts more on demand.
+//! - A crash fault, a panic or a time-out ends the environment and its invocation.
 
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -19,23 +21,23 @@ use crate::functions::{Handler, Start};
 use crate::request_id::request_id;
 use crate::template::{ACCOUNT, REGION};
 
-/// Most environments of one function; further invocations wait.
+/// Maximum number of environments of one function; further invocations wait.
 const MAX_ENVIRONMENTS: usize = 128;
-/// An environment that had nothing to do for this long goes.
-const IDLE_FOR: Duration = Duration::from_secs(60);
-/// Starting an environment may take this long, as on Lambda.
+/// Idle time after which the pool drops an environment.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time limit for starting an environment, as on Lambda.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What all pools share.
+/// The dependencies that all pools share.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct PoolContext {
     /// The AWS endpoint's services.
     pub aws: Aws,
     /// Stack time.
     pub clock: Arc<dyn Clock>,
     /// `http://127.0.0.1:4566`.
     pub aws_url: String,
-    /// What finished invocations called.
+    /// The calls of finished invocations.
     pub history: Arc<CallHistory>,
 }
 
@@ -45,29 +47,29 @@ pub struct Pool {
     start: Start,
     variables: BTreeMap<String, String>,
     timeout: Duration,
-    surroundings: Surroundings,
+    shared: PoolContext,
     permits: Semaphore,
     idle: Mutex<Vec<Idle>>,
     started: AtomicU64,
 }
 
 struct Idle {
-    environment: Running,
+    environment: StartedEnvironment,
     since: Instant,
 }
 
-struct Running {
+struct StartedEnvironment {
     id: String,
     handler: Box<dyn Handler>,
 }
 
-/// Why an invocation has no answer.
+/// The reason why an invocation has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum InvokeError {
     /// The environment did not start.
     #[error("did not start: {0}")]
     Start(BoxError),
-    /// The function answered with an error. Its environment lives on.
+    /// The function returned an error. Its environment stays usable.
     #[error("{0}")]
     Failed(BoxError),
     /// The environment was killed by a fault.
@@ -76,29 +78,29 @@ pub enum InvokeError {
     /// The function panicked.
     #[error("panicked")]
     Panicked,
-    /// The function took too long.
+    /// The function exceeded its time-out.
     #[error("timed out after {0:?}")]
     TimedOut(Duration),
-    /// The stack is ending.
+    /// The stack is shutting down.
     #[error("the stack is shutting down")]
     Ending,
 }
 
 impl Pool {
-    /// A pool without environments. `name` is the name of the function's binary.
+    /// Creates a pool without environments. `name` is the name of the function's binary.
     pub fn new(
         name: &str,
         start: Start,
         variables: BTreeMap<String, String>,
         timeout: Duration,
-        surroundings: Surroundings,
+        shared: PoolContext,
     ) -> Self {
         Self {
             name: name.to_owned(),
             start,
             variables,
             timeout,
-            surroundings,
+            shared,
             permits: Semaphore::new(MAX_ENVIRONMENTS),
             idle: Mutex::new(Vec::new()),
             started: AtomicU64::new(0),
@@ -110,9 +112,9 @@ impl Pool {
         &self.name
     }
 
-    /// Hands an event to an environment. `cause` is what the call history shows: a route, a queue, a schedule.
+    /// Invokes the function with an event. `cause` is shown in the call history: a route, a queue or a schedule.
     ///
-    /// The invocation goes on when the caller stops waiting, as on Lambda.
+    /// As on Lambda, the invocation continues when the caller stops waiting.
     pub async fn invoke(self: &Arc<Self>, cause: &str, event: Value) -> Result<Value, InvokeError> {
         let pool = Arc::clone(self);
         let cause = cause.to_owned();
@@ -127,9 +129,9 @@ impl Pool {
         .unwrap_or(Err(InvokeError::Ending))
     }
 
-    /// Lets environments go that had nothing to do for a while.
+    /// Drops environments that have been idle for `IDLE_TIMEOUT`.
     pub fn drop_idle(&self) {
-        self.lock_idle().retain(|idle| idle.since.elapsed() < IDLE_FOR);
+        self.lock_idle().retain(|idle| idle.since.elapsed() < IDLE_TIMEOUT);
     }
 
     async fn run(&self, cause: &str, event: Value) -> Result<Value, InvokeError> {
@@ -141,8 +143,8 @@ impl Pool {
         };
         let context = self.context();
         let request_id = event["requestContext"]["requestId"].as_str().unwrap_or(&context.request_id).to_owned();
-        let started_us = self.surroundings.clock.now().timestamp_micros();
-        let invocation = self.surroundings.aws.calls().begin(&environment.id);
+        let started_us = self.shared.clock.now().timestamp_micros();
+        let invocation = self.shared.aws.calls().begin(&environment.id);
         let answer = {
             let work = AssertUnwindSafe(environment.handler.handle(event, context)).catch_unwind();
             let crashed = invocation.crashed.clone();
@@ -159,18 +161,18 @@ impl Pool {
         };
         let calls = invocation.finish();
         let function = self.name.clone();
-        self.surroundings.history.add(Finished { request_id, function, route: cause.to_owned(), started_us, calls });
+        self.shared.history.add(Finished { request_id, function, route: cause.to_owned(), started_us, calls });
         if matches!(answer, Ok(_) | Err(InvokeError::Failed(_))) {
             self.lock_idle().push(Idle { environment, since: Instant::now() });
         }
         answer
     }
 
-    async fn start(&self) -> Result<Running, InvokeError> {
+    async fn start(&self) -> Result<StartedEnvironment, InvokeError> {
         let number = self.started.fetch_add(1, Ordering::Relaxed) + 1;
         let id = format!("{}-{number}", self.name);
         let mut variables = self.variables.clone();
-        let endpoint = format!("{}/env/{id}", self.surroundings.aws_url);
+        let endpoint = format!("{}/env/{id}", self.shared.aws_url);
         for (name, value) in [
             ("AWS_REGION", REGION),
             ("AWS_ACCESS_KEY_ID", "local"),
@@ -180,11 +182,11 @@ impl Pool {
         ] {
             variables.insert(name.to_owned(), value.to_owned());
         }
-        let environment = Environment::new(Config::from_vars(variables), Arc::clone(&self.surroundings.clock))
+        let environment = Environment::new(Config::from_vars(variables), Arc::clone(&self.shared.clock))
             .map_err(|error| InvokeError::Start(error.into()))?;
         let starting = AssertUnwindSafe(async { (self.start)(environment).await }).catch_unwind();
         match tokio::time::timeout(START_TIMEOUT, starting).await {
-            Ok(Ok(Ok(handler))) => Ok(Running { id, handler }),
+            Ok(Ok(Ok(handler))) => Ok(StartedEnvironment { id, handler }),
             Ok(Ok(Err(error))) => Err(InvokeError::Start(error)),
             Ok(Err(_panic)) => Err(InvokeError::Panicked),
             Err(_elapsed) => Err(InvokeError::TimedOut(START_TIMEOUT)),
@@ -195,7 +197,7 @@ impl Pool {
         let mut context = Context::default();
         context.request_id = request_id();
         context.invoked_function_arn = format!("arn:aws:lambda:{REGION}:{ACCOUNT}:function:{}", self.name);
-        let deadline = self.surroundings.clock.now() + self.timeout;
+        let deadline = self.shared.clock.now() + self.timeout;
         context.deadline = u64::try_from(deadline.timestamp_millis()).unwrap_or(0);
         context
     }

@@ -1,6 +1,6 @@
-//! The functions that are linked in. Adding one is a line in [`crate::linked::all`].
+//! The interface between the stack and the functions linked into it. [`crate::linked::all`] lists them.
 //!
-//! A function knows nothing of this: it is handed the events that AWS Lambda would hand it, as JSON.
+//! A function receives the same JSON events as from AWS Lambda and knows nothing of the stack.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub type Start = Arc<dyn Fn(Environment) -> BoxFuture<'static, Result<Box<dyn Ha
 pub struct Functions(BTreeMap<&'static str, Start>);
 
 impl Functions {
-    /// A function more.
+    /// Adds a function.
     #[must_use]
     pub fn with<S, F, H>(mut self, binary: &'static str, start: S) -> Self
     where
@@ -40,12 +40,12 @@ impl Functions {
         self
     }
 
-    /// The function of that name.
+    /// Returns the function of that name.
     pub fn find(&self, binary: &str) -> Option<Start> {
         self.0.get(binary).cloned()
     }
 
-    /// The names, for messages.
+    /// Returns the names of all functions.
     pub fn names(&self) -> Vec<&'static str> {
         self.0.keys().copied().collect()
     }

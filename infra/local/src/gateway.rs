@@ -1,4 +1,4 @@
-//! API Gateway: an HTTP API of payload format 2.0, with the routes, JWT authorizers and CORS settings of the template.
+//! API Gateway's HTTP API, payload format 2.0, with the template's routes, JWT authorizers and CORS settings.
 
 mod authorizer;
 mod cors;
@@ -23,34 +23,34 @@ pub use raw_target::AnyTarget;
 use crate::environments::Pool;
 use crate::request_id::request_id;
 use crate::template::{Api, Authorizer, HttpRoute, TemplateError};
-use event::Arrival;
+use event::RequestContext;
 use route::Routes;
 
-/// API Gateway's limit on a request's body.
+/// API Gateway's limit for a request body.
 const MAX_BODY_BYTES: usize = 10 * 1024 * 1024;
 const REQUEST_ID: HeaderName = HeaderName::from_static("apigw-requestid");
 
 /// The HTTP API.
 pub struct Gateway {
     api: Api,
-    routes: Routes<Target>,
+    routes: Routes<RouteTarget>,
     key: SigningKey,
     clock: Arc<dyn Clock>,
     port: u16,
 }
 
-struct Target {
+struct RouteTarget {
     pool: Arc<Pool>,
     authorizer: Option<Authorizer>,
 }
 
 impl Gateway {
-    /// An API without routes.
+    /// Creates an API without routes.
     pub fn new(api: Api, key: SigningKey, clock: Arc<dyn Clock>, port: u16) -> Self {
         Self { api, routes: Routes::default(), key, clock, port }
     }
 
-    /// One route more.
+    /// Adds a route.
     pub fn add(&mut self, route: &HttpRoute, pool: Arc<Pool>) -> Result<(), TemplateError> {
         let authorizer = match route.authorizer(&self.api) {
             None => None,
@@ -58,33 +58,33 @@ impl Gateway {
                 TemplateError::new(format!("has a route {} with an unknown authorizer {name}", route.path))
             })?),
         };
-        if self.routes.add(&route.method, &route.path, Target { pool, authorizer }) {
+        if self.routes.add(&route.method, &route.path, RouteTarget { pool, authorizer }) {
             Ok(())
         } else {
             Err(TemplateError::new(format!("has the route {} {} twice", route.method, route.path)))
         }
     }
 
-    /// A token for the settings API. `None` when the API has no authorizer.
+    /// Issues a token for the settings API. Returns `None` when the API has no authorizer.
     pub fn token(&self, coach_id: &str) -> Option<String> {
         let authorizer = self.api.authorizers.values().next()?;
         Some(self.key.token(coach_id, authorizer, self.clock.now()))
     }
 
-    /// Answers one request.
+    /// Responds to one request.
     pub async fn serve(&self, request: Request<Body>) -> Response<Body> {
         let (mut head, body) = request.into_parts();
-        let target = raw_target::take(&mut head.headers, &head.uri);
+        let target = raw_target::take_target(&mut head.headers, &head.uri);
         let request_id = request_id();
         let mut answer = match Limited::new(body, MAX_BODY_BYTES).collect().await {
             Ok(body) => self.route(&head, &target, &body.to_bytes(), &request_id).await,
             Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-                unread(own(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"))
+                closing(gateway_response(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"))
             }
-            Err(_broken) => unread(own(StatusCode::BAD_REQUEST, "Bad Request")),
+            Err(_broken) => closing(gateway_response(StatusCode::BAD_REQUEST, "Bad Request")),
         };
         if let Some(cors) = &self.api.cors {
-            cors::decorate(cors, &head, answer.headers_mut());
+            cors::add_headers(cors, &head, answer.headers_mut());
         }
         let request_id = HeaderValue::from_str(&request_id).expect("base64 fits into a header");
         answer.headers_mut().insert(REQUEST_ID, request_id);
@@ -96,7 +96,7 @@ impl Gateway {
             if self.api.cors.is_some() && cors::is_preflight(head) {
                 return cors::preflight();
             }
-            return own(StatusCode::NOT_FOUND, "Not Found");
+            return gateway_response(StatusCode::NOT_FOUND, "Not Found");
         };
         let now = self.clock.now();
         let claims = match &matched.target.authorizer {
@@ -104,14 +104,14 @@ impl Gateway {
             Some(authorizer) => {
                 let header = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
                 let Some(claims) = authorizer::authorize(authorizer, &self.key, header, now) else {
-                    let mut answer = own(StatusCode::UNAUTHORIZED, "Unauthorized");
+                    let mut answer = gateway_response(StatusCode::UNAUTHORIZED, "Unauthorized");
                     answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
                     return answer;
                 };
                 Some(claims)
             }
         };
-        let arrival = Arrival {
+        let context = RequestContext {
             route_key: matched.key,
             path_parameters: &matched.parameters,
             claims: claims.as_ref(),
@@ -121,28 +121,28 @@ impl Gateway {
             now,
             port: self.port,
         };
-        let event = event::event(head, body, &arrival);
+        let event = event::event(head, body, &context);
         let pool = &matched.target.pool;
         match pool.invoke(matched.key, event).await {
             Ok(returned) => event::answer(&head.method, &returned).unwrap_or_else(|| {
-                tracing::warn!(function = pool.name(), "the function's answer is no HTTP answer");
-                own(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
+                tracing::warn!(function = pool.name(), "the function returned an invalid HTTP response");
+                gateway_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
             }),
-            Err(_logged) => own(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+            Err(_logged) => gateway_response(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
         }
     }
 }
 
-/// An answer of the gateway itself.
-fn own(status: StatusCode, message: &str) -> Response<Body> {
+/// Builds a response of the gateway itself.
+fn gateway_response(status: StatusCode, message: &str) -> Response<Body> {
     let mut answer = Response::new(Body::from(json!({ "message": message }).to_string()));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
-/// An answer to a request whose body was not read to its end: hyper closes the connection, and the client is told so.
-fn unread(mut answer: Response<Body>) -> Response<Body> {
+/// Announces that the connection closes: hyper closes it when the request body was not read to its end.
+fn closing(mut answer: Response<Body>) -> Response<Body> {
     answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     answer
 }

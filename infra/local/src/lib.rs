@@ -5,7 +5,7 @@
 //! queues, streams -> mappings -> pools
 //! time  -> schedule, advance -> pools
 //! ```
-//! `stack` puts it together, `control` is `/_local/*`, `demo` seeds a workspace to play with.
+//! `stack` assembles and runs the parts, `control` serves `/_local/*`, `demo` seeds a workspace to play with.
 
 pub mod advance;
 pub mod call_history;

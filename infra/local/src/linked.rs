@@ -1,4 +1,4 @@
-//! The functions of the product. One more is one line in [`all`].
+//! The product's functions, linked into the stack. [`all`] lists them.
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
 use axum::Router;
@@ -42,7 +42,7 @@ macro_rules! event_function {
     }};
 }
 
-/// All of them, by the names of their binaries.
+/// Returns all functions by the names of their binaries.
 pub fn all() -> Functions {
     Functions::default()
         .with("ping", http_function!(ping))
@@ -69,7 +69,7 @@ impl Handler for Http {
     }
 }
 
-/// What a function's `handle` gives, as the JSON that Lambda would get.
+/// The output of a function's `handle`, as the JSON that Lambda receives.
 trait Outcome {
     fn into_answer(self) -> Result<Value, BoxError>;
 }

@@ -1,4 +1,4 @@
-//! Event source mappings: what carries messages of queues and records of streams to functions.
+//! Event source mappings: they invoke functions with messages of queues and records of streams.
 
 mod sqs;
 mod stream;
@@ -11,13 +11,13 @@ pub use stream::StreamMapping;
 /// The items that a function reports as failed.
 #[derive(Debug, PartialEq, Eq)]
 enum Failures {
-    /// Those with these identifiers; none is complete success.
+    /// The items with these identifiers failed. An empty list is complete success.
     Items(Vec<String>),
-    /// The answer makes no sense, which counts as failure of everything.
+    /// The response is malformed, so Lambda treats the whole batch as failed.
     Everything,
 }
 
-/// Reads a partial batch response, by Lambda's rules: nothing, null and an empty list are success.
+/// Parses a partial batch response by Lambda's rules: a missing, null or empty list is success.
 fn failures(answer: &Value) -> Failures {
     let items = match answer.get("batchItemFailures") {
         None | Some(Value::Null) => return Failures::Items(Vec::new()),

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command-line options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use clap::Parser;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "local-stack", version, about)]
 pub struct Options {
-    /// Port of the API and the settings, on loopback alone. 0 takes a free one.
+    /// Port of the API and the settings, on loopback only. 0 takes a free one.
     #[arg(long, default_value_t = 8080)]
     pub port: u16,
 
@@ -18,7 +18,7 @@ pub struct Options {
     #[arg(long, default_value_t = 4566)]
     pub aws_port: u16,
 
-    /// What is kept between runs.
+    /// Directory for everything that is kept between runs.
     #[arg(long, default_value = ".local")]
     pub data_dir: PathBuf,
 
@@ -34,15 +34,15 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub record_permissions: Option<PathBuf>,
 
-    /// Batches of a queue that are handled at once at most. Without it, a share of what the template says.
+    /// Maximum number of concurrent batches of a queue. By default, derived from the template's limit.
     #[arg(skip)]
     pub batches_at_once: Option<usize>,
 
-    /// How often a stream is looked at. Without it, whenever something is written.
+    /// Interval at which streams are polled. By default, a stream is read after each write.
     #[arg(skip)]
     pub stream_poll_interval: Option<Duration>,
 
-    /// What is logged to stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
+    /// Log level on stderr: error, warn, info, debug, or filters such as local_stack=debug,warn.
     #[arg(long, default_value = "warn")]
     pub log: String,
 }

@@ -1,5 +1,5 @@
-//! The process that `cargo run` starts: reads the options, starts the stack, prints where everything is, and ends it on Ctrl-C or
-//! SIGTERM.
+//! The process that `cargo run` starts: it parses the options, starts the stack, prints the addresses, and shuts the
+//! stack down on Ctrl-C or SIGTERM.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -17,38 +17,39 @@ use crate::options::Options;
 use crate::stack::{Running, StartError};
 use crate::{demo, linked};
 
-/// Exit code for what the user has to change.
+/// Exit code of a start that failed because of the user's options or environment.
 const EXIT_USAGE: u8 = 2;
-/// The inner DynamoDB warns of every refusal, and refusals are part of the design. A filter of the user's own comes after it and wins.
-const QUIET: &str = "dynoxide=error";
-/// What still blocks a thread after the orderly end gets this long.
-const LAST_GRACE: Duration = Duration::from_millis(500);
+/// Log filter that silences dynoxide: it warns of every failed condition, and those are expected. The user's own filter comes
+/// after this one and overrides it.
+const DEFAULT_FILTER: &str = "dynoxide=error";
+/// Time for blocked threads to finish after the orderly shutdown.
+const THREADS_GRACE: Duration = Duration::from_millis(500);
 
-/// Runs the local stack on this process's command line until it is told to end.
+/// Runs the local stack with this process's command line until a signal ends it.
 pub fn main() -> ExitCode {
     let options = Options::parse();
-    let filter = match EnvFilter::try_new(format!("{QUIET},{}", options.log)) {
+    let filter = match EnvFilter::try_new(format!("{DEFAULT_FILTER},{}", options.log)) {
         Ok(filter) => filter,
-        Err(error) => return refused(&format!("--log {}: {error}", options.log)),
+        Err(error) => return start_failed(&format!("--log {}: {error}", options.log)),
     };
-    tracing_subscriber::fmt().event_format(Lines).with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().event_format(LogFormat).with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = match runtime {
         Ok(runtime) => runtime,
-        Err(error) => return refused(&format!("threads cannot be started: {error}")),
+        Err(error) => return start_failed(&format!("threads cannot be started: {error}")),
     };
     let outcome = runtime.block_on(run(&options));
-    runtime.shutdown_timeout(LAST_GRACE);
+    runtime.shutdown_timeout(THREADS_GRACE);
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => refused(&error.to_string()),
+        Err(error) => start_failed(&error.to_string()),
     }
 }
 
-/// The log's lines: those of functions as they would write them in AWS, those of the stack for people.
-struct Lines;
+/// The log format: function events as the JSON lines that they are in AWS, the stack's own events as text.
+struct LogFormat;
 
-impl<S, N> FormatEvent<S, N> for Lines
+impl<S, N> FormatEvent<S, N> for LogFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -62,8 +63,8 @@ where
 }
 
 async fn run(options: &Options) -> Result<(), StartError> {
-    // Listened for from the beginning: a signal during the start ends it in order too.
-    let ended = ended();
+    // Registered before the start, so that a signal during the start also leads to an orderly shutdown.
+    let shutdown_signal = shutdown_signal();
     let running = Running::start(options, &linked::all()).await?;
     if options.no_demo {
         demo::print_bare(&running, options);
@@ -72,13 +73,13 @@ async fn run(options: &Options) -> Result<(), StartError> {
     }
     running.set_ready()?;
     demo::print_ready(&running);
-    ended.await;
+    shutdown_signal.await;
     running.end().await;
     Ok(())
 }
 
 /// Resolves on Ctrl-C, on SIGTERM, and when the terminal is closed.
-fn ended() -> impl Future<Output = ()> {
+fn shutdown_signal() -> impl Future<Output = ()> {
     let signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
     async move {
         let waits = signals.into_iter().map(|signal| {
@@ -86,7 +87,7 @@ fn ended() -> impl Future<Output = ()> {
                 match signal {
                     Ok(mut signal) => signal.recv().await,
                     Err(error) => {
-                        tracing::warn!(%error, "a signal cannot be listened for");
+                        tracing::warn!(%error, "cannot listen for a signal");
                         std::future::pending().await
                     }
                 }
@@ -96,7 +97,7 @@ fn ended() -> impl Future<Output = ()> {
     }
 }
 
-fn refused(message: &str) -> ExitCode {
+fn start_failed(message: &str) -> ExitCode {
     eprintln!("local-stack: {message}");
     ExitCode::from(EXIT_USAGE)
 }

@@ -1,5 +1,5 @@
-//! The demo receiver: what a partner's webhook endpoint would be. It verifies each delivery with the official Standard Webhooks
-//! library, on stack time, and keeps the latest.
+//! The demo receiver of webhooks. It verifies each delivery with the official Standard Webhooks library on stack time, and
+//! keeps the latest deliveries.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,57 +12,57 @@ use serde_json::Value;
 use standardwebhooks::{HEADER_WEBHOOK_ID, HEADER_WEBHOOK_SIGNATURE, HEADER_WEBHOOK_TIMESTAMP, Webhook};
 use subtle::ConstantTimeEq;
 
-/// Older deliveries are forgotten.
-const KEPT: usize = 100;
-/// A signature may be this old, or this far ahead: the standard's own tolerance.
+/// Number of deliveries that are kept.
+const MAX_DELIVERIES: usize = 100;
+/// Maximum age of a signature, and maximum time ahead: the tolerance of Standard Webhooks.
 const TOLERANCE_S: i64 = 5 * 60;
 
-/// One delivery that arrived.
+/// One received delivery.
 #[derive(Debug, Clone, Serialize)]
 pub struct Received {
-    /// Stack time.
+    /// Stack time of arrival.
     pub received_at: DateTime<Utc>,
-    /// Which of the receiver's hooks it came to.
+    /// The receiver's hook that was called.
     pub hook: String,
-    /// The header of that name.
+    /// The header `webhook-id`.
     pub webhook_id: Option<String>,
     /// The event's name.
     #[serde(rename = "type")]
     pub event: Option<String>,
-    /// Whether the signature is that of a known secret and fresh.
+    /// True when the signature is by a known secret and within the tolerance.
     pub verified: bool,
-    /// Why not.
+    /// The reason why the verification failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<&'static str>,
-    /// JSON where it is JSON, text where it is not.
+    /// The body as JSON, or as a string when it is not JSON.
     pub body: Value,
 }
 
-/// Hooks with their secrets, and what came.
+/// The hooks' secrets and the received deliveries.
 pub struct Receiver {
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<ReceiverState>,
 }
 
 #[derive(Default)]
-struct State {
+struct ReceiverState {
     secrets: BTreeMap<String, Vec<String>>,
     received: VecDeque<Received>,
 }
 
 impl Receiver {
-    /// A receiver that knows no secrets.
+    /// Creates a receiver without secrets.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { clock, state: Mutex::default() }
     }
 
-    /// A secret more for a hook.
-    pub fn trust(&self, hook: &str, secret: &str) {
+    /// Adds a secret to a hook.
+    pub fn add_secret(&self, hook: &str, secret: &str) {
         self.lock().secrets.entry(hook.to_owned()).or_default().push(secret.to_owned());
     }
 
-    /// Takes a delivery in.
-    pub fn take(&self, hook: &str, headers: &HeaderMap, body: &[u8]) {
+    /// Verifies and stores a delivery.
+    pub fn receive(&self, hook: &str, headers: &HeaderMap, body: &[u8]) {
         let now = self.clock.now();
         let header = |name: &str| headers.get(name)?.to_str().ok().map(str::to_owned);
         let mut state = self.lock();
@@ -78,24 +78,26 @@ impl Receiver {
             problem,
             body,
         };
-        if state.received.len() == KEPT {
+        if state.received.len() == MAX_DELIVERIES {
             state.received.pop_back();
         }
         state.received.push_front(received);
     }
 
-    /// Newest first.
+    /// Returns the deliveries, newest first.
     pub fn received(&self) -> Vec<Received> {
         self.lock().received.iter().cloned().collect()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ReceiverState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The library's `verify` asks the machine's clock, so the parts around it are taken: it signs what arrived, and the signatures
-/// are compared here, and the time with stack time.
+/// Verifies the signature against the secrets on stack time.
+///
+/// The library's `verify` reads the machine's clock. So the library only signs the message here, and this function compares
+/// the signatures and the time.
 fn verify(secrets: &[String], headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Result<(), &'static str> {
     if secrets.is_empty() {
         return Err("no secret is known for this hook");
@@ -141,11 +143,11 @@ mod tests {
         let clock = Arc::new(StackClock::default());
         clock.set_offset_ms(86_400_000 * 120).unwrap();
         let receiver = Receiver::new(Arc::clone(&clock) as Arc<dyn Clock>);
-        receiver.trust("demo", SECRET);
+        receiver.add_secret("demo", SECRET);
         let body = br#"{"type":"new_client"}"#;
-        receiver.take("demo", &headers(SECRET, clock.now().timestamp(), body), body);
-        receiver.take("demo", &headers(SECRET, clock.real_now().timestamp(), body), body);
-        receiver.take("other", &headers(SECRET, clock.now().timestamp(), body), body);
+        receiver.receive("demo", &headers(SECRET, clock.now().timestamp(), body), body);
+        receiver.receive("demo", &headers(SECRET, clock.real_now().timestamp(), body), body);
+        receiver.receive("other", &headers(SECRET, clock.now().timestamp(), body), body);
         let received = receiver.received();
         assert_eq!(received.iter().map(|one| one.verified).collect::<Vec<_>>(), [false, false, true]);
         assert_eq!(received[2].event.as_deref(), Some("new_client"));
@@ -155,19 +157,20 @@ mod tests {
     #[test]
     fn what_is_not_signed_right_is_kept_as_unverified() {
         let receiver = Receiver::new(Arc::new(StackClock::default()));
-        receiver.trust("demo", SECRET);
+        receiver.add_secret("demo", SECRET);
         let now = receiver.clock.now().timestamp();
-        receiver.take("demo", &HeaderMap::new(), b"\xff");
-        receiver.take("demo", &headers(SECRET, now, b"{}"), b"{\"a\":1}");
-        receiver.take("demo", &headers("whsec_AAAA", now, b"{}"), b"{}");
+        receiver.receive("demo", &HeaderMap::new(), b"\xff");
+        receiver.receive("demo", &headers(SECRET, now, b"{}"), b"{\"a\":1}");
+        receiver.receive("demo", &headers("whsec_AAAA", now, b"{}"), b"{}");
         assert!(receiver.received().iter().all(|one| !one.verified && one.problem.is_some()));
     }
 
     #[test]
     fn only_the_latest_are_kept() {
         let receiver = Receiver::new(Arc::new(StackClock::default()));
-        (0..KEPT + 5).for_each(|number| receiver.take("demo", &HeaderMap::new(), number.to_string().as_bytes()));
-        assert_eq!(receiver.received().len(), KEPT);
-        assert_eq!(receiver.received()[0].body, KEPT + 4);
+        (0..MAX_DELIVERIES + 5)
+            .for_each(|number| receiver.receive("demo", &HeaderMap::new(), number.to_string().as_bytes()));
+        assert_eq!(receiver.received().len(), MAX_DELIVERIES);
+        assert_eq!(receiver.received()[0].body, MAX_DELIVERIES + 4);
     }
 }

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// As API Gateway makes them: 15 characters of base64 and its padding.
+/// Generates an id in API Gateway's format: 15 characters of base64 and one of padding.
 pub(crate) fn request_id() -> String {
     STANDARD.encode(runtime::random_bytes::<11>())
 }

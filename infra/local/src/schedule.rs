@@ -14,7 +14,7 @@ use crate::template::{ACCOUNT, REGION, STACK_NAME, ScheduleSource, TemplateError
 use crate::work::Work;
 use expression::Expression;
 
-/// All schedules of the template.
+/// The template's schedules.
 #[derive(Default)]
 pub struct Schedules(Vec<Arc<Schedule>>);
 
@@ -27,7 +27,7 @@ struct Schedule {
 }
 
 impl Schedules {
-    /// One schedule more; it fires first at its first time after `now`. `name` is the event's name in the template.
+    /// Adds a schedule, which first fires at its first time after `now`. `name` is the event's name in the template.
     pub fn add(
         &mut self,
         name: &str,
@@ -42,12 +42,12 @@ impl Schedules {
         Ok(())
     }
 
-    /// The earliest time at which one fires.
+    /// Returns the earliest time at which a schedule fires.
     pub fn next_due(&self) -> Option<DateTime<Utc>> {
         self.0.iter().filter_map(|schedule| *schedule.lock_next()).min()
     }
 
-    /// Invokes what is due, and says how many that are. One that is still at work is not invoked a second time.
+    /// Invokes the due schedules and returns their number. A schedule whose previous invocation still runs is skipped.
     pub fn fire_due(&self, now: DateTime<Utc>, work: &Work) -> usize {
         self.0.iter().filter(|schedule| schedule.fire_if_due(now, work)).count()
     }
@@ -62,14 +62,14 @@ impl Schedule {
             due
         };
         if self.running.swap(true, Ordering::AcqRel) {
-            tracing::warn!(schedule = self.name, "still at work when its next time came");
+            tracing::warn!(schedule = self.name, "schedule skipped: its previous invocation still runs");
             return false;
         }
-        // Counted from here on: whoever settles next waits for it.
+        // Counted before the task starts, so that a concurrent settle waits for the invocation.
         let task = work.begin();
         let schedule = Arc::clone(self);
         tokio::spawn(async move {
-            // What went wrong has been logged; the next time is the retry.
+            // The pool has logged the error. The schedule's next time is the retry.
             let _ = schedule.pool.invoke(&schedule.name, event(&schedule.name, due)).await;
             schedule.running.store(false, Ordering::Release);
             drop(task);
@@ -82,7 +82,7 @@ impl Schedule {
     }
 }
 
-/// The event as EventBridge sends it.
+/// Builds EventBridge's scheduled event.
 fn event(name: &str, due: DateTime<Utc>) -> Value {
     json!({
         "version": "0",

@@ -1,5 +1,5 @@
-//! Waiting until nothing is left to do now: no visible message, none being worked on, no unread stream record, no scheduled
-//! invocation. Dead letters and delayed messages do not count.
+//! Waits until nothing is left to do at the current time: no message is visible or in flight, no stream record is unread, and
+//! no invocation runs. Dead letters and delayed messages do not count.
 
 use std::time::Duration;
 
@@ -7,32 +7,32 @@ use local_aws::{Aws, StoreError};
 
 use crate::work::Work;
 
-/// When nothing at all happens for this long and yet something is left, nobody is going to do it.
+/// Time without any change after which the remaining work counts as stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(90);
 
-/// A stream that some function reads.
+/// One function's position in a table's stream.
 #[derive(Debug, Clone)]
 pub struct Reader {
     /// The table.
     pub table: String,
-    /// Whose checkpoint it is.
+    /// The consumer's name, under which its checkpoint is stored.
     pub consumer: String,
 }
 
-/// Why the stack does not settle.
+/// The reason why the stack does not settle.
 #[derive(Debug, thiserror::Error)]
 pub enum SettleError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Something is left that nobody does.
+    /// Work is left, and nothing processes it.
     #[error(
         "the stack did not settle: messages or stream records are left, and nothing has happened for {STALLED_AFTER:?}"
     )]
     Stalled,
 }
 
-/// Answers when nothing is left to do.
+/// Waits until nothing is left to do.
 pub async fn settle(aws: &Aws, work: &Work, readers: &[Reader]) -> Result<(), SettleError> {
     let mut changes = aws.changes();
     let mut activity = work.watch();
@@ -42,13 +42,13 @@ pub async fn settle(aws: &Aws, work: &Work, readers: &[Reader]) -> Result<(), Se
         if before.running == 0 && is_quiet(aws, readers).await? && *activity.borrow() == before {
             return Ok(());
         }
-        let happened = async {
+        let changed = async {
             tokio::select! {
                 changed = changes.changed() => changed.is_ok(),
                 changed = activity.changed() => changed.is_ok(),
             }
         };
-        match tokio::time::timeout(STALLED_AFTER, happened).await {
+        match tokio::time::timeout(STALLED_AFTER, changed).await {
             Ok(true) => {}
             Ok(false) => return Err(StoreError::Closed.into()),
             Err(_elapsed) => return Err(SettleError::Stalled),
@@ -62,5 +62,5 @@ async fn is_quiet(aws: &Aws, readers: &[Reader]) -> Result<bool, StoreError> {
             return Ok(false);
         }
     }
-    Ok(!aws.sqs().busy().await?)
+    Ok(!aws.sqs().is_busy().await?)
 }

@@ -1,4 +1,4 @@
-//! The whole: what the template declares, put together, served, and ended in order.
+//! The running stack: it assembles what the template declares, serves it, and shuts it down in order.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,7 +20,7 @@ use crate::advance::Timeline;
 use crate::call_history::CallHistory;
 use crate::clock::{ClockError, StackClock};
 use crate::control;
-use crate::environments::{Pool, Surroundings};
+use crate::environments::{Pool, PoolContext};
 use crate::functions::Functions;
 use crate::gateway::{AnyTarget, Gateway, SigningKey};
 use crate::mappings::{SqsMapping, StreamMapping};
@@ -34,7 +34,7 @@ use crate::work::Work;
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 const SIGNING_KEY_FILE: &str = "signing-key";
 const PORTS_FILE: &str = "ports.json";
-/// What is being worked on when the stack ends gets this long.
+/// Time for running requests and invocations to finish at shutdown.
 const GRACE: Duration = Duration::from_secs(3);
 /// Functions that may send webhooks to this machine, which production never allows.
 const LOOPBACK_SENDERS: [&str; 2] = ["deliver", "settings"];
@@ -47,28 +47,28 @@ pub struct Stack {
     pub gateway: Gateway,
     /// The demo receiver.
     pub receiver: Arc<Receiver>,
-    /// What finished invocations called.
+    /// The calls of finished invocations.
     pub history: Arc<CallHistory>,
-    /// `http://127.0.0.1:8080`.
+    /// The address of the API, such as `http://127.0.0.1:8080`.
     pub base_url: String,
-    /// `http://127.0.0.1:4566`.
+    /// The address of the AWS endpoint, such as `http://127.0.0.1:4566`.
     pub aws_url: String,
-    /// The host's own files.
+    /// The stack's own files in the data directory.
     pub state: StateDir,
     ready: AtomicBool,
 }
 
-/// Why a stack does not start. One line, for the user.
+/// The reason why a stack does not start, as one line for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A port cannot be had.
+    /// A port cannot be bound.
     #[error("port {port} of 127.0.0.1 cannot be used: {reason}; choose another with {option}")]
     Port {
-        /// Which.
+        /// The port.
         port: u16,
-        /// Why.
+        /// The system's error.
         reason: String,
-        /// What chooses another.
+        /// The option that chooses another port.
         option: &'static str,
     },
     /// The data directory cannot be used.
@@ -77,28 +77,28 @@ pub enum StartError {
     /// A file in the data directory cannot be used.
     #[error("cannot use {file} in the data directory: {reason}")]
     State {
-        /// Its name.
+        /// The file's name.
         file: &'static str,
-        /// Why.
+        /// The error.
         reason: String,
     },
     /// The clock's offset cannot be used.
     #[error("{0}")]
     Clock(#[from] ClockError),
-    /// The template does not fit.
+    /// The local stack does not support the template.
     #[error("{0}")]
     Template(#[from] TemplateError),
-    /// A resource cannot be made.
+    /// A resource cannot be created.
     #[error("{0}")]
     Setup(#[from] local_aws::SetupError),
     /// The template names a function that is not linked in.
     #[error("template.yaml {resource}: there is no function {binary}; linked in are {linked}")]
     NoSuchFunction {
-        /// Its logical id.
+        /// The function's logical id.
         resource: String,
-        /// What it asks for.
+        /// The binary that the template names.
         binary: String,
-        /// What there is.
+        /// The binaries that are linked in.
         linked: String,
     },
 }
@@ -120,7 +120,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts everything that the options and the template ask for.
+    /// Starts the stack that the options and the template describe.
     pub async fn start(options: &Options, functions: &Functions) -> Result<Self, StartError> {
         let (listener, port) = listen(options.port, "--port").await?;
         let (aws_listener, aws_port) = listen(options.aws_port, "--aws-port").await?;
@@ -134,14 +134,14 @@ impl Running {
         let aws = Aws::open(&dir, Arc::clone(&clock) as Arc<dyn Clock>).await?;
         aws.sqs().set_port(aws_port);
         if let Some(path) = state.path() {
-            clock.keep_in(path)?;
+            clock.persist_in(path)?;
         }
         if let Some(file) = &options.record_permissions {
             aws.access().record_to(file)?;
         }
         set_up(&aws, &mut template).await?;
 
-        // The endpoint serves before functions start: they may call it while they do.
+        // The endpoint serves before functions start, since they may call it during their start.
         let (ending, aws_ending) = (watch::Sender::new(false), watch::Sender::new(false));
         let aws_server = serve(aws_listener, aws.router(), &aws_ending);
         let parts = Parts { aws, clock, state, base_url, aws_url, port };
@@ -151,12 +151,12 @@ impl Running {
         Ok(Self { stack, port, aws_port, router, ending, server, aws_ending, aws_server, pollers })
     }
 
-    /// The API and `/_local`, for calls from within the process.
+    /// Returns the router of the API and `/_local`, for calls from within the process.
     pub fn router(&self) -> Router {
         self.router.clone()
     }
 
-    /// Says that everything is up.
+    /// Marks the stack as ready and writes its ports to the data directory.
     pub fn set_ready(&self) -> Result<(), StartError> {
         let ports = json!({ "port": self.port, "aws_port": self.aws_port, "pid": std::process::id() });
         self.stack
@@ -167,14 +167,14 @@ impl Running {
         Ok(())
     }
 
-    /// Ends everything in order: no more requests, what is being worked on to its end (or for three seconds), the stores.
+    /// Shuts down in order: stops accepting requests, waits up to `GRACE` for running work, then closes the stores.
     pub async fn end(self) {
         self.stack.state.remove(PORTS_FILE);
         self.ending.send_replace(true);
         self.pollers.iter().for_each(JoinHandle::abort);
         let finished = async {
             let mut activity = self.stack.timeline.work.watch();
-            // An error means that nothing counts work any more.
+            // An error means that the counter is gone, and no invocation runs.
             let _ = activity.wait_for(|activity| activity.running == 0).await;
             if let Ok(Err(error)) = self.server.await {
                 tracing::warn!(%error, "the server ended with an error");
@@ -184,7 +184,7 @@ impl Running {
             tracing::warn!("some requests or invocations were cut short");
         }
         tracing::debug!("requests and invocations are done");
-        // Last, since functions called it until now.
+        // The endpoint ends last, since functions call it until now.
         self.aws_ending.send_replace(true);
         self.stack.timeline.aws.close().await;
         self.aws_server.abort();
@@ -193,7 +193,7 @@ impl Running {
 }
 
 impl Stack {
-    /// Whether everything is up.
+    /// Returns true once the stack has started completely.
     pub fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Acquire)
     }
@@ -212,7 +212,7 @@ async fn listen(port: u16, option: &'static str) -> Result<(TcpListener, u16), S
     Ok((listener, port))
 }
 
-/// What a deployment would be given.
+/// The template parameters of a local run.
 fn parameters(base_url: &str) -> BTreeMap<String, String> {
     [
         ("SettingsIssuer", format!("{base_url}/_local/issuer")),
@@ -226,7 +226,7 @@ fn parameters(base_url: &str) -> BTreeMap<String, String> {
     .into()
 }
 
-/// Makes the template's resources where they do not exist yet.
+/// Creates the template's resources that do not exist yet.
 async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     for queue in template.queues()? {
         aws.sqs().ensure_queue(&queue).await?;
@@ -247,9 +247,9 @@ async fn set_up(aws: &Aws, template: &mut Template) -> Result<(), StartError> {
     Ok(())
 }
 
-/// What the template lets each function do, by the name of its binary. ARNs are those that every stack on this machine has.
+/// Returns each function's policy in the template, by the name of its binary. ARNs are those of every local stack.
 pub fn policies() -> Result<BTreeMap<String, Policy>, StartError> {
-    // URLs are in no policy.
+    // No policy contains a URL, so the addresses may be empty.
     let mut template = Template::load(TEMPLATE, &parameters(""), "")?;
     for (logical_id, secret) in template.secrets()? {
         template.set_secret_arn(&logical_id, Secrets::arn(&Secrets::name(&logical_id, &secret)));
@@ -271,7 +271,7 @@ struct Parts {
     port: u16,
 }
 
-/// Puts functions, routes, mappings and schedules together.
+/// Assembles functions, routes, mappings and schedules.
 fn assemble(
     template: &Template,
     functions: &Functions,
@@ -282,7 +282,7 @@ fn assemble(
     let Options { batches_at_once, stream_poll_interval, .. } = *options;
     let stack_clock = Arc::clone(&clock) as Arc<dyn Clock>;
     let history = Arc::new(CallHistory::default());
-    let surroundings = Surroundings {
+    let pool_context = PoolContext {
         aws: aws.clone(),
         clock: Arc::clone(&stack_clock),
         aws_url: aws_url.clone(),
@@ -304,7 +304,7 @@ fn assemble(
         if LOOPBACK_SENDERS.contains(&function.binary.as_str()) {
             variables.insert("ALLOW_LOOPBACK_RECEIVERS".to_owned(), "true".to_owned());
         }
-        let pool = Arc::new(Pool::new(&function.binary, start, variables, function.timeout, surroundings.clone()));
+        let pool = Arc::new(Pool::new(&function.binary, start, variables, function.timeout, pool_context.clone()));
         for (name, trigger) in function.triggers {
             let (pool, aws, work) = (Arc::clone(&pool), aws.clone(), work.clone());
             match trigger {
@@ -321,7 +321,7 @@ fn assemble(
         pools.push(pool);
     }
     let readers = streams.iter().map(|stream| stream.reader().clone()).collect();
-    let timeline = Timeline { clock, aws, schedules, work, readers, pools, journey: Mutex::new(()) };
+    let timeline = Timeline { clock, aws, schedules, work, readers, pools, advancing: Mutex::new(()) };
     let receiver = Arc::new(Receiver::new(stack_clock));
     let ready = AtomicBool::new(false);
     let stack = Arc::new(Stack { timeline, gateway, receiver, history, base_url, aws_url, state, ready });
@@ -333,7 +333,7 @@ fn assemble(
     Ok((stack, pollers))
 }
 
-/// The key that signs settings tokens: made once, so that a token outlives a restart.
+/// Loads or creates the key that signs settings tokens. It is stored, so that a token outlives a restart.
 fn signing_key(state: &StateDir) -> Result<SigningKey, StartError> {
     let refused = |reason: String| StartError::State { file: SIGNING_KEY_FILE, reason };
     if let Some(text) = state.read(SIGNING_KEY_FILE).map_err(|error| refused(error.to_string()))? {
@@ -344,7 +344,7 @@ fn signing_key(state: &StateDir) -> Result<SigningKey, StartError> {
     Ok(key)
 }
 
-/// `/_local` and, for everything else, the gateway.
+/// Routes `/_local` to the control routes and everything else to the gateway.
 fn router(stack: Arc<Stack>) -> Router {
     let gateway = Arc::clone(&stack);
     control::router(stack).fallback(move |request: Request| {
@@ -356,7 +356,7 @@ fn router(stack: Arc<Stack>) -> Router {
 fn serve(listener: TcpListener, router: Router, ending: &watch::Sender<bool>) -> JoinHandle<io::Result<()>> {
     let mut ending = ending.subscribe();
     let server = axum::serve(AnyTarget(listener), router).with_graceful_shutdown(async move {
-        // An error means that whoever would end it is gone, which ends it too.
+        // An error means that the sender was dropped, which ends the server too.
         let _ = ending.wait_for(|ending| *ending).await;
     });
     tokio::spawn(server.into_future())

@@ -1,26 +1,26 @@
-//! The host's own small files in the data directory: keys of the demo, the signing key, the chosen ports.
+//! The stack's own small files in the data directory: the demo's keys, the signing key, the ports.
 
 use std::fs::{self, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The data directory, or nothing in a run that keeps nothing.
+/// The data directory. `None` inside in an ephemeral run, which stores nothing.
 #[derive(Debug, Clone)]
 pub struct StateDir(Option<PathBuf>);
 
 impl StateDir {
-    /// `None` for a run that keeps nothing.
+    /// Creates the handle. `None` is an ephemeral run.
     pub fn new(path: Option<PathBuf>) -> Self {
         Self(path)
     }
 
-    /// Where it is.
+    /// Returns the directory's path.
     pub fn path(&self) -> Option<&Path> {
         self.0.as_deref()
     }
 
-    /// The file's text. `None` when there is no such file.
+    /// Reads a file. Returns `None` when it does not exist.
     pub fn read(&self, name: &str) -> io::Result<Option<String>> {
         let Some(dir) = &self.0 else { return Ok(None) };
         match fs::read_to_string(dir.join(name)) {
@@ -30,7 +30,7 @@ impl StateDir {
         }
     }
 
-    /// Replaces the file as a whole. Nobody else on the machine may read it: some of these hold secrets.
+    /// Replaces a file atomically. Only this user may read it, since some files hold secrets.
     pub fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let Some(dir) = &self.0 else { return Ok(()) };
         let draft = dir.join(format!("{name}.new"));
@@ -40,10 +40,10 @@ impl StateDir {
         fs::rename(draft, dir.join(name))
     }
 
-    /// Removes the file if it is there.
+    /// Removes a file if it exists.
     pub fn remove(&self, name: &str) {
         if let Some(dir) = &self.0 {
-            // Absent is as good as removed.
+            // The file may not exist.
             let _ = fs::remove_file(dir.join(name));
         }
     }

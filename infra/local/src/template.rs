@@ -1,8 +1,8 @@
-//! template.yaml, read for this machine: the local stack has what the template declares and nothing else.
+//! Reader of template.yaml. The local stack has exactly what the template declares.
 //!
-//! Parameters get their defaults or the values that the stack supplies, and intrinsic functions are resolved. A resource or
-//! event type that matters and is not supported stops the start; what has no effect locally (alarms, log groups, queue policies), and
-//! what the parameters switch off, is left out.
+//! - Parameters take their defaults or the values that the stack supplies. Intrinsic functions are resolved.
+//! - An unsupported resource or event type is an error, unless it has no effect locally (alarms, log groups, queue policies).
+//! - Resources that a condition switches off are left out.
 
 mod condition;
 mod resolve;
@@ -17,16 +17,16 @@ pub use resources::{Api, Authorizer, Cors, Function, HttpRoute, ScheduleSource, 
 
 use resolve::{Identity, Names};
 
-/// The region that everything is in.
+/// The region of all resources.
 pub const REGION: &str = "us-east-1";
-/// The account that everything belongs to.
+/// The account of all resources.
 pub const ACCOUNT: &str = "000000000000";
-/// The name of the stack, and what default names of resources begin with.
+/// The name of the stack, and the prefix of default resource names.
 pub const STACK_NAME: &str = "partner-api";
-/// What the HTTP API is called in events.
+/// The HTTP API's id in events.
 pub const API_ID: &str = "local";
 
-/// Resource types without an effect on this machine.
+/// Resource types without a local effect, by prefix.
 const INERT: [&str; 8] = [
     "AWS::SQS::QueuePolicy",
     "AWS::Events::EventBusPolicy",
@@ -38,7 +38,7 @@ const INERT: [&str; 8] = [
     "AWS::ApplicationInsights::",
 ];
 
-/// The template does not fit the local stack. One line, for the user.
+/// The reason why the local stack does not support the template, as one line for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("template.yaml {0}")]
 pub struct TemplateError(String);
@@ -53,12 +53,12 @@ impl TemplateError {
     }
 }
 
-/// The template's text as JSON, with nothing resolved: `!Ref x` is `{"Ref": "x"}`.
+/// Parses the template's text to JSON without resolving anything: `!Ref x` is `{"Ref": "x"}`.
 pub fn document(text: &str) -> Result<Value, TemplateError> {
     yaml::parse(text)
 }
 
-/// A template whose names are known.
+/// A parsed template with the names of its resources.
 #[derive(Debug)]
 pub struct Template {
     names: Names,
@@ -74,7 +74,7 @@ struct Resource {
 }
 
 impl Template {
-    /// Reads the text. `parameters` overrides the defaults; `aws_url` is where the queues are.
+    /// Parses the text. `parameters` overrides the defaults. `aws_url` is the base of queue URLs.
     pub fn load(text: &str, parameters: &BTreeMap<String, String>, aws_url: &str) -> Result<Self, TemplateError> {
         let document = yaml::parse(text)?;
         let mut template = Self {
@@ -107,29 +107,30 @@ impl Template {
         Ok(template)
     }
 
-    /// Resolved properties of the tables.
+    /// Returns the resolved properties of the tables.
     pub fn tables(&self) -> Result<Vec<Value>, TemplateError> {
         self.resolved("AWS::DynamoDB::Table")
     }
 
-    /// Resolved properties of the queues, those first that others name as their dead-letter queue.
+    /// Returns the resolved properties of the queues. Queues without a `RedrivePolicy` come first, so that a dead-letter queue
+    /// precedes the queues that name it.
     pub fn queues(&self) -> Result<Vec<Value>, TemplateError> {
         let mut queues = self.resolved("AWS::SQS::Queue")?;
         queues.sort_by_key(|queue| queue.get("RedrivePolicy").is_some());
         Ok(queues)
     }
 
-    /// Names of the event buses.
+    /// Returns the names of the event buses.
     pub fn buses(&self) -> Vec<String> {
         self.of_kind("AWS::Events::EventBus").map(|(id, _)| self.names.resources[id].reference.clone()).collect()
     }
 
-    /// Resolved properties of the event rules.
+    /// Returns the resolved properties of the event rules.
     pub fn rules(&self) -> Result<Vec<Value>, TemplateError> {
         self.resolved("AWS::Events::Rule")
     }
 
-    /// Logical ids and resolved properties of the secrets.
+    /// Returns the logical ids and resolved properties of the secrets.
     pub fn secrets(&self) -> Result<Vec<(String, Value)>, TemplateError> {
         self.of_kind("AWS::SecretsManager::Secret")
             .map(|(id, resource)| {
@@ -138,27 +139,27 @@ impl Template {
             .collect()
     }
 
-    /// Makes a secret's ARN known: it exists only once the secret does.
+    /// Sets a secret's ARN, which exists only once the secret does.
     pub fn set_secret_arn(&mut self, logical_id: &str, arn: String) {
         let identity = Identity { reference: arn.clone(), attributes: [("Id", arn)].into() };
         self.names.resources.insert(logical_id.to_owned(), identity);
     }
 
-    /// The HTTP API. `None` when the template has none.
+    /// Returns the HTTP API, or `None` when the template has none.
     pub fn api(&self) -> Result<Option<Api>, TemplateError> {
         let mut apis = self.of_kind("AWS::Serverless::HttpApi");
         let Some((id, resource)) = apis.next() else { return Ok(None) };
         if apis.next().is_some() {
             return Err(TemplateError::new("has several HTTP APIs; the local stack serves one"));
         }
-        // The rest, such as where the access log goes, refers to what is left out here.
+        // Other properties, such as the access log, refer to resources that do not exist locally.
         let properties = json!({
             "Auth": resource.properties["Auth"], "CorsConfiguration": resource.properties["CorsConfiguration"],
         });
         Api::parse(&self.names.resolve(&properties)?).map(Some).map_err(TemplateError::of(id))
     }
 
-    /// The functions with everything that invokes them. Secrets have to be known by now.
+    /// Returns the functions with their triggers. Call `set_secret_arn` for all secrets before.
     pub fn functions(&self) -> Result<Vec<Function>, TemplateError> {
         self.of_kind("AWS::Serverless::Function")
             .map(|(id, resource)| {
@@ -178,7 +179,7 @@ impl Template {
             .collect()
     }
 
-    /// Gives each resource what `Ref` and `GetAtt` stand for. Names may use parameters, but no other resources.
+    /// Sets the values of `Ref` and `GetAtt` for each resource. Names may refer to parameters, but not to other resources.
     fn identify(&mut self, aws_url: &str) -> Result<(), TemplateError> {
         for (id, resource) in &mut self.resources {
             let mut name = |property: &str| -> Result<String, TemplateError> {
@@ -220,7 +221,7 @@ impl Template {
                     Identity { reference: function, attributes: [("Arn", arn)].into() }
                 }
                 "AWS::Serverless::HttpApi" => Identity { reference: API_ID.to_owned(), ..Identity::default() },
-                // Known once it has been made: `set_secret_arn`.
+                // Set by `set_secret_arn` once the secret exists.
                 "AWS::SecretsManager::Secret" => continue,
                 other => {
                     return Err(TemplateError::new(format!(

@@ -1,27 +1,27 @@
-//! What functions are doing about events: queues, streams, schedules. `settle` reads it to know when nothing is going on.
+//! The count of running invocations by queues, streams and schedules. `settle` waits for zero.
 //!
-//! Work moves from one place to another (stream to queue, queue to table) only while a function handles an event, and such an
-//! invocation is counted here from before it begins until its outcome is stored. Whoever looks at several places one after the
-//! other has therefore seen everything if nothing ran before, between and after.
+//! Work moves between stores (stream to queue, queue to table) only during an invocation. An invocation is counted from
+//! before it starts until its outcome is stored. So a reader that checks several stores in sequence misses nothing, as
+//! long as no invocation ran before, between or after its reads.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
-/// Invocations by events, now and so far.
+/// The number of running invocations, and an epoch that changes with it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Activity {
-    /// How many are running.
+    /// Number of running invocations.
     pub running: usize,
-    /// Goes up whenever one begins or ends.
+    /// Increases whenever an invocation begins or ends.
     pub epoch: u64,
 }
 
-/// Counts invocations.
+/// Counts running invocations.
 #[derive(Debug, Clone)]
 pub struct Work(Arc<watch::Sender<Activity>>);
 
-/// One invocation, until this is dropped.
+/// A guard that counts one invocation until it is dropped.
 #[derive(Debug)]
 pub struct Task(Arc<watch::Sender<Activity>>);
 
@@ -32,7 +32,7 @@ impl Default for Work {
 }
 
 impl Work {
-    /// An invocation begins.
+    /// Counts an invocation from now until the guard is dropped.
     #[must_use]
     pub fn begin(&self) -> Task {
         self.0.send_modify(|activity| {

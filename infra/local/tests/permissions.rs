@@ -1,4 +1,4 @@
-//! The real functions, with less than template.yaml allows them: what a deployment would be whose policy lacks an action.
+//! Tests of the real functions with an action missing from their policy.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 
@@ -15,7 +15,7 @@ use local_stack::stack::{Running, policies};
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-/// What the process has logged.
+/// The log output of this process.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -30,7 +30,7 @@ impl Write for Log {
 }
 
 impl Log {
-    /// Takes over the log of the whole process.
+    /// Captures the log of the whole process.
     fn begin() -> Self {
         let log = Self::default();
         let writer = log.clone();
@@ -38,7 +38,7 @@ impl Log {
         log
     }
 
-    /// The faults of that id.
+    /// Returns the log lines of faults with this event id.
     fn faults(&self, event_id: &str) -> Vec<String> {
         let bytes = self.0.lock().unwrap().clone();
         let is_one = |line: &&str| line.contains("unhandled fault") && line.contains(event_id);
@@ -64,7 +64,7 @@ impl Local {
         (status, serde_json::from_slice(&body).unwrap_or_default())
     }
 
-    /// As the developer, who may do everything.
+    /// Calls AWS as the developer, who has all permissions.
     async fn aws(&self, target: &str, body: Value) -> Value {
         let request = Request::post("/").header("x-amz-target", target).body(Body::from(body.to_string())).unwrap();
         let answer = self.0.stack.timeline.aws.router().oneshot(request).await.unwrap();
@@ -72,7 +72,7 @@ impl Local {
         serde_json::from_slice(&to_bytes(answer.into_body(), usize::MAX).await.unwrap()).unwrap()
     }
 
-    /// A coach's key.
+    /// Creates a workspace and a partner key for its coach.
     async fn partner_key(&self) -> String {
         let workspace = json!({
             "id": "fact-1", "occurred_at": "2026-01-01T00:00:00.000Z", "coach_id": "ada", "email": "ada@coaches.example",
@@ -93,7 +93,7 @@ impl Local {
         made.1["key"].as_str().unwrap().to_owned()
     }
 
-    /// Takes an action on a resource away from a function.
+    /// Removes an action on a resource from a function's policy.
     fn withdraw(&self, function: &str, action: &str, resource: &str) {
         let policy = &policies().unwrap()[function];
         let left: Vec<Value> = policy
@@ -106,7 +106,7 @@ impl Local {
         self.0.stack.timeline.aws.access().set(function, policy);
     }
 
-    /// Gives a function what the template allows it.
+    /// Restores a function's policy from the template.
     fn restore(&self, function: &str) {
         self.0.stack.timeline.aws.access().set(function, policies().unwrap()[function].clone());
     }

@@ -1,4 +1,4 @@
-//! The stack around functions of the test's own: messages, stream records, schedules and the clock.
+//! Tests of the stack with functions of the test: messages, stream records, schedules and the clock.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, which clippy does not see as tests")]
 
@@ -20,7 +20,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tower::ServiceExt;
 
-/// What the functions of one test saw. Tests run in threads of one process, so each stack finds its own by its AWS endpoint.
+/// The events that the functions received, with the AWS endpoint of their stack, since all tests share one process.
 static SEEN: Mutex<Vec<(String, &'static str, Value)>> = Mutex::new(Vec::new());
 
 struct Recorder {
@@ -57,7 +57,7 @@ impl Local {
         Self::start_at(0, options).await
     }
 
-    /// With the API on this port. 0 takes a free one.
+    /// Starts a stack with the API on this port. 0 takes a free one.
     async fn start_at(port: u16, options: &[&str]) -> Self {
         let port = port.to_string();
         let common = ["local-stack", "--port", port.as_str(), "--aws-port", "0", "--no-demo"];
@@ -213,7 +213,7 @@ async fn the_offset_and_the_signing_key_outlive_the_process() {
     let offset = local.0.stack.timeline.clock.offset_ms();
     let port = local.0.port;
     local.0.end().await;
-    // A token names its issuer, and the issuer its port: on another one the token would be refused, whatever the key.
+    // The same port as before, since the token's issuer contains the port.
     let local = Local::start_at(port, &options).await;
     assert_eq!(local.0.stack.timeline.clock.offset_ms(), offset);
     let asking = |token: &str| {
@@ -272,7 +272,7 @@ async fn control_routes_say_what_is_wrong() {
     local.0.end().await;
 }
 
-/// A connection, and the bytes that were read of it.
+/// A TCP connection with the bytes read so far.
 struct Wire {
     stream: TcpStream,
     read: Vec<u8>,
@@ -287,7 +287,7 @@ impl Wire {
         self.stream.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// The status and the head of the next answer, whose body is read too. `None` where the connection has ended.
+    /// Reads the next response and returns its status and head. Returns `None` when the connection has ended.
     async fn answer(&mut self) -> Option<(u16, String)> {
         loop {
             let text = String::from_utf8_lossy(&self.read).into_owned();
@@ -328,7 +328,7 @@ async fn a_body_that_nobody_needs_may_come_late_and_the_connection_is_kept() {
         let mut wire = Wire::open(url).await;
         for _ in 0..2 {
             wire.write(&format!("{request} HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n\r\n")).await;
-            // An answer that does not wait for the body comes now.
+            // A response that does not wait for the body arrives now.
             let early = tokio::time::timeout(std::time::Duration::from_millis(50), wire.answer()).await;
             wire.write("{}").await;
             let answer = match early {

@@ -1,15 +1,15 @@
-//! What the demo's application says of the CRM: a pipeline, contacts, calendars with what stands on them, a workflow.
+//! The demo's CRM facts: a pipeline, contacts, an opportunity, calendars with events, a workflow.
 
 use chrono::{DateTime, Datelike, NaiveDate, TimeDelta, Utc, Weekday};
 use serde_json::{Value, json};
 
 use super::COACH_ID;
-use super::facts::{Fact, said};
+use super::facts::{Fact, backfill_fact};
 use crate::control::rendered;
 
-/// The pipeline that the workspace chose for the API.
+/// The pipeline that the workspace uses for the API.
 pub(super) const PIPELINE_ID: &str = "pipeline_demo";
-/// Its initial stage.
+/// The pipeline's initial stage.
 pub(super) const INITIAL_STAGE: &str = "new";
 
 const LEAD_ID: &str = "0199de00-c0de-7000-8000-000000000001";
@@ -21,8 +21,8 @@ const BOOKING_ID: &str = "0199de00-eeee-7000-8000-000000000001";
 const PRIVATE_ID: &str = "0199de00-eeee-7000-8000-000000000002";
 const WORKFLOW_ID: &str = "0199de00-f10e-7000-8000-000000000001";
 
-/// What the rest refers to.
-pub(super) fn records(now: DateTime<Utc>) -> Vec<Fact> {
+/// Facts without references: pipeline, contacts, calendars and workflow.
+pub(super) fn base_facts(now: DateTime<Utc>) -> Vec<Fact> {
     let facts = vec![
         ("pipeline.saved", pipeline()),
         ("contact.saved", contact(LEAD_ID, "Dorothy Vaughan", "dorothy@demo.example", "+1 212 555 0161")),
@@ -31,11 +31,11 @@ pub(super) fn records(now: DateTime<Utc>) -> Vec<Fact> {
         ("calendar.saved", calendar(REVIEW_CALENDAR_ID, "Programme review", 60, 12_000)),
         ("workflow.saved", workflow(now)),
     ];
-    told(now, facts)
+    backfill_facts(now, facts)
 }
 
-/// What refers to it.
-pub(super) fn life(now: DateTime<Utc>) -> Vec<Fact> {
+/// Facts that refer to those of `base_facts`: the opportunity and the calendar events.
+pub(super) fn dependent_facts(now: DateTime<Utc>) -> Vec<Fact> {
     let on = |days: usize, hour: u32| at(workday(now.date_naive(), days), hour);
     let call = json!({ "event_id": BOOKING_ID, "calendar_id": CALL_CALENDAR_ID, "lead_id": CALLED_ID });
     let private = json!({ "event_id": PRIVATE_ID, "calendar_id": null, "lead_id": null });
@@ -44,15 +44,15 @@ pub(super) fn life(now: DateTime<Utc>) -> Vec<Fact> {
         ("calendar_event.saved", event(call, on(2, 15), TimeDelta::minutes(30))),
         ("calendar_event.saved", event(private, on(1, 17), TimeDelta::hours(2))),
     ];
-    told(now, facts)
+    backfill_facts(now, facts)
 }
 
-fn told(now: DateTime<Utc>, facts: Vec<Fact>) -> Vec<Fact> {
-    let of_coach = |mut detail: Value| {
+fn backfill_facts(now: DateTime<Utc>, facts: Vec<Fact>) -> Vec<Fact> {
+    let with_coach = |mut detail: Value| {
         detail["coach_id"] = json!(COACH_ID);
         detail
     };
-    facts.into_iter().enumerate().map(|(n, (name, detail))| said(now, n, name, of_coach(detail))).collect()
+    facts.into_iter().enumerate().map(|(n, (name, detail))| backfill_fact(now, n, name, with_coach(detail))).collect()
 }
 
 fn pipeline() -> Value {
@@ -81,7 +81,7 @@ fn opportunity() -> Value {
     })
 }
 
-/// A calendar that is open on all days but Sundays.
+/// A calendar that is open every day except Sunday.
 fn calendar(id: &str, name: &str, minutes: u32, price_cents: u32) -> Value {
     let (workday, saturday) = (json!([["09:00", "12:00"], ["13:00", "17:00"]]), json!([["10:00", "14:00"]]));
     json!({
@@ -110,13 +110,13 @@ fn workflow(now: DateTime<Utc>) -> Value {
     })
 }
 
-/// The day so many days from a date, Sundays not counted.
+/// Returns the date after `days` days, not counting Sundays.
 fn workday(from: NaiveDate, days: usize) -> NaiveDate {
     let open = from.iter_days().skip(1).filter(|date| date.weekday() != Weekday::Sun);
     open.take(days).last().unwrap_or(from)
 }
 
-/// The start of an hour, UTC.
+/// Returns the start of an hour, UTC.
 fn at(date: NaiveDate, hour: u32) -> DateTime<Utc> {
     let midnight = date.and_time(chrono::NaiveTime::MIN).and_utc();
     midnight + TimeDelta::hours(i64::from(hour))

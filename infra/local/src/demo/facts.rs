@@ -1,4 +1,4 @@
-//! What the demo's application says: a workspace, and a client with two weeks of history.
+//! The demo's facts: a workspace, and a client with two weeks of history.
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use serde_json::{Value, json};
@@ -7,22 +7,22 @@ use super::COACH_ID;
 use super::crm::{INITIAL_STAGE, PIPELINE_ID};
 use crate::control::rendered;
 
-/// The demo's client.
+/// The demo's only client.
 const CLIENT_ID: &str = "client_demo";
 const DOSE_ID: &str = "dose_magnesium";
-/// Days of history.
+/// Days of the client's history.
 const DAYS: i64 = 14;
 
 /// A fact's name and its detail.
 pub(super) type Fact = (&'static str, Value);
 
-/// What happened to the client so far.
+/// The client's doses, daily logs and check-ins so far.
 pub(super) fn history(now: DateTime<Utc>) -> Vec<Fact> {
     let date = |ago: i64| (now - TimeDelta::days(ago)).date_naive();
     let dose = json!({ "dose_id": DOSE_ID, "per_day": 1, "from": date(DAYS), "until": null });
     let mut facts = vec![("dose_schedule.saved", json!({ "client_id": CLIENT_ID, "doses": [dose] }))];
     for ago in 1..=DAYS {
-        // Nobody is perfect.
+        // Some days are missing, so that compliance is below 100 %.
         if ago % 4 != 0 {
             facts.push(("dose.logged", dose_log(date(ago))));
         }
@@ -33,10 +33,10 @@ pub(super) fn history(now: DateTime<Utc>) -> Vec<Fact> {
     for ago in [DAYS, DAYS / 2] {
         facts.push(("check_in.submitted", check_in(now - TimeDelta::days(ago))));
     }
-    facts.into_iter().enumerate().map(|(n, (name, detail))| said(now, n, name, detail)).collect()
+    facts.into_iter().enumerate().map(|(n, (name, detail))| backfill_fact(now, n, name, detail)).collect()
 }
 
-/// The workspace, whose clients sign in at this address.
+/// The workspace, whose clients sign in at `base_url`.
 pub(super) fn workspace(now: DateTime<Utc>, base_url: &str) -> Fact {
     let detail = json!({
         "coach_id": COACH_ID, "email": "coach@demo.example", "name": "Demo Coaching", "team_id": null,
@@ -44,18 +44,18 @@ pub(super) fn workspace(now: DateTime<Utc>, base_url: &str) -> Fact {
         "entitlements": { "partner_api": true, "pro_crm": true, "gym": true },
         "crm": { "pipeline_id": PIPELINE_ID, "initial_stage": INITIAL_STAGE },
     });
-    said(now, 0, "workspace.saved", detail)
+    backfill_fact(now, 0, "workspace.saved", detail)
 }
 
-/// A fact of the past: nobody is told of it.
-pub(super) fn said(now: DateTime<Utc>, n: usize, name: &'static str, mut detail: Value) -> Fact {
+/// Builds a backfill fact, which emits no events.
+pub(super) fn backfill_fact(now: DateTime<Utc>, n: usize, name: &'static str, mut detail: Value) -> Fact {
     detail["id"] = json!(format!("demo-{}-{n}-{name}", now.timestamp_millis()));
     detail["occurred_at"] = json!(rendered(now));
     detail["backfill"] = json!(true);
     (name, detail)
 }
 
-/// The client.
+/// The client's master data.
 pub(super) fn client(now: DateTime<Utc>) -> Fact {
     let detail = json!({
         "client_id": CLIENT_ID, "coach_id": COACH_ID, "email": "katherine@demo.example", "full_name": "Katherine Johnson",
@@ -63,17 +63,17 @@ pub(super) fn client(now: DateTime<Utc>) -> Fact {
         "is_active": true, "current_phase": "Base", "phase_started_on": (now - TimeDelta::days(DAYS)).date_naive(),
         "programme_id": null, "created_at": rendered(now - TimeDelta::days(DAYS + 1)), "origin": "application",
     });
-    said(now, 0, "client.saved", detail)
+    backfill_fact(now, 0, "client.saved", detail)
 }
 
-/// The coach's rule for clients who have gone quiet, with a step that sends it to the endpoint.
+/// The coach's automation for inactive clients, with a webhook step to the endpoint.
 pub(super) fn automation(now: DateTime<Utc>, endpoint_id: &str) -> Fact {
     let detail = json!({
         "automation_id": "automation_demo", "coach_id": COACH_ID, "name": "Three days without a log", "active": true,
         "trigger": { "event": "daily_log_inactivity", "days": 3 },
         "steps": [{ "kind": "webhook", "endpoint_id": endpoint_id }],
     });
-    said(now, 0, "automation.saved", detail)
+    backfill_fact(now, 0, "automation.saved", detail)
 }
 
 fn dose_log(date: NaiveDate) -> Value {

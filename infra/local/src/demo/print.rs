@@ -1,10 +1,10 @@
-//! What the user sees.
+//! The text on stdout: addresses, keys, commands to try, and the line `ready`.
 
 use std::io::Write;
 
 use serde_json::json;
 
-use super::seed::demo;
+use super::seed::load_or_create;
 use super::{COACH_ID, Demo};
 use crate::options::Options;
 use crate::stack::Running;
@@ -13,23 +13,23 @@ use crate::template::REGION;
 /// Width of the left column.
 const LABEL: usize = 14;
 
-/// Makes the demo workspace where it does not exist yet, and prints everything that one needs to play with it.
+/// Creates the demo workspace unless it exists, and prints its addresses and keys.
 pub async fn seed_and_print(running: &Running, options: &Options) {
-    match demo(running).await {
+    match load_or_create(running).await {
         Ok(demo) => print(&with_demo(running, options, &demo)),
         Err(error) => {
             print_bare(running, options);
-            tracing::error!("the demo workspace could not be made: {error}");
+            tracing::error!("cannot create the demo workspace: {error}");
         }
     }
 }
 
-/// Prints where everything is.
+/// Prints the addresses.
 pub fn print_bare(running: &Running, options: &Options) {
     print(&format!("{}\n{}", addresses(running, options), ENDING));
 }
 
-/// The last line, for programs: where everything is, now that it is up.
+/// Prints the last line, which programs wait for: the addresses as JSON.
 pub fn print_ready(running: &Running) {
     let stack = &running.stack;
     print(&format!("ready {}\n", json!({ "base_url": stack.base_url, "aws_url": stack.aws_url })));
@@ -75,6 +75,6 @@ fn line(label: &str, value: &str) -> String {
 
 fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody may be reading any more, which is no reason to end.
+    // The reader may have closed the pipe, which must not end the stack.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

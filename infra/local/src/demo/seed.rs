@@ -1,4 +1,4 @@
-//! Makes the demo workspace through the front doors: the bus and the settings API.
+//! Creates the demo workspace through the public interfaces: the bus and the settings API.
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
@@ -12,9 +12,9 @@ use crate::stack::Running;
 use crate::template::STACK_NAME;
 use runtime::Clock;
 
-/// Answers of the services are small.
+/// Size limit of a response body; responses of the services are small.
 const MAX_ANSWER_BYTES: usize = 1024 * 1024;
-/// Most entries of a PutEvents request.
+/// Maximum number of entries in a PutEvents request.
 const MAX_ENTRIES: usize = 10;
 const EVENTS: [&str; 6] = [
     "new_client",
@@ -24,7 +24,7 @@ const EVENTS: [&str; 6] = [
     "phase_advanced",
     "message_received",
 ];
-/// All that a CRM key may do.
+/// All permissions of a CRM key.
 pub const PERMISSIONS: [&str; 7] = [
     "contacts.read",
     "contacts.write",
@@ -35,7 +35,7 @@ pub const PERMISSIONS: [&str; 7] = [
     "workflows.read",
 ];
 
-/// The demo did not come about.
+/// The reason why the demo was not created.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct SeedError(String);
@@ -46,8 +46,8 @@ impl SeedError {
     }
 }
 
-/// The demo of an earlier start, at this start's address, or a new one.
-pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
+/// Loads the demo of an earlier start and moves it to the current address, or creates a new one.
+pub(super) async fn load_or_create(running: &Running) -> Result<Demo, SeedError> {
     let state = &running.stack.state;
     let earlier = state.read(FILE).map_err(|error| SeedError::new(format!("{FILE} cannot be read: {error}")))?;
     let base_url = running.stack.base_url.clone();
@@ -59,37 +59,37 @@ pub(super) async fn demo(running: &Running) -> Result<Demo, SeedError> {
             if demo.base_url != base_url {
                 put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
                 let path = format!("/settings/webhooks/{}", demo.endpoint_id);
-                settings(running, Method::PATCH, &path, json!({ "url": hook_url(&base_url) })).await?;
+                call_settings(running, Method::PATCH, &path, json!({ "url": hook_url(&base_url) })).await?;
                 demo.base_url = base_url;
             }
             demo
         }
         None => {
-            // One after the other: a fact about what has not been seen yet would wait for it.
+            // In this order, since a fact about an unknown record would wait for the record.
             put_facts(running, vec![facts::workspace(now, &base_url)]).await?;
-            put_facts(running, [vec![facts::client(now)], crm::records(now)].concat()).await?;
-            put_facts(running, [facts::history(now), crm::life(now)].concat()).await?;
-            let demo = make(running, base_url).await?;
+            put_facts(running, [vec![facts::client(now)], crm::base_facts(now)].concat()).await?;
+            put_facts(running, [facts::history(now), crm::dependent_facts(now)].concat()).await?;
+            let demo = create(running, base_url).await?;
             put_facts(running, vec![facts::automation(now, &demo.endpoint_id)]).await?;
             demo
         }
     };
     let text = serde_json::to_string_pretty(&demo).map_err(SeedError::new)?;
     state.write(FILE, &text).map_err(|error| SeedError::new(format!("{FILE} cannot be written: {error}")))?;
-    running.stack.receiver.trust(HOOK, &demo.webhook_secret);
+    running.stack.receiver.add_secret(HOOK, &demo.webhook_secret);
     Ok(demo)
 }
 
-async fn make(running: &Running, base_url: String) -> Result<Demo, SeedError> {
+async fn create(running: &Running, base_url: String) -> Result<Demo, SeedError> {
     let partner = json!({ "name": "Demo partner", "scope": "partner" });
-    let partner = settings(running, Method::POST, "/settings/keys", partner).await?;
+    let partner = call_settings(running, Method::POST, "/settings/keys", partner).await?;
     let crm = json!({ "name": "Demo CRM", "scope": "crm", "permissions": PERMISSIONS });
-    let crm = settings(running, Method::POST, "/settings/keys", crm).await?;
+    let crm = call_settings(running, Method::POST, "/settings/keys", crm).await?;
     let endpoint = json!({
         "url": hook_url(&base_url), "events": EVENTS, "payload_mode": "contact_details",
         "description": "The local stack's own receiver",
     });
-    let endpoint = settings(running, Method::POST, "/settings/webhooks", endpoint).await?;
+    let endpoint = call_settings(running, Method::POST, "/settings/webhooks", endpoint).await?;
     let text = |answer: &Value, name: &str| {
         answer[name]
             .as_str()
@@ -109,7 +109,7 @@ fn hook_url(base_url: &str) -> String {
     format!("{base_url}/_local/receiver/hooks/{HOOK}")
 }
 
-/// Says what the application would, and waits until it has been taken in.
+/// Puts facts on the bus as the application does, and waits until they are applied.
 async fn put_facts(running: &Running, facts: Vec<(&'static str, Value)>) -> Result<(), SeedError> {
     let entries: Vec<Value> = facts
         .into_iter()
@@ -134,7 +134,7 @@ async fn put_facts(running: &Running, facts: Vec<(&'static str, Value)>) -> Resu
     running.stack.timeline.settle().await.map_err(SeedError::new)
 }
 
-async fn settings(running: &Running, method: Method, path: &str, body: Value) -> Result<Value, SeedError> {
+async fn call_settings(running: &Running, method: Method, path: &str, body: Value) -> Result<Value, SeedError> {
     let token = running.stack.gateway.token(COACH_ID).ok_or_else(|| SeedError::new("the API has no authorizer"))?;
     let request = Request::builder()
         .method(method)

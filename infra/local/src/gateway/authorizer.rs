@@ -1,8 +1,7 @@
 //! The JWT authorizer, and the issuer whose tokens it accepts.
 //!
-//! The stack is its own issuer and the only reader of its tokens, so one symmetric key (HS256, RFC 7518 section 3.2) is enough:
-//! in production the tokens are the application's, and API Gateway checks them. Expiry is judged on stack time, which no JWT
-//! library offers.
+//! In production the application issues the tokens and API Gateway verifies them. The stack does both, so one symmetric key
+//! (HS256, RFC 7518 section 3.2) is enough. Expiry is checked on stack time, which no JWT library supports.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,30 +12,30 @@ use sha2::Sha256;
 
 use crate::template::Authorizer;
 
-/// A token opens the settings for this long.
-const TOKEN_LIFE_S: i64 = 30 * 86_400;
+/// Lifetime of a settings token.
+const TOKEN_LIFETIME_S: i64 = 30 * 86_400;
 
 /// The key that signs tokens.
 #[derive(Clone)]
 pub struct SigningKey([u8; 32]);
 
 impl SigningKey {
-    /// A new key.
+    /// Generates a new key.
     pub fn generate() -> Self {
         Self(runtime::random_bytes())
     }
 
-    /// A key from [`SigningKey::encode`]. `None` when the text is no key.
+    /// Decodes a key from [`SigningKey::encode`]. Returns `None` for invalid text.
     pub fn decode(text: &str) -> Option<Self> {
         URL_SAFE_NO_PAD.decode(text.trim()).ok()?.try_into().ok().map(Self)
     }
 
-    /// The key as text, for the data directory.
+    /// Encodes the key as text, for the data directory.
     pub fn encode(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// A token for a coach, accepted by this authorizer.
+    /// Issues a token for a coach that this authorizer accepts.
     pub fn token(&self, coach_id: &str, authorizer: &Authorizer, now: DateTime<Utc>) -> String {
         let issued_at = now.timestamp();
         let claims = json!({
@@ -44,7 +43,7 @@ impl SigningKey {
             "aud": authorizer.audience.first(),
             "sub": coach_id,
             "iat": issued_at,
-            "exp": issued_at + TOKEN_LIFE_S,
+            "exp": issued_at + TOKEN_LIFETIME_S,
         });
         let header = json!({ "alg": "HS256", "typ": "JWT" });
         let [header, claims] = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
@@ -69,7 +68,7 @@ impl SigningKey {
     }
 }
 
-/// The claims of the token in an `Authorization` header. `None`: the request is refused.
+/// Verifies the token in an `Authorization` header and returns its claims. `None` refuses the request.
 pub(super) fn authorize(
     authorizer: &Authorizer,
     key: &SigningKey,
@@ -77,7 +76,7 @@ pub(super) fn authorize(
     now: DateTime<Utc>,
 ) -> Option<Map<String, Value>> {
     let header = header?.trim();
-    // "Bearer" is optional.
+    // API Gateway accepts a token without "Bearer" too.
     let token = match header.get(..7) {
         Some(scheme) if scheme.eq_ignore_ascii_case("bearer ") => header[7..].trim_start(),
         _ => header,
@@ -92,9 +91,9 @@ pub(super) fn authorize(
         }
         _ => false,
     };
-    let alive = claims.get("exp")?.as_i64()? > now;
-    let begun = claims.get("nbf").is_none_or(|from| from.as_i64().is_some_and(|from| from <= now));
-    (from_our_issuer && for_our_audience && alive && begun).then_some(claims)
+    let not_expired = claims.get("exp")?.as_i64()? > now;
+    let not_early = claims.get("nbf").is_none_or(|from| from.as_i64().is_some_and(|from| from <= now));
+    (from_our_issuer && for_our_audience && not_expired && not_early).then_some(claims)
 }
 
 #[cfg(test)]
@@ -110,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn a_token_opens_for_thirty_days_of_stack_time() {
+    fn a_token_is_valid_for_thirty_days_of_stack_time() {
         let key = SigningKey::decode(&SigningKey::generate().encode()).unwrap();
         let token = key.token("coach_1", &authorizer(), at(0));
         let open = |header: &str, now| authorize(&authorizer(), &key, Some(header), now);
         assert_eq!(open(&format!("Bearer {token}"), at(0)).unwrap()["sub"], "coach_1");
-        assert!(open(&token, at(TOKEN_LIFE_S - 1)).is_some());
-        assert!(open(&token, at(TOKEN_LIFE_S)).is_none());
+        assert!(open(&token, at(TOKEN_LIFETIME_S - 1)).is_some());
+        assert!(open(&token, at(TOKEN_LIFETIME_S)).is_none());
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Cross-origin answers. The gateway gives their headers, also to what a function answers. A preflight request it answers by itself where no
-//! route takes it.
+//! CORS. The gateway adds the headers to all responses, those of functions included. It responds itself to a preflight
+//! request that no route matches.
 
 use axum::body::Body;
 use http::header::{
@@ -11,36 +11,36 @@ use http::{Method, Response, StatusCode, request};
 
 use crate::template::Cors;
 
-/// Whether a browser asks what a page may ask.
+/// Returns true for a browser's preflight request.
 pub(super) fn is_preflight(head: &request::Parts) -> bool {
     head.method == Method::OPTIONS
         && head.headers.contains_key(ORIGIN)
         && head.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-/// The gateway's own answer to a preflight request, which its headers make a permission or not.
+/// Builds the gateway's own response to a preflight request. The headers of `add_headers` decide what it allows.
 pub(super) fn preflight() -> Response<Body> {
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = StatusCode::NO_CONTENT;
     answer
 }
 
-/// Adds what lets a page of an allowed origin read the answer, and what it may ask.
-pub(super) fn decorate(cors: &Cors, head: &request::Parts, answer: &mut HeaderMap) {
-    if !allow(cors, &head.headers, answer) {
+/// Adds the CORS headers for an allowed origin.
+pub(super) fn add_headers(cors: &Cors, head: &request::Parts, answer: &mut HeaderMap) {
+    if !add_allowed_origin(cors, &head.headers, answer) {
         return;
     }
     if !is_preflight(head) {
-        return list(answer, ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose_headers);
+        return insert_list(answer, ACCESS_CONTROL_EXPOSE_HEADERS, &cors.expose_headers);
     }
-    list(answer, ACCESS_CONTROL_ALLOW_METHODS, &cors.allow_methods);
-    list(answer, ACCESS_CONTROL_ALLOW_HEADERS, &cors.allow_headers);
+    insert_list(answer, ACCESS_CONTROL_ALLOW_METHODS, &cors.allow_methods);
+    insert_list(answer, ACCESS_CONTROL_ALLOW_HEADERS, &cors.allow_headers);
     if let Some(max_age) = cors.max_age {
         answer.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from(max_age));
     }
 }
 
-fn allow(cors: &Cors, request: &HeaderMap, answer: &mut HeaderMap) -> bool {
+fn add_allowed_origin(cors: &Cors, request: &HeaderMap, answer: &mut HeaderMap) -> bool {
     let Some(origin) = request.get(ORIGIN) else { return false };
     let everyone = cors.allow_origins.iter().any(|allowed| allowed == "*");
     if !everyone && !cors.allow_origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) {
@@ -54,7 +54,7 @@ fn allow(cors: &Cors, request: &HeaderMap, answer: &mut HeaderMap) -> bool {
     true
 }
 
-fn list(headers: &mut HeaderMap, name: HeaderName, values: &[String]) {
+fn insert_list(headers: &mut HeaderMap, name: HeaderName, values: &[String]) {
     if let Ok(value) = HeaderValue::from_str(&values.join(","))
         && !values.is_empty()
     {
@@ -76,32 +76,32 @@ mod tests {
         }
     }
 
-    fn decorated(method: Method, origin: &str) -> HeaderMap {
+    fn cors_headers(method: Method, origin: &str) -> HeaderMap {
         let request = http::Request::builder().method(method).header(ORIGIN, origin);
         let head = request.header(ACCESS_CONTROL_REQUEST_METHOD, "POST").body(()).unwrap().into_parts().0;
         let mut answer = HeaderMap::new();
-        decorate(&cors(), &head, &mut answer);
+        add_headers(&cors(), &head, &mut answer);
         answer
     }
 
     #[test]
-    fn a_preflight_of_the_page_is_told_all() {
-        let told = decorated(Method::OPTIONS, "http://127.0.0.1:8080");
-        assert_eq!(told[ACCESS_CONTROL_ALLOW_ORIGIN], "http://127.0.0.1:8080");
-        assert_eq!(told[ACCESS_CONTROL_ALLOW_METHODS], "GET,POST");
-        assert_eq!(told[ACCESS_CONTROL_MAX_AGE], "60");
+    fn a_preflight_of_the_page_gets_all_headers() {
+        let headers = cors_headers(Method::OPTIONS, "http://127.0.0.1:8080");
+        assert_eq!(headers[ACCESS_CONTROL_ALLOW_ORIGIN], "http://127.0.0.1:8080");
+        assert_eq!(headers[ACCESS_CONTROL_ALLOW_METHODS], "GET,POST");
+        assert_eq!(headers[ACCESS_CONTROL_MAX_AGE], "60");
     }
 
     #[test]
     fn another_origin_is_allowed_nothing() {
-        assert!(decorated(Method::OPTIONS, "http://evil.example").is_empty());
+        assert!(cors_headers(Method::OPTIONS, "http://evil.example").is_empty());
     }
 
     #[test]
     fn answers_to_other_requests_can_be_read_by_the_page() {
-        let told = decorated(Method::POST, "http://127.0.0.1:8080");
+        let headers = cors_headers(Method::POST, "http://127.0.0.1:8080");
         assert_eq!(
-            (told.len(), &told[ACCESS_CONTROL_ALLOW_ORIGIN]),
+            (headers.len(), &headers[ACCESS_CONTROL_ALLOW_ORIGIN]),
             (1, &HeaderValue::from_static("http://127.0.0.1:8080"))
         );
     }

@@ -1,4 +1,4 @@
-//! API Gateway's event of payload format 2.0, and the answer that a function gives to it.
+//! API Gateway's event of payload format 2.0, and the HTTP response from a function's return value.
 //!
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
 
@@ -17,15 +17,15 @@ use serde_json::{Map, Value, json};
 
 use crate::template::{ACCOUNT, API_ID};
 
-/// Headers that concern one connection and that a proxy keeps to itself.
+/// Hop-by-hop headers, which a proxy does not forward.
 const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"];
 
-/// What the gateway knows of a request besides its head and body.
-pub(super) struct Arrival<'a> {
+/// The gateway's data about a request besides its head and body.
+pub(super) struct RequestContext<'a> {
     pub(super) route_key: &'a str,
     pub(super) path_parameters: &'a BTreeMap<String, String>,
     pub(super) claims: Option<&'a Map<String, Value>>,
-    /// Path and query as they came.
+    /// Path and query as the client sent them.
     pub(super) target: &'a str,
     pub(super) request_id: &'a str,
     pub(super) source_ip: IpAddr,
@@ -33,43 +33,43 @@ pub(super) struct Arrival<'a> {
     pub(super) port: u16,
 }
 
-/// The event for one request. Path and query go in as they came.
-pub(super) fn event(head: &request::Parts, body: &[u8], arrival: &Arrival<'_>) -> Value {
-    let (raw_path, raw_query) = arrival.target.split_once('?').unwrap_or((arrival.target, ""));
+/// Builds the event for one request. Path and query are those that the client sent.
+pub(super) fn event(head: &request::Parts, body: &[u8], context: &RequestContext<'_>) -> Value {
+    let (raw_path, raw_query) = context.target.split_once('?').unwrap_or((context.target, ""));
     let mut http = Map::new();
     let user_agent = head.headers.get(USER_AGENT).map(text).unwrap_or_default();
     for (name, value) in [
         ("method", head.method.as_str()),
         ("path", raw_path),
         ("protocol", "HTTP/1.1"),
-        ("sourceIp", &arrival.source_ip.to_string()),
+        ("sourceIp", &context.source_ip.to_string()),
         ("userAgent", &user_agent),
     ] {
         http.insert(name.to_owned(), json!(value));
     }
-    let mut context = json!({
+    let mut request_context = json!({
         "accountId": ACCOUNT,
         "apiId": API_ID,
         "domainName": "localhost",
         "domainPrefix": "localhost",
         "http": http,
-        "requestId": arrival.request_id,
-        "routeKey": arrival.route_key,
+        "requestId": context.request_id,
+        "routeKey": context.route_key,
         "stage": "$default",
-        "time": arrival.now.format("%d/%b/%Y:%H:%M:%S +0000").to_string(),
-        "timeEpoch": arrival.now.timestamp_millis(),
+        "time": context.now.format("%d/%b/%Y:%H:%M:%S +0000").to_string(),
+        "timeEpoch": context.now.timestamp_millis(),
     });
-    if let Some(claims) = arrival.claims {
+    if let Some(claims) = context.claims {
         let claims: Map<String, Value> = claims.iter().map(|(name, claim)| (name.clone(), claim_text(claim))).collect();
-        context["authorizer"] = json!({ "jwt": { "claims": claims, "scopes": null } });
+        request_context["authorizer"] = json!({ "jwt": { "claims": claims, "scopes": null } });
     }
     let mut event = json!({
         "version": "2.0",
-        "routeKey": arrival.route_key,
+        "routeKey": context.route_key,
         "rawPath": raw_path,
         "rawQueryString": raw_query,
-        "headers": headers(&head.headers, arrival),
-        "requestContext": context,
+        "headers": headers(&head.headers, context),
+        "requestContext": request_context,
         "isBase64Encoded": false,
     });
     let cookies: Vec<String> = head.headers.get_all(COOKIE).iter().flat_map(cookies).collect();
@@ -79,8 +79,8 @@ pub(super) fn event(head: &request::Parts, body: &[u8], arrival: &Arrival<'_>) -
     if !raw_query.is_empty() {
         event["queryStringParameters"] = json!(query_parameters(raw_query));
     }
-    if !arrival.path_parameters.is_empty() {
-        event["pathParameters"] = json!(arrival.path_parameters);
+    if !context.path_parameters.is_empty() {
+        event["pathParameters"] = json!(context.path_parameters);
     }
     if !body.is_empty() {
         match std::str::from_utf8(body) {
@@ -94,10 +94,10 @@ pub(super) fn event(head: &request::Parts, body: &[u8], arrival: &Arrival<'_>) -
     event
 }
 
-/// The HTTP answer to a request of this method for what the function returned. `None` when that is no answer: the caller then gets a 500.
+/// Builds the HTTP response from the function's return value. Returns `None` for an invalid value; the client then gets 500.
 pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>> {
     let Some(status) = returned.get("statusCode") else {
-        // Without a status code, what was returned is the body itself.
+        // Without a status code, API Gateway takes the returned value as the body.
         let mut answer = Response::new(Body::from(returned.to_string()));
         answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         return Some(answer);
@@ -116,7 +116,7 @@ pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>
         append(headers, name, value)?;
     }
     for (name, values) in returned["multiValueHeaders"].as_object().into_iter().flatten() {
-        // lambda_http names each header in both maps.
+        // lambda_http lists each header in both maps, so the first one is replaced.
         headers.remove(name.as_str());
         for value in values.as_array().into_iter().flatten() {
             append(headers, name, value)?;
@@ -125,7 +125,7 @@ pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>
     for cookie in returned["cookies"].as_array().into_iter().flatten() {
         headers.append(SET_COOKIE, HeaderValue::from_str(cookie.as_str()?).ok()?);
     }
-    // The length of what GET would get: only the function knows it, and nothing is sent.
+    // The length of the body that GET would return. Only the function knows it.
     if method == Method::HEAD
         && let Some(length) = returned["headers"]["content-length"].as_str()
     {
@@ -148,21 +148,21 @@ fn append(headers: &mut HeaderMap, name: &str, value: &Value) -> Option<()> {
     Some(())
 }
 
-/// Lower-case names; values of a repeated header joined by commas; and what API Gateway adds.
-fn headers(given: &HeaderMap, arrival: &Arrival<'_>) -> Map<String, Value> {
+/// Renders the headers as API Gateway does: lower-case names, repeated values joined by commas, `x-forwarded-*` added.
+fn headers(given: &HeaderMap, context: &RequestContext<'_>) -> Map<String, Value> {
     let mut headers = Map::new();
     for name in given.keys().filter(|name| **name != COOKIE && !HOP_BY_HOP.contains(&name.as_str())) {
         let values: Vec<String> = given.get_all(name).iter().map(text).collect();
         headers.insert(name.as_str().to_owned(), json!(values.join(",")));
     }
     let forwarded = match headers.get("x-forwarded-for").and_then(Value::as_str) {
-        Some(earlier) => format!("{earlier}, {}", arrival.source_ip),
-        None => arrival.source_ip.to_string(),
+        Some(earlier) => format!("{earlier}, {}", context.source_ip),
+        None => context.source_ip.to_string(),
     };
     headers.insert("x-forwarded-for".to_owned(), json!(forwarded));
-    headers.insert("x-forwarded-port".to_owned(), json!(arrival.port.to_string()));
+    headers.insert("x-forwarded-port".to_owned(), json!(context.port.to_string()));
     headers.insert("x-forwarded-proto".to_owned(), json!("http"));
-    headers.entry(HOST.as_str()).or_insert_with(|| json!(format!("127.0.0.1:{}", arrival.port)));
+    headers.entry(HOST.as_str()).or_insert_with(|| json!(format!("127.0.0.1:{}", context.port)));
     headers
 }
 
@@ -170,7 +170,7 @@ fn cookies(header: &HeaderValue) -> Vec<String> {
     text(header).split(';').map(str::trim).filter(|cookie| !cookie.is_empty()).map(str::to_owned).collect()
 }
 
-/// Decoded; values of a repeated name joined by commas.
+/// Decodes the query parameters. Values of a repeated name are joined by commas.
 fn query_parameters(raw: &str) -> BTreeMap<String, String> {
     let mut parameters: BTreeMap<String, String> = BTreeMap::new();
     for (name, value) in url::form_urlencoded::parse(raw.as_bytes()) {
@@ -185,7 +185,7 @@ fn query_parameters(raw: &str) -> BTreeMap<String, String> {
     parameters
 }
 
-/// API Gateway passes these as text and everything else in base64.
+/// Returns true for a body that API Gateway passes as text instead of base64.
 fn is_text(headers: &HeaderMap) -> bool {
     let Some(media_type) = headers.get(CONTENT_TYPE).map(text) else { return true };
     let media_type = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
@@ -195,12 +195,12 @@ fn is_text(headers: &HeaderMap) -> bool {
         || ["application/json", "application/javascript", "application/xml"].contains(&media_type.as_str())
 }
 
-/// Header values may be any bytes; JSON has to be text.
+/// Converts a header value to text. It may hold any bytes, but JSON cannot.
 fn text(value: &HeaderValue) -> String {
     String::from_utf8_lossy(value.as_bytes()).into_owned()
 }
 
-/// API Gateway hands all claims over as text.
+/// Converts a claim to text, as API Gateway does with all claims.
 fn claim_text(claim: &Value) -> Value {
     match claim {
         Value::String(_) => claim.clone(),
@@ -225,7 +225,7 @@ mod tests {
         let parameters = [("clientId".to_owned(), "c 1".to_owned())].into();
         let claims = json!({"sub": "coach_1", "exp": 1_790_000_000, "aud": ["a", "b"]});
         let head = parts(request);
-        let arrival = Arrival {
+        let context = RequestContext {
             route_key: "GET /v1/clients/{clientId}",
             path_parameters: &parameters,
             claims: claims.as_object(),
@@ -235,7 +235,7 @@ mod tests {
             now: DateTime::from_timestamp_millis(1_583_348_638_390).unwrap(),
             port: 8080,
         };
-        event(&head, body, &arrival)
+        event(&head, body, &context)
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_to_head_tells_the_length_and_has_no_body() {
+    async fn an_answer_to_head_has_the_length_and_no_body() {
         let returned = json!({"statusCode": 200, "headers": {"content-length": "5"}, "body": ""});
         let answer = answer(&Method::HEAD, &returned).unwrap();
         assert_eq!(answer.headers()[CONTENT_LENGTH], "5");

@@ -1,6 +1,8 @@
-//! Request targets that no URI may look like: raw quotes, spaces, `<>`, bytes beyond ASCII. API Gateway hands them to functions as
-//! they came; hyper refuses to read them. So the first request line of a connection is put right before hyper sees it, and what it
-//! was goes along in a header. Later lines of a connection are left alone: clients that send such things do not come back.
+//! Support for request targets with characters that a URI forbids: raw quotes, spaces, `<>`, bytes beyond ASCII.
+//!
+//! API Gateway passes such targets to functions unchanged, but hyper refuses them. So the first request line of a connection
+//! is percent-encoded before hyper reads it, and the original target travels in a header. Later lines of a connection stay
+//! as they are, since clients that send such targets do not reuse connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,25 +16,26 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
 const HEADER: HeaderName = HeaderName::from_static("x-local-stack-target");
-/// A longer line is left to hyper, which refuses it.
+/// Longest request line that is encoded. hyper refuses a longer one.
 const MAX_LINE_BYTES: usize = 64 * 1024;
 const CHUNK_BYTES: usize = 4 * 1024;
 
-/// A loopback listener whose connections take any request target.
+/// A listener whose connections accept any request target.
 pub struct AnyTarget(pub TcpListener);
 
 /// One connection.
 pub struct Connection {
     stream: TcpStream,
-    state: State,
+    state: ReadState,
 }
 
-enum State {
-    /// The first line is not complete yet.
-    First(Vec<u8>),
-    /// What has been read of the stream and not been handed on.
-    Ahead(Vec<u8>, usize),
-    Plain,
+enum ReadState {
+    /// The part of the first line that has been read.
+    FirstLine(Vec<u8>),
+    /// Bytes that were read ahead of hyper, and how many of them hyper has read.
+    Buffered(Vec<u8>, usize),
+    /// hyper reads from the stream itself.
+    PassThrough,
 }
 
 impl Listener for AnyTarget {
@@ -42,9 +45,9 @@ impl Listener for AnyTarget {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (stream, address) = Listener::accept(&mut self.0).await;
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "small answers may be held back");
+            tracing::debug!(%error, "cannot set TCP_NODELAY");
         }
-        (Connection { stream, state: State::First(Vec::new()) }, address)
+        (Connection { stream, state: ReadState::FirstLine(Vec::new()) }, address)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -57,17 +60,17 @@ impl AsyncRead for Connection {
         let this = self.get_mut();
         loop {
             match &mut this.state {
-                State::Plain => return Pin::new(&mut this.stream).poll_read(cx, buffer),
-                State::Ahead(bytes, from) => {
+                ReadState::PassThrough => return Pin::new(&mut this.stream).poll_read(cx, buffer),
+                ReadState::Buffered(bytes, from) => {
                     let count = buffer.remaining().min(bytes.len() - *from);
                     buffer.put_slice(&bytes[*from..*from + count]);
                     *from += count;
                     if *from == bytes.len() {
-                        this.state = State::Plain;
+                        this.state = ReadState::PassThrough;
                     }
                     return Poll::Ready(Ok(()));
                 }
-                State::First(read) => {
+                ReadState::FirstLine(read) => {
                     let mut chunk = [0; CHUNK_BYTES];
                     let mut chunk = ReadBuf::new(&mut chunk);
                     ready!(Pin::new(&mut this.stream).poll_read(cx, &mut chunk))?;
@@ -77,12 +80,12 @@ impl AsyncRead for Connection {
                     match line {
                         Some(end) => {
                             let rest = read.split_off(end + 1);
-                            let mut ahead = put_right(read);
-                            ahead.extend(rest);
-                            this.state = State::Ahead(ahead, 0);
+                            let mut buffered = encode_target(read);
+                            buffered.extend(rest);
+                            this.state = ReadState::Buffered(buffered, 0);
                         }
-                        None if ended && read.is_empty() => this.state = State::Plain,
-                        None if ended => this.state = State::Ahead(std::mem::take(read), 0),
+                        None if ended && read.is_empty() => this.state = ReadState::PassThrough,
+                        None if ended => this.state = ReadState::Buffered(std::mem::take(read), 0),
                         None => {}
                     }
                 }
@@ -117,11 +120,11 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// The target as it came: what was put right, or the URI.
-pub(super) fn take(headers: &mut HeaderMap, uri: &Uri) -> String {
+/// Removes the header and returns the original target, or the URI when there is no such header.
+pub(super) fn take_target(headers: &mut HeaderMap, uri: &Uri) -> String {
     let target = uri.path_and_query().map_or("/", |target| target.as_str()).to_owned();
     match headers.remove(HEADER) {
-        // Anybody may send the header: it counts where it is what the URI was made from.
+        // A client may send the header too, so its value must encode to the URI.
         Some(raw) if encoded(raw.as_bytes()) == target.as_bytes() => {
             String::from_utf8_lossy(raw.as_bytes()).into_owned()
         }
@@ -129,18 +132,18 @@ pub(super) fn take(headers: &mut HeaderMap, uri: &Uri) -> String {
     }
 }
 
-/// The line with a target that hyper reads, followed by a header with the target as it came. A line without need stays as it is.
-fn put_right(line: &[u8]) -> Vec<u8> {
+/// Encodes the target of a request line and appends a header with the original target. A valid line is returned unchanged.
+fn encode_target(line: &[u8]) -> Vec<u8> {
     let (Some(first), Some(last)) =
         (line.iter().position(|byte| *byte == b' '), line.iter().rposition(|byte| *byte == b' '))
     else {
         return line.to_vec();
     };
     let target = line.get(first + 1..last).unwrap_or_default();
-    let fits = target.starts_with(b"/") && line[last..].starts_with(b" HTTP/1.") && line.ends_with(b"\r\n");
+    let well_formed = target.starts_with(b"/") && line[last..].starts_with(b" HTTP/1.") && line.ends_with(b"\r\n");
     let has_controls = target.iter().any(u8::is_ascii_control);
     let encoded = encoded(target);
-    if !fits || has_controls || encoded == target {
+    if !well_formed || has_controls || encoded == target {
         return line.to_vec();
     }
     let header = format!("{HEADER}: ");
@@ -170,29 +173,29 @@ mod tests {
     #[case(b"GET /a\x01\"b HTTP/1.1\r\n")]
     #[case(b"nonsense\r\n")]
     #[case(b"\r\n")]
-    fn lines_that_need_nothing_or_cannot_be_helped_stay(#[case] line: &[u8]) {
-        assert_eq!(put_right(line), line);
+    fn valid_and_malformed_lines_are_unchanged(#[case] line: &[u8]) {
+        assert_eq!(encode_target(line), line);
     }
 
     #[rstest::rstest]
     #[case(b"/v1/ping?q=\"a<b>", "/v1/ping?q=%22a%3Cb%3E", "/v1/ping?q=\"a<b>")]
     #[case(b"/v1/ping?q=a b", "/v1/ping?q=a%20b", "/v1/ping?q=a b")]
     #[case(b"/v1/\xff", "/v1/%FF", "/v1/\u{fffd}")]
-    fn odd_targets_are_put_right_and_remembered(#[case] target: &[u8], #[case] uri: &str, #[case] raw: &str) {
+    fn invalid_targets_are_encoded_and_restored(#[case] target: &[u8], #[case] uri: &str, #[case] raw: &str) {
         let line = [b"GET ", target, b" HTTP/1.1\r\n"].concat();
-        let mended = put_right(&line);
+        let encoded = encode_target(&line);
         let wanted = [format!("GET {uri} HTTP/1.1\r\nx-local-stack-target: ").as_bytes(), target, b"\r\n"].concat();
-        assert_eq!(mended, wanted);
+        assert_eq!(encoded, wanted);
         let mut headers = HeaderMap::new();
         headers.insert(HEADER, http::HeaderValue::from_bytes(target).unwrap());
-        assert_eq!(take(&mut headers, &uri.parse().unwrap()), raw);
+        assert_eq!(take_target(&mut headers, &uri.parse().unwrap()), raw);
         assert!(headers.is_empty());
     }
 
     #[test]
-    fn a_made_up_header_counts_for_nothing() {
+    fn a_forged_header_is_ignored() {
         let mut headers = HeaderMap::new();
         headers.insert(HEADER, "/other".parse().unwrap());
-        assert_eq!(take(&mut headers, &"/a?b=1".parse().unwrap()), "/a?b=1");
+        assert_eq!(take_target(&mut headers, &"/a?b=1".parse().unwrap()), "/a?b=1");
     }
 }

@@ -1,5 +1,5 @@
-//! Which route a request belongs to, by API Gateway's rules: a literal segment beats `{param}`, which beats `{proxy+}`; then the
-//! method beats `ANY`; `$default` takes what nothing else does.
+//! Route matching by API Gateway's rules: a literal segment beats `{param}`, which beats `{proxy+}`. Then the method beats
+//! `ANY`. `$default` takes every other request.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ enum Segment {
     Rest(String),
 }
 
-/// All routes of the API, each with what it leads to.
+/// The API's routes with their targets.
 #[derive(Debug, Clone)]
 pub(super) struct Routes<T> {
     patterns: Vec<(Pattern, String, T)>,
     default: Option<T>,
 }
 
-/// A route that a request belongs to.
+/// The route that a request matches.
 #[derive(Debug)]
 pub(super) struct Matched<'a, T> {
-    /// `GET /v1/clients/{clientId}` or `$default`.
+    /// The route key, such as `GET /v1/clients/{clientId}` or `$default`.
     pub(super) key: &'a str,
-    /// Path parameters, decoded.
+    /// Decoded path parameters.
     pub(super) parameters: BTreeMap<String, String>,
-    /// What the route leads to.
+    /// The route's target.
     pub(super) target: &'a T,
 }
 
@@ -45,7 +45,7 @@ impl<T> Default for Routes<T> {
 }
 
 impl<T> Routes<T> {
-    /// One route more. False when the API has it already.
+    /// Adds a route. Returns false when the API has it already.
     pub(super) fn add(&mut self, method: &str, path: &str, target: T) -> bool {
         if path == "$default" {
             return self.default.replace(target).is_none();
@@ -58,11 +58,11 @@ impl<T> Routes<T> {
         fresh
     }
 
-    /// The route for a request's method and raw path.
+    /// Finds the route for a request's method and raw path.
     pub(super) fn find(&self, method: &str, path: &str) -> Option<Matched<'_, T>> {
         let given: Vec<&str> = path.split('/').skip(1).collect();
-        let fitting = self.patterns.iter().filter(|(pattern, _, _)| pattern.fits(method, &given));
-        let best = fitting.min_by(|(a, _, _), (b, _, _)| a.precedence().cmp(&b.precedence()));
+        let matching = self.patterns.iter().filter(|(pattern, _, _)| pattern.matches(method, &given));
+        let best = matching.min_by(|(a, _, _), (b, _, _)| a.precedence().cmp(&b.precedence()));
         match best {
             Some((pattern, key, target)) => Some(Matched { key, parameters: pattern.parameters(&given), target }),
             None => {
@@ -94,13 +94,14 @@ impl Segment {
 }
 
 impl Pattern {
-    fn fits(&self, method: &str, given: &[&str]) -> bool {
+    fn matches(&self, method: &str, given: &[&str]) -> bool {
         if self.method != "ANY" && self.method != method {
             return false;
         }
         let greedy = matches!(self.segments.last(), Some(Segment::Rest(_)));
-        let lengths_fit = if greedy { given.len() >= self.segments.len() } else { given.len() == self.segments.len() };
-        lengths_fit
+        let lengths_match =
+            if greedy { given.len() >= self.segments.len() } else { given.len() == self.segments.len() };
+        lengths_match
             && self.segments.iter().zip(given).all(|(segment, given)| match segment {
                 Segment::Literal(literal) => literal == given,
                 Segment::Parameter(_) | Segment::Rest(_) => !given.is_empty(),

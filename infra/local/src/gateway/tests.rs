@@ -1,4 +1,4 @@
-//! The gateway before a function of the test's own.
+//! Tests of the gateway in front of an echo function.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::*;
 use crate::clock::StackClock;
-use crate::environments::Surroundings;
+use crate::environments::PoolContext;
 use crate::functions::{Functions, Handler};
 use crate::template::Cors;
 
@@ -48,14 +48,14 @@ async fn gateway() -> Gateway {
 async fn gateway_of(routes: &[Value]) -> Gateway {
     let clock: Arc<dyn Clock> = Arc::new(StackClock::default());
     let aws = Aws::open(&DataDir::Ephemeral, Arc::clone(&clock)).await.unwrap();
-    let surroundings = Surroundings {
+    let pool_context = PoolContext {
         aws,
         clock: Arc::clone(&clock),
         aws_url: "http://127.0.0.1:1".to_owned(),
         history: Arc::default(),
     };
     let start = Functions::default().with("echo", echo).find("echo").unwrap();
-    let pool = Arc::new(Pool::new("echo", start, BTreeMap::new(), Duration::from_millis(200), surroundings));
+    let pool = Arc::new(Pool::new("echo", start, BTreeMap::new(), Duration::from_millis(200), pool_context));
     let authorizer = Authorizer { issuer: "http://issuer".to_owned(), audience: vec!["settings".to_owned()] };
     let api = Api {
         authorizers: [("Coach".to_owned(), authorizer)].into(),

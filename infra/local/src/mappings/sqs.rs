@@ -1,4 +1,4 @@
-//! A queue's messages to a function, several batches at once.
+//! Event source mapping from a queue to a function, with several concurrent batches.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,37 +13,37 @@ use crate::environments::Pool;
 use crate::template::SqsSource;
 use crate::work::Work;
 
-/// Batches of a queue at once where the template does not say how many.
+/// Concurrent batches of a queue for which the template sets no limit.
 const DEFAULT_CONCURRENCY: usize = 10;
-/// A machine that runs all functions at once has a fraction of what the template asks of Lambda: so much of its limits counts here.
-const SHARE: usize = 5;
-/// A limit of no more than this counts in full.
+/// Divisor of the template's limits, since one machine runs all functions.
+const CONCURRENCY_DIVISOR: usize = 5;
+/// A limit up to this value is not divided.
 const SMALL_CONCURRENCY: usize = 10;
-/// After an error of the store.
-const PAUSE: Duration = Duration::from_millis(500);
+/// Pause after an error of the store.
+const ERROR_PAUSE: Duration = Duration::from_millis(500);
 
 /// A queue and its function.
 pub struct SqsMapping {
-    /// What the template says of it.
+    /// The event source in the template.
     pub source: SqsSource,
     /// The function.
     pub pool: Arc<Pool>,
-    /// Batches at once; by what the template says where it is not given.
+    /// Maximum number of concurrent batches. `None` derives it from the template's limit.
     pub batches_at_once: Option<usize>,
-    /// Where the queue is.
+    /// The AWS endpoint that holds the queue.
     pub aws: Aws,
-    /// What counts the invocations.
+    /// The count of running invocations.
     pub work: Work,
 }
 
-/// How many batches of a queue are handled at once, by what the template says.
+/// Returns the number of concurrent batches for the template's limit.
 fn concurrency(limit: Option<usize>) -> usize {
     let limit = limit.unwrap_or(DEFAULT_CONCURRENCY);
-    (limit / SHARE).max(limit.min(SMALL_CONCURRENCY)).max(1)
+    (limit / CONCURRENCY_DIVISOR).max(limit.min(SMALL_CONCURRENCY)).max(1)
 }
 
 impl SqsMapping {
-    /// Carries messages until the stack ends.
+    /// Polls the queue and invokes the function until the stack ends.
     pub async fn run(self: Arc<Self>) {
         let at_once = self.batches_at_once.unwrap_or_else(|| concurrency(self.source.maximum_concurrency()));
         let slots = Arc::new(Semaphore::new(at_once));
@@ -51,7 +51,7 @@ impl SqsMapping {
         let mut changes = self.aws.changes();
         loop {
             let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
-            // Read before the queue is: what arrives later is noticed.
+            // Marked as seen before the queue is read, so that a later message wakes the loop.
             changes.borrow_and_update();
             match self.aws.sqs().receive_for_mapping(queue, self.source.batch_size).await {
                 Ok(records) if records.is_empty() => {
@@ -61,67 +61,67 @@ impl SqsMapping {
                     }
                 }
                 Ok(records) => {
-                    tokio::spawn(Arc::clone(&self).batch(records, slot));
+                    tokio::spawn(Arc::clone(&self).handle_batch(records, slot));
                 }
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(queue, %error, "messages cannot be received");
-                    tokio::time::sleep(PAUSE).await;
+                    tracing::error!(queue, %error, "cannot receive messages");
+                    tokio::time::sleep(ERROR_PAUSE).await;
                 }
             }
         }
     }
 
-    async fn batch(self: Arc<Self>, records: Vec<Value>, _slot: OwnedSemaphorePermit) {
+    async fn handle_batch(self: Arc<Self>, records: Vec<Value>, _slot: OwnedSemaphorePermit) {
         let _task = self.work.begin();
         let queue = self.source.queue_name();
-        let identities: Vec<Identity> = records.iter().map(Identity::of).collect();
+        let handles: Vec<MessageHandle> = records.iter().map(MessageHandle::of).collect();
         let answer = self.pool.invoke(queue, json!({ "Records": records })).await;
         let failed = match answer {
             Err(_logged) => Failures::Everything,
             Ok(answer) if self.source.reports_failures() => failures(&answer),
             Ok(_) => Failures::Items(Vec::new()),
         };
-        let (succeeded, failed) = split(identities, failed);
+        let (succeeded, failed) = split(handles, failed);
         if let Err(error) = self.aws.sqs().finish(queue, &succeeded, &failed).await {
-            tracing::error!(queue, %error, "the outcome of a batch cannot be stored");
+            tracing::error!(queue, %error, "cannot store the outcome of a batch");
         }
     }
 }
 
-struct Identity {
+struct MessageHandle {
     message_id: String,
     receipt_handle: String,
 }
 
-impl Identity {
+impl MessageHandle {
     fn of(record: &Value) -> Self {
         let text = |name: &str| record[name].as_str().unwrap_or_default().to_owned();
         Self { message_id: text("messageId"), receipt_handle: text("receiptHandle") }
     }
 }
 
-/// Receipt handles of what succeeded and of what failed. An identifier that is not in the batch fails all of it.
-fn split(batch: Vec<Identity>, failed: Failures) -> (Vec<String>, Vec<String>) {
-    let known: HashSet<&str> = batch.iter().map(|identity| identity.message_id.as_str()).collect();
+/// Returns the receipt handles of the succeeded and of the failed messages. An unknown identifier fails the whole batch.
+fn split(batch: Vec<MessageHandle>, failed: Failures) -> (Vec<String>, Vec<String>) {
+    let known: HashSet<&str> = batch.iter().map(|handle| handle.message_id.as_str()).collect();
     let failed: HashSet<String> = match failed {
         Failures::Items(items) if items.iter().all(|item| known.contains(item.as_str())) => items.into_iter().collect(),
         _ => known.into_iter().map(str::to_owned).collect(),
     };
-    let (failed, succeeded): (Vec<Identity>, Vec<Identity>) =
-        batch.into_iter().partition(|identity| failed.contains(&identity.message_id));
-    let handles = |part: Vec<Identity>| part.into_iter().map(|identity| identity.receipt_handle).collect();
-    (handles(succeeded), handles(failed))
+    let (failed, succeeded): (Vec<MessageHandle>, Vec<MessageHandle>) =
+        batch.into_iter().partition(|handle| failed.contains(&handle.message_id));
+    let receipts = |part: Vec<MessageHandle>| part.into_iter().map(|handle| handle.receipt_handle).collect();
+    (receipts(succeeded), receipts(failed))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn batch() -> Vec<Identity> {
+    fn batch() -> Vec<MessageHandle> {
         let records =
             [json!({"messageId": "a", "receiptHandle": "ra"}), json!({"messageId": "b", "receiptHandle": "rb"})];
-        records.iter().map(Identity::of).collect()
+        records.iter().map(MessageHandle::of).collect()
     }
 
     fn texts(items: &[&str]) -> Vec<String> {

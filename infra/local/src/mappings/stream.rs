@@ -1,7 +1,7 @@
-//! A table's stream to a function: in order, one batch at a time, and no further than what has succeeded.
+//! Event source mapping from a table's stream to a function: in order, one batch at a time, with a checkpoint.
 //!
-//! A batch that fails is tried again after a short wait in real time; with `BisectBatchOnFunctionError` it is halved until one
-//! record is left. A record that fails more often than the template allows is skipped, and logged by its sequence number.
+//! A failed batch is retried after a short pause in real time. `BisectBatchOnFunctionError` halves it until one record is
+//! left. A record that fails more often than the template allows is skipped and logged by its sequence number.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,27 +29,27 @@ pub struct StreamMapping {
     work: Work,
 }
 
-/// What to do after a batch.
+/// The outcome of a batch.
 #[derive(Debug, PartialEq, Eq)]
-enum Next {
-    /// The first so many records are done.
+enum BatchOutcome {
+    /// The records up to this count succeeded.
     Done(usize),
     /// The first record failed.
-    Failed,
+    FirstFailed,
     /// The batch as a whole failed.
-    FailedAsAWhole,
+    BatchFailed,
 }
 
-/// Where a batch that fails again and again has got to.
+/// The retries of a failing batch: its reduced size and its attempts.
 #[derive(Debug, Default)]
-struct Trouble {
+struct RetryState {
     limit: Option<usize>,
     attempts: u64,
 }
 
 impl StreamMapping {
-    /// A mapping; `name` is the event's name in the template and tells mappings of one stream apart. The stream is looked at so often, or
-    /// whenever something is written.
+    /// Creates a mapping. `name` is the event's name in the template and distinguishes mappings of one stream. Without
+    /// `poll_interval`, the stream is read after each write.
     pub fn new(
         name: &str,
         source: StreamSource,
@@ -62,22 +62,22 @@ impl StreamMapping {
         Ok(Self { patterns: source.patterns()?, source, reader, poll_interval, pool, aws, work })
     }
 
-    /// What `settle` has to look at.
+    /// The reader whose backlog `settle` waits for.
     pub fn reader(&self) -> &Reader {
         &self.reader
     }
 
-    /// Carries records until the stack ends.
+    /// Reads the stream and invokes the function until the stack ends.
     pub async fn run(self: Arc<Self>) {
         let mut changes = self.aws.changes();
-        let mut trouble = Trouble::default();
+        let mut retry = RetryState::default();
         let began = Instant::now();
         loop {
             changes.borrow_and_update();
-            let limit = trouble.limit.unwrap_or(self.source.batch_size);
-            let step = match self.read(limit).await {
+            let limit = retry.limit.unwrap_or(self.source.batch_size);
+            let result = match self.read(limit).await {
                 Ok(batch) if batch.records.is_empty() => {
-                    trouble = Trouble::default();
+                    retry = RetryState::default();
                     if changes.changed().await.is_err() {
                         return;
                     }
@@ -86,63 +86,63 @@ impl StreamMapping {
                     }
                     continue;
                 }
-                Ok(batch) => self.step(batch, &mut trouble).await,
+                Ok(batch) => self.handle_batch(batch, &mut retry).await,
                 Err(error) => Err(error),
             };
-            match step {
+            match result {
                 Ok(()) => {}
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(table = self.reader.table, %error, "the stream cannot be read");
+                    tracing::error!(table = self.reader.table, %error, "cannot read the stream");
                     tokio::time::sleep(LONGEST_PAUSE).await;
                 }
             }
         }
     }
 
-    async fn step(&self, batch: StreamBatch, trouble: &mut Trouble) -> Result<(), StoreError> {
+    async fn handle_batch(&self, batch: StreamBatch, retry: &mut RetryState) -> Result<(), StoreError> {
         let _task = self.work.begin();
         let count = batch.records.len();
-        match self.hand_over(&batch.records).await {
-            Next::Done(done) => {
+        match self.invoke(&batch.records).await {
+            BatchOutcome::Done(done) => {
                 if done == count {
                     self.commit(&batch).await?;
                 } else {
                     self.commit(&self.read(done).await?).await?;
                 }
-                *trouble = Trouble::default();
+                *retry = RetryState::default();
             }
-            Next::FailedAsAWhole if self.source.bisect_batch_on_function_error && count > 1 => {
-                trouble.limit = Some(count.div_ceil(2));
+            BatchOutcome::BatchFailed if self.source.bisect_batch_on_function_error && count > 1 => {
+                retry.limit = Some(count.div_ceil(2));
                 tokio::time::sleep(FIRST_PAUSE).await;
             }
-            Next::Failed | Next::FailedAsAWhole => {
-                trouble.attempts += 1;
-                if self.source.retries().is_some_and(|retries| trouble.attempts > retries) {
+            BatchOutcome::FirstFailed | BatchOutcome::BatchFailed => {
+                retry.attempts += 1;
+                if self.source.retries().is_some_and(|retries| retry.attempts > retries) {
                     tracing::error!(
                         table = self.reader.table,
                         sequence_number = sequence_number(&batch.records[0]),
-                        "a record failed too often and is skipped"
+                        "stream record skipped: too many failed attempts"
                     );
                     self.commit(&self.read(1).await?).await?;
-                    *trouble = Trouble::default();
+                    *retry = RetryState::default();
                 } else {
-                    tokio::time::sleep(pause(trouble.attempts)).await;
+                    tokio::time::sleep(backoff(retry.attempts)).await;
                 }
             }
         }
         Ok(())
     }
 
-    async fn hand_over(&self, records: &[Value]) -> Next {
+    async fn invoke(&self, records: &[Value]) -> BatchOutcome {
         let wanted: Vec<&Value> = records.iter().filter(|record| matches_any(&self.patterns, record)).collect();
         if wanted.is_empty() {
-            return Next::Done(records.len());
+            return BatchOutcome::Done(records.len());
         }
         match self.pool.invoke(&self.reader.consumer, json!({ "Records": wanted })).await {
-            Err(_logged) => Next::FailedAsAWhole,
-            Ok(answer) if self.source.reports_failures() => next(&answer, records),
-            Ok(_) => Next::Done(records.len()),
+            Err(_logged) => BatchOutcome::BatchFailed,
+            Ok(answer) if self.source.reports_failures() => outcome(&answer, records),
+            Ok(_) => BatchOutcome::Done(records.len()),
         }
     }
 
@@ -155,27 +155,27 @@ impl StreamMapping {
     }
 }
 
-/// The checkpoint moves to before the first record that is reported.
-fn next(answer: &Value, records: &[Value]) -> Next {
+/// Reads a partial batch response. The records before the first reported one succeeded.
+fn outcome(answer: &Value, records: &[Value]) -> BatchOutcome {
     let items = match failures(answer) {
-        Failures::Items(items) if items.is_empty() => return Next::Done(records.len()),
+        Failures::Items(items) if items.is_empty() => return BatchOutcome::Done(records.len()),
         Failures::Items(items) => items,
-        Failures::Everything => return Next::FailedAsAWhole,
+        Failures::Everything => return BatchOutcome::BatchFailed,
     };
     match records.iter().position(|record| items.iter().any(|item| item == sequence_number(record))) {
-        None => Next::FailedAsAWhole,
-        Some(0) => Next::Failed,
-        Some(done) => Next::Done(done),
+        None => BatchOutcome::BatchFailed,
+        Some(0) => BatchOutcome::FirstFailed,
+        Some(done) => BatchOutcome::Done(done),
     }
 }
 
-/// Polls come at fixed times, whatever is written between them.
+/// Returns the time until the next poll. Polls have fixed times, independent of writes.
 fn until_next_poll(elapsed: Duration, interval: Duration) -> Duration {
     let polls = elapsed.as_nanos() / interval.as_nanos().max(1) + 1;
     (interval * u32::try_from(polls).unwrap_or(u32::MAX)).saturating_sub(elapsed)
 }
 
-fn pause(attempts: u64) -> Duration {
+fn backoff(attempts: u64) -> Duration {
     let doublings = u32::try_from(attempts.saturating_sub(1)).unwrap_or(u32::MAX).min(10);
     (FIRST_PAUSE * 2_u32.pow(doublings)).min(LONGEST_PAUSE)
 }
@@ -188,7 +188,7 @@ fn matches_any(patterns: &[Value], record: &Value) -> bool {
     patterns.is_empty() || patterns.iter().any(|pattern| matches(pattern, record))
 }
 
-/// Event filtering, as far as streams need it: nested objects, and lists of values one of which the field has to have.
+/// Matches a value against an event filter, as far as streams need it: nested objects, and lists of accepted values.
 fn matches(pattern: &Value, value: &Value) -> bool {
     match pattern {
         Value::Object(fields) => fields.iter().all(|(name, inner)| matches(inner, &value[name])),
@@ -219,14 +219,14 @@ mod tests {
     }
 
     #[rstest::rstest]
-    #[case(json!(null), Next::Done(3))]
-    #[case(failed(&[]), Next::Done(3))]
-    #[case(failed(&["3", "2"]), Next::Done(1))]
-    #[case(failed(&["1"]), Next::Failed)]
-    #[case(failed(&["9"]), Next::FailedAsAWhole)]
-    #[case(failed(&[""]), Next::FailedAsAWhole)]
-    fn the_checkpoint_moves_to_the_first_failure(#[case] answer: Value, #[case] wanted: Next) {
-        assert_eq!(next(&answer, &records()), wanted);
+    #[case(json!(null), BatchOutcome::Done(3))]
+    #[case(failed(&[]), BatchOutcome::Done(3))]
+    #[case(failed(&["3", "2"]), BatchOutcome::Done(1))]
+    #[case(failed(&["1"]), BatchOutcome::FirstFailed)]
+    #[case(failed(&["9"]), BatchOutcome::BatchFailed)]
+    #[case(failed(&[""]), BatchOutcome::BatchFailed)]
+    fn the_checkpoint_moves_to_the_first_failure(#[case] answer: Value, #[case] wanted: BatchOutcome) {
+        assert_eq!(outcome(&answer, &records()), wanted);
     }
 
     #[rstest::rstest]
@@ -252,9 +252,9 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_to_half_a_second() {
-        assert_eq!(pause(1), FIRST_PAUSE);
-        assert_eq!(pause(3), FIRST_PAUSE * 4);
-        assert_eq!(pause(u64::MAX), LONGEST_PAUSE);
+    fn backoff_grows_to_half_a_second() {
+        assert_eq!(backoff(1), FIRST_PAUSE);
+        assert_eq!(backoff(3), FIRST_PAUSE * 4);
+        assert_eq!(backoff(u64::MAX), LONGEST_PAUSE);
     }
 }

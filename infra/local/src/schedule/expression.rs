@@ -1,22 +1,24 @@
-//! EventBridge's schedule expressions: `rate(15 minutes)` and `cron(minutes hours day-of-month month day-of-week year)`, UTC.
+//! EventBridge's schedule expressions in UTC: `rate(15 minutes)` and
+//! `cron(minutes hours day-of-month month day-of-week year)`.
 //!
-//! Rates are aligned to their period since 1970, so that a restart changes nothing. Of cron, everything but `L`, `W` and `#`.
+//! Rates are aligned to their period since 1970, so that a restart does not shift them. cron's `L`, `W` and `#` are not
+//! supported.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, NaiveTime, TimeDelta, Utc};
 
 use crate::template::TemplateError;
 
-/// No expression of ours has a gap as long as this; one that has never fires.
+/// Days that the search for the next time covers. A schedule with a longer gap never fires.
 const HORIZON_DAYS: u64 = 4 * 366 + 1;
 
-/// When a schedule fires.
+/// A parsed schedule expression.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Expression {
     Rate { period_s: i64 },
     Cron(Box<Cron>),
 }
 
-/// Fields as the values that they allow.
+/// A cron expression, each field as its allowed values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Cron {
     minutes: Vec<u32>,
@@ -60,7 +62,7 @@ impl Expression {
         })))
     }
 
-    /// The first time after `now`. `None` for a schedule that never fires again.
+    /// Returns the first time after `now`, or `None` for a schedule that never fires again.
     pub(super) fn next_after(&self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self {
             Self::Rate { period_s } => {
@@ -82,7 +84,7 @@ impl Cron {
         let mut date = from.date_naive();
         let mut earliest = from.time();
         for _ in 0..HORIZON_DAYS {
-            if self.fits(date)
+            if self.matches_date(date)
                 && let Some(time) = self.first_time(earliest)
             {
                 return Some(date.and_time(time).and_utc());
@@ -93,7 +95,7 @@ impl Cron {
         None
     }
 
-    fn fits(&self, date: NaiveDate) -> bool {
+    fn matches_date(&self, date: NaiveDate) -> bool {
         let has =
             |allowed: &Option<Vec<u32>>, value: u32| allowed.as_ref().is_none_or(|allowed| allowed.contains(&value));
         u32::try_from(date.year()).is_ok_and(|year| self.years.contains(&year))
@@ -110,7 +112,7 @@ impl Cron {
     }
 }
 
-/// The values of one field, ascending: `*`, `5`, `1-5`, `0/15`, `MON-FRI` and lists of these.
+/// Parses one field to its allowed values, ascending: `*`, `5`, `1-5`, `0/15`, `MON-FRI` and lists of these.
 fn values(field: &str, from: u32, to: u32, names: &[&str]) -> Option<Vec<u32>> {
     let number = |text: &str| -> Option<u32> {
         let named = names.iter().zip(from..).find(|(name, _)| name.eq_ignore_ascii_case(text));

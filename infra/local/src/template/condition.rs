@@ -1,4 +1,4 @@
-//! The template's conditions: what its parameters decide about resources and properties.
+//! Evaluation of the template's `Conditions`, which switch resources and properties by parameters.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::TemplateError;
 use super::resolve::{Names, text};
 
-/// Conditions may name one another. A chain that is longer than this is a circle.
+/// Maximum nesting of conditions. A longer chain is taken for a cycle.
 const MAX_DEPTH: usize = 16;
 
-/// Each condition of `Conditions` with whether it holds.
+/// Evaluates each condition of `Conditions`.
 pub(super) fn evaluate(declared: &Value, names: &Names) -> Result<BTreeMap<String, bool>, TemplateError> {
     let none = Map::new();
     let conditions = Conditions { declared: declared.as_object().unwrap_or(&none), names };
@@ -80,7 +80,7 @@ mod tests {
     #[case(json!({"A": {"Condition": "Nobody"}}), "no condition Nobody")]
     #[case(json!({"A": {"Condition": "B"}, "B": {"Condition": "A"}}), "in a circle")]
     #[case(json!({"A": {"Fn::Contains": [["a"], "a"]}}), "not supported")]
-    fn a_condition_that_cannot_be_told_is_a_clear_error(#[case] declared: Value, #[case] wanted: &str) {
+    fn a_condition_that_cannot_be_evaluated_is_a_clear_error(#[case] declared: Value, #[case] wanted: &str) {
         let message = evaluated(&declared).unwrap_err().to_string();
         assert!(message.contains(wanted), "{message}");
     }

@@ -1,4 +1,4 @@
-//! Intrinsic functions: what `Ref`, `Fn::Sub`, `Fn::GetAtt`, `Fn::Join` and `Fn::If` stand for on this machine.
+//! Resolution of the intrinsic functions `Ref`, `Fn::Sub`, `Fn::GetAtt`, `Fn::Join` and `Fn::If` to local values.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use super::TemplateError;
 
-/// What a resource is to the others: the value of `Ref`, and its attributes.
+/// The values by which other resources refer to a resource: its `Ref` and its attributes.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Identity {
     pub(super) reference: String,
     pub(super) attributes: BTreeMap<&'static str, String>,
 }
 
-/// Parameters, pseudo parameters, resources and conditions by their logical names.
+/// Parameters, pseudo parameters, resources and conditions by logical name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names {
     pub(super) parameters: BTreeMap<String, Value>,
@@ -22,7 +22,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// The value with all intrinsic functions replaced.
+    /// Replaces all intrinsic functions in a value.
     pub(super) fn resolve(&self, value: &Value) -> Result<Value, TemplateError> {
         match value {
             Value::Array(items) => items.iter().filter_map(|item| self.present(item).transpose()).collect(),
@@ -41,8 +41,7 @@ impl Names {
         }
     }
 
-    /// The value, or the branch of a `Fn::If` that its condition chooses. `None` where that is `AWS::NoValue`: the entry is then
-    /// not there.
+    /// Resolves a value, or the branch of an `Fn::If`. Returns `None` for `AWS::NoValue`, which removes the entry.
     fn present(&self, value: &Value) -> Result<Option<Value>, TemplateError> {
         let Some(call) = value.as_object().and_then(intrinsic) else { return self.resolve(value).map(Some) };
         match call {
@@ -114,7 +113,7 @@ impl Names {
         })
     }
 
-    /// `${Name}` and `${Resource.Attribute}` replaced; `${!x}` stands for a literal `${x}`.
+    /// Replaces `${Name}` and `${Resource.Attribute}`. `${!x}` stands for a literal `${x}`.
     fn substitute(&self, template: &str, own: &Map<String, Value>) -> Result<Value, TemplateError> {
         let mut result = String::with_capacity(template.len());
         let mut rest = template;
@@ -140,7 +139,7 @@ impl Names {
     }
 }
 
-/// A scalar as CloudFormation writes it into text.
+/// Renders a scalar as CloudFormation does in text.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),

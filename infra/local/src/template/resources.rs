@@ -1,4 +1,4 @@
-//! The template's functions and API as types.
+//! Types of the template's functions and API.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,27 +10,27 @@ use serde_json::Value;
 use super::TemplateError;
 use super::resolve::{Names, text};
 
-/// Lambda's own default.
+/// Lambda's default time-out.
 const DEFAULT_TIMEOUT_S: u64 = 3;
 
 /// One Lambda function.
 #[derive(Debug, Clone)]
 pub struct Function {
-    /// Its name in the template.
+    /// The logical id in the template.
     pub logical_id: String,
-    /// Which of the linked-in functions it is: `Metadata.BuildProperties.Binary`.
+    /// The name of the linked function: `Metadata.BuildProperties.Binary`.
     pub binary: String,
-    /// Its environment variables.
+    /// Environment variables.
     pub variables: BTreeMap<String, String>,
-    /// How long one invocation may take.
+    /// Time limit of one invocation.
     pub timeout: Duration,
-    /// Its `Policies`, resolved.
+    /// The resolved `Policies`.
     pub policies: Value,
-    /// What invokes it, by the event's name in the template.
+    /// Triggers by the event's name in the template.
     pub triggers: Vec<(String, Trigger)>,
 }
 
-/// What invokes a function.
+/// An event source that invokes a function.
 #[derive(Debug, Clone)]
 pub enum Trigger {
     /// A route of the HTTP API.
@@ -39,7 +39,7 @@ pub enum Trigger {
     Sqs(SqsSource),
     /// Records of a table's stream.
     Stream(StreamSource),
-    /// The time.
+    /// Times of a schedule.
     Schedule(ScheduleSource),
 }
 
@@ -47,9 +47,9 @@ pub enum Trigger {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct HttpRoute {
-    /// `GET`, .., `ANY`.
+    /// The method, or `ANY`.
     pub method: String,
-    /// `/v1/clients/{clientId}` or `$default`.
+    /// The path, such as `/v1/clients/{clientId}`, or `$default`.
     pub path: String,
     #[serde(default, rename = "ApiId")]
     _api_id: Option<String>,
@@ -69,14 +69,14 @@ struct RouteAuth {
 pub struct SqsSource {
     /// The queue's ARN.
     pub queue: String,
-    /// Most messages of one invocation.
+    /// Maximum number of messages in one invocation.
     #[serde(default = "ten")]
     pub batch_size: usize,
     #[serde(default)]
     function_response_types: Vec<String>,
     #[serde(default = "yes")]
     enabled: bool,
-    /// Waiting for a full batch is a production setting: here latency is what counts.
+    /// Ignored: it trades latency for fewer invocations, which cost nothing locally.
     #[serde(default, rename = "MaximumBatchingWindowInSeconds")]
     _window_s: Option<u64>,
     #[serde(default)]
@@ -95,13 +95,13 @@ struct ScalingConfig {
 pub struct StreamSource {
     /// The stream's ARN.
     pub stream: String,
-    /// Most records of one invocation.
+    /// Maximum number of records in one invocation.
     #[serde(default = "hundred")]
     pub batch_size: usize,
-    /// Halves a batch that made the function fail, to find the record that does it.
+    /// Halves a failed batch, to isolate the failing record.
     #[serde(default)]
     pub bisect_batch_on_function_error: bool,
-    /// How often a failed record is tried again. `None` or -1: for ever.
+    /// Maximum number of retries of a failed record. `None` and -1 mean no limit.
     #[serde(default)]
     maximum_retry_attempts: Option<i64>,
     #[serde(default)]
@@ -139,7 +139,7 @@ struct Filter {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "PascalCase", deny_unknown_fields)]
 pub struct ScheduleSource {
-    /// `rate(15 minutes)`, `cron(0 3 * * ? *)`.
+    /// The expression, such as `rate(15 minutes)` or `cron(0 3 * * ? *)`.
     pub schedule: String,
     #[serde(default)]
     state: RuleState,
@@ -164,7 +164,7 @@ enum RuleState {
 pub struct Api {
     /// JWT authorizers by name.
     pub authorizers: BTreeMap<String, Authorizer>,
-    /// The authorizer of routes that name none.
+    /// The authorizer of routes without one of their own.
     pub default_authorizer: Option<String>,
     /// Cross-origin settings.
     pub cors: Option<Cors>,
@@ -173,9 +173,9 @@ pub struct Api {
 /// A JWT authorizer. The token is in the `Authorization` header.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Authorizer {
-    /// The `iss` that a token has to have.
+    /// The required `iss` of a token.
     pub issuer: String,
-    /// The `aud` values that are accepted.
+    /// The accepted `aud` values.
     pub audience: Vec<String>,
 }
 
@@ -183,22 +183,22 @@ pub struct Authorizer {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "PascalCase", default, deny_unknown_fields)]
 pub struct Cors {
-    /// Origins whose pages may call; `*` is all.
+    /// Allowed origins; `*` allows all.
     pub allow_origins: Vec<String>,
-    /// Methods that they may use.
+    /// Methods that pages may use.
     pub allow_methods: Vec<String>,
-    /// Headers that they may send.
+    /// Headers that pages may send.
     pub allow_headers: Vec<String>,
-    /// Headers that they may read.
+    /// Headers that pages may read.
     pub expose_headers: Vec<String>,
-    /// How long a browser may remember the answer, in seconds.
+    /// Seconds for which a browser may cache the preflight response.
     pub max_age: Option<u64>,
-    /// Whether cookies may be sent.
+    /// Allows cookies.
     pub allow_credentials: bool,
 }
 
 impl HttpRoute {
-    /// The name of the authorizer that guards the route.
+    /// Returns the name of the route's authorizer.
     pub fn authorizer<'a>(&'a self, api: &'a Api) -> Option<&'a str> {
         let name = self.auth.authorizer.as_ref().or(api.default_authorizer.as_ref())?;
         (name != "NONE").then_some(name)
@@ -206,39 +206,39 @@ impl HttpRoute {
 }
 
 impl SqsSource {
-    /// Whether the function says which messages failed.
+    /// Returns true when the function reports failed messages.
     pub fn reports_failures(&self) -> bool {
         reports_failures(&self.function_response_types)
     }
 
-    /// Most invocations at once, where the template limits them.
+    /// Returns the template's limit of concurrent invocations.
     pub fn maximum_concurrency(&self) -> Option<usize> {
         self.scaling_config.as_ref()?.maximum_concurrency
     }
 
-    /// The queue's name.
+    /// Returns the queue's name.
     pub fn queue_name(&self) -> &str {
         self.queue.rsplit(':').next().unwrap_or(&self.queue)
     }
 }
 
 impl StreamSource {
-    /// Whether the function says where it stopped.
+    /// Returns true when the function reports the record at which it failed.
     pub fn reports_failures(&self) -> bool {
         reports_failures(&self.function_response_types)
     }
 
-    /// How often a failed record is tried again. `None`: for ever.
+    /// Returns the maximum number of retries of a failed record. `None` means no limit.
     pub fn retries(&self) -> Option<u64> {
         self.maximum_retry_attempts.and_then(|attempts| u64::try_from(attempts).ok())
     }
 
-    /// The table's name.
+    /// Returns the table's name.
     pub fn table_name(&self) -> &str {
         self.stream.split('/').nth(1).unwrap_or(&self.stream)
     }
 
-    /// The patterns of which a record has to match one. Empty: every record is wanted.
+    /// Returns the filter patterns. A record must match one of them. An empty list accepts every record.
     pub fn patterns(&self) -> Result<Vec<Value>, TemplateError> {
         let filters = self.filter_criteria.filters.iter();
         filters
@@ -311,7 +311,7 @@ impl Function {
     }
 }
 
-/// `None` for an event source that is switched off.
+/// Parses an event. Returns `None` for a disabled event source.
 fn trigger(kind: &str, properties: &Value) -> Result<Option<Trigger>, TemplateError> {
     Ok(match kind {
         "HttpApi" => Some(Trigger::Http(typed(properties)?)),

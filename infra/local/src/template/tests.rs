@@ -1,4 +1,4 @@
-//! The project's own template is read, and templates that do not fit are refused in one clear line.
+//! Tests that the project's template resolves, and that unsupported templates are refused with one clear line.
 
 use super::*;
 
@@ -79,7 +79,7 @@ fn a_parameter_without_a_value_is_named() {
 }
 
 #[test]
-fn what_is_inert_is_left_out_and_what_matters_is_refused() {
+fn inert_resources_are_left_out_and_unsupported_ones_are_refused() {
     small("  A: { Type: AWS::CloudWatch::Alarm, Properties: { X: !If [a, b, c] } }\n").unwrap();
     let message = small("  T: { Type: AWS::Kinesis::Stream }\n").unwrap_err().to_string();
     assert!(
@@ -92,7 +92,7 @@ fn what_is_inert_is_left_out_and_what_matters_is_refused() {
 #[case("{ Type: Kafka, Properties: {} }", "does not support events of type Kafka")]
 #[case("{ Type: SQS, Properties: { Queue: a, Batchsize: 3 } }", "unknown field `Batchsize`")]
 #[case("{ Type: SQS, Properties: { Queue: !GetAtt Nobody.Arn } }", "refers to Nobody.Arn")]
-fn a_trigger_that_does_not_fit_is_refused(#[case] event: &str, #[case] wanted: &str) {
+fn an_unsupported_trigger_is_refused(#[case] event: &str, #[case] wanted: &str) {
     let function = format!(
         "  F:\n    Type: AWS::Serverless::Function\n    Metadata: {{ BuildProperties: {{ Binary: f }} }}\n    \
          Properties:\n      Events:\n        E: {event}\n"

@@ -1,13 +1,13 @@
-//! A CloudFormation template as JSON: YAML's short tags (`!Ref x`) become the long form (`{"Ref": "x"}`).
+//! Parser of a CloudFormation template to JSON. YAML's short tags (`!Ref x`) become the long form (`{"Ref": "x"}`).
 //!
-//! `saphyr` reads the YAML: it is maintained, written in Rust throughout, and keeps tags.
+//! The YAML parser is `saphyr`: it is maintained, pure Rust, and keeps tags.
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 use serde_json::{Map, Value, json};
 
 use super::TemplateError;
 
-/// The document as JSON.
+/// Parses the document to JSON.
 pub(super) fn parse(text: &str) -> Result<Value, TemplateError> {
     let documents =
         Yaml::load_from_str(text).map_err(|error| TemplateError::new(format!("is not valid YAML: {error}")))?;
