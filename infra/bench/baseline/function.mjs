@@ -1,4 +1,4 @@
-// What `GET /v1/ping` does, as a function in Node with the AWS SDK: one conditional update, one read, an answer in JSON.
+// The work of `GET /v1/ping` in Node with the AWS SDK: one conditional update, one read, a JSON response.
 import { createHash } from "node:crypto";
 import http from "node:http";
 import { DynamoDBClient, GetItemCommand, UpdateItemCommand } from "@aws-sdk/client-dynamodb";

@@ -1,4 +1,4 @@
-"""What `GET /v1/ping` does, as a function in Python with boto3: one conditional update, one read, an answer in JSON."""
+"""The work of `GET /v1/ping` in Python with boto3: one conditional update, one read, a JSON response."""
 
 import hashlib
 import http.client

@@ -1,4 +1,4 @@
-//! The same work as `GET /v1/ping` in Node with the AWS SDK for JavaScript and in Python with boto3, on the same emulators.
+//! Baselines: the work of `GET /v1/ping` in Node with the AWS SDK for JavaScript and in Python with boto3, on the same stack.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,52 +7,56 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::error::{BenchError, because};
-use crate::process::{Mode, Process, Program, Spent};
+use crate::error::{BenchError, context};
+use crate::process::{Mode, Process, Program, Timing};
 use crate::seed::COACH;
-use crate::stand::{Stand, Variables};
+use crate::stack::{BenchStack, Variables};
 
 const AWS_SDK: &str = "@aws-sdk/client-dynamodb@3";
 const BOTO3: &str = "boto3";
 const BEARER: &str = "a-key-of-the-bench";
 const STARTS: usize = 5;
-/// The just-in-time compiler gets its time.
+/// Unmeasured requests, during which the just-in-time compiler runs.
 const WARM_UP: usize = 300;
 const REPEATS: usize = 300;
 
-/// A function of one of the two.
-pub(crate) struct Figures {
+/// The measured cost of a baseline.
+pub(crate) struct BaselineFigures {
     pub(crate) name: String,
-    pub(crate) init: Spent,
-    pub(crate) first: Spent,
+    pub(crate) init: Timing,
+    pub(crate) first: Timing,
     pub(crate) cpu: Duration,
     pub(crate) peak_memory_bytes: u64,
 }
 
-/// Installs both below `dir` and measures them. One that cannot be installed is left out, and said so.
+/// Installs both baselines below `dir` and measures them. A baseline that cannot be installed is skipped with a message.
 pub(crate) async fn measure(
-    stand: &Stand,
+    stack: &BenchStack,
     dir: &Path,
     sources: &Path,
     tls: &Variables,
-) -> Result<Vec<Figures>, BenchError> {
+) -> Result<Vec<BaselineFigures>, BenchError> {
     let pk = format!("BENCH#{}", &hex::encode(Sha256::digest(BEARER))[..32]);
     let item = json!({ "pk": { "S": pk }, "sk": { "S": "KEY" }, "coach_id": { "S": COACH } });
-    stand.put_items("keys", &[item]).await?;
+    stack.put_items("keys", &[item]).await?;
     let mut figures = Vec::new();
     for (name, program) in [("Node", node(dir, sources)), ("Python", python(dir, sources))] {
         match program {
-            Ok(program) => figures.push(function(name, program, stand, tls).await?),
-            Err(error) => eprintln!("{name} is left out: {error}"),
+            Ok(program) => figures.push(function(name, program, stack, tls).await?),
+            Err(error) => eprintln!("baseline {name} skipped: {error}"),
         }
     }
     Ok(figures)
 }
 
-async fn function(name: &str, mut program: Program, stand: &Stand, tls: &Variables) -> Result<Figures, BenchError> {
-    let plain = format!("http://127.0.0.1:{}", stand.aws_port());
-    let endpoint = program.variables.insert("AWS_ENDPOINT_URL".to_owned(), plain);
-    drop(endpoint);
+async fn function(
+    name: &str,
+    mut program: Program,
+    stack: &BenchStack,
+    tls: &Variables,
+) -> Result<BaselineFigures, BenchError> {
+    let plain = format!("http://127.0.0.1:{}", stack.aws_port());
+    program.variables.insert("AWS_ENDPOINT_URL".to_owned(), plain);
     let mut secured = program.clone();
     secured.variables.extend(tls.clone());
 
@@ -62,7 +66,7 @@ async fn function(name: &str, mut program: Program, stand: &Stand, tls: &Variabl
         let (before, began) = (process.cpu(), Instant::now());
         expect_ok(&process).await?;
         inits.push(process.init);
-        firsts.push(Spent { wall: began.elapsed(), cpu: process.cpu().saturating_sub(before) });
+        firsts.push(Timing { wall: began.elapsed(), cpu: process.cpu().saturating_sub(before) });
     }
     let process = Process::start(&program, &Mode::Plain).await?;
     for _ in 0..WARM_UP {
@@ -74,7 +78,7 @@ async fn function(name: &str, mut program: Program, stand: &Stand, tls: &Variabl
     }
     let cpu = process.cpu().saturating_sub(before) / REPEATS as u32;
     let version = version(&program)?;
-    Ok(Figures {
+    Ok(BaselineFigures {
         name: format!("{name} {version}"),
         init: crate::startup::median(inits),
         first: crate::startup::median(firsts),
@@ -84,11 +88,11 @@ async fn function(name: &str, mut program: Program, stand: &Stand, tls: &Variabl
 }
 
 async fn expect_ok(process: &Process) -> Result<(), BenchError> {
-    let answer = process.invoke(&event()).await.map_err(because("the baseline"))?;
+    let answer = process.invoke(&event()).await.map_err(context("the baseline"))?;
     if answer["statusCode"] == 200 { Ok(()) } else { Err(BenchError::new(format!("the baseline answered {answer}"))) }
 }
 
-/// API Gateway's event of `GET /v1/ping`.
+/// API Gateway's event for `GET /v1/ping`.
 fn event() -> Value {
     json!({
         "version": "2.0", "routeKey": "GET /v1/ping", "rawPath": "/v1/ping", "rawQueryString": "",
@@ -123,13 +127,13 @@ fn variables() -> Variables {
 
 fn node(dir: &Path, sources: &Path) -> Result<Program, BenchError> {
     let dir = dir.join("node");
-    std::fs::create_dir_all(&dir).map_err(because(&dir))?;
+    std::fs::create_dir_all(&dir).map_err(context(&dir))?;
     let source = dir.join("function.mjs");
-    std::fs::copy(sources.join("function.mjs"), &source).map_err(because(&source))?;
+    std::fs::copy(sources.join("function.mjs"), &source).map_err(context(&source))?;
     if !dir.join("node_modules/@aws-sdk/client-dynamodb").exists() {
         run(Command::new("npm").current_dir(&dir).args(["install", "--silent", "--no-audit", "--no-fund", AWS_SDK]))?;
     }
-    Ok(Program { path: found("node")?, arguments: vec![source.display().to_string()], variables: variables() })
+    Ok(Program { path: find_program("node")?, arguments: vec![source.display().to_string()], variables: variables() })
 }
 
 fn python(dir: &Path, sources: &Path) -> Result<Program, BenchError> {
@@ -143,18 +147,18 @@ fn python(dir: &Path, sources: &Path) -> Result<Program, BenchError> {
 }
 
 fn version(program: &Program) -> Result<String, BenchError> {
-    let output = Command::new(&program.path).arg("--version").output().map_err(because(&program.path))?;
+    let output = Command::new(&program.path).arg("--version").output().map_err(context(&program.path))?;
     Ok(String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("Python ").to_owned())
 }
 
 fn run(command: &mut Command) -> Result<(), BenchError> {
-    let status = command.status().map_err(because(format!("{command:?}")))?;
+    let status = command.status().map_err(context(format!("{command:?}")))?;
     if status.success() { Ok(()) } else { Err(BenchError::new(format!("{command:?} failed"))) }
 }
 
-/// A program of the search path.
-fn found(name: &str) -> Result<PathBuf, BenchError> {
-    let output = Command::new("sh").args(["-c", &format!("command -v {name}")]).output().map_err(because(name))?;
+/// Finds a program on the search path.
+fn find_program(name: &str) -> Result<PathBuf, BenchError> {
+    let output = Command::new("sh").args(["-c", &format!("command -v {name}")]).output().map_err(context(name))?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-    if path.is_empty() { Err(BenchError::new(format!("there is no {name}"))) } else { Ok(path.into()) }
+    if path.is_empty() { Err(BenchError::new(format!("{name} is not installed"))) } else { Ok(path.into()) }
 }

@@ -1,4 +1,4 @@
-//! Events on their way to receivers: one endpoint an event, and ten.
+//! Measures deliveries to receivers, with one endpoint an event and with ten.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,44 +10,45 @@ use axum::routing::post;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
-use crate::error::{BenchError, because};
+use crate::error::{BenchError, context};
 use crate::fleet::Fleet;
 use crate::process::{Mode, instructions};
 use crate::seed::{client, workspace};
-use crate::stand::{Call, Cost, Stand, Variables, rendered, text};
+use crate::stack::{ApiCall, BenchStack, Cost, Variables, rendered, text};
 
-/// Deliveries before those that are measured: processes start, connections open.
+/// Unmeasured deliveries, during which processes start and connections open.
 const WARM_UP: usize = 100;
-/// Deliveries that are measured.
+/// Number of measured deliveries.
 const DELIVERIES: usize = 1_000;
-/// Deliveries below callgrind, and those before them.
+/// Measured deliveries under callgrind.
 const COUNTED: usize = 400;
+/// Unmeasured deliveries under callgrind before them.
 const COUNTED_WARM_UP: usize = 100;
-/// Events that are under way at the same time.
-const AT_ONCE: usize = 20;
-/// All of them take no longer.
+/// Number of concurrent events.
+const CONCURRENT_EVENTS: usize = 20;
+/// Time limit for all deliveries to arrive.
 const DEADLINE: Duration = Duration::from_secs(300);
-const LOOK_EVERY: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// What so many deliveries came to.
-pub(crate) struct Figures {
+/// The measured cost of deliveries.
+pub(crate) struct DeliveryFigures {
     pub(crate) endpoints: usize,
     pub(crate) deliveries: usize,
     pub(crate) wall: Duration,
-    /// CPU time of the function that sends.
+    /// CPU time of `deliver`.
     pub(crate) deliver: Duration,
-    /// CPU time of the function that hands over to the queue.
+    /// CPU time of `relay`.
     pub(crate) relay: Duration,
-    /// For each delivery.
+    /// Cost per delivery.
     pub(crate) deliver_cost: Cost,
     pub(crate) relay_cost: Cost,
-    /// Invocations for each delivery.
+    /// Invocations per delivery.
     pub(crate) deliver_invocations: f64,
     pub(crate) relay_invocations: f64,
     pub(crate) peak_memory_bytes: u64,
 }
 
-/// A receiver that is content with everything.
+/// A receiver that accepts every delivery.
 struct Receiver {
     port: u16,
     received: Arc<AtomicUsize>,
@@ -55,8 +56,8 @@ struct Receiver {
 
 impl Receiver {
     async fn start() -> Result<Self, BenchError> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(because("listen"))?;
-        let port = listener.local_addr().map_err(because("listen"))?.port();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(context("listen"))?;
+        let port = listener.local_addr().map_err(context("listen"))?.port();
         let received = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&received);
         let hook = async move || {
@@ -71,64 +72,65 @@ impl Receiver {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Waits for so many. Orders that were put off, since their endpoint was busy, come a second later.
-    async fn until(&self, count: usize) -> Result<(), BenchError> {
+    /// Waits for this number of deliveries. Those deferred because their endpoint was busy arrive a second later.
+    async fn wait_for(&self, count: usize) -> Result<(), BenchError> {
         let began = Instant::now();
         while self.received() < count {
             if began.elapsed() > DEADLINE {
                 let received = self.received();
-                return Err(BenchError::new(format!("{received} of {count} deliveries came to the receiver")));
+                return Err(BenchError::new(format!("{received} of {count} deliveries reached the receiver")));
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Ok(())
     }
 }
 
-/// A coach whose events go to so many endpoints each.
-struct Source<'a> {
-    stand: &'a Stand,
+/// A coach whose events go to `endpoints` endpoints each.
+struct EventSource<'a> {
+    stack: &'a BenchStack,
     receiver: Receiver,
     client_id: String,
     endpoints: usize,
-    /// Of the next event.
+    /// Number of events so far, for their ids.
     number: usize,
 }
 
-impl<'a> Source<'a> {
-    async fn set_up(stand: &'a Stand, endpoints: usize) -> Result<Self, BenchError> {
+impl<'a> EventSource<'a> {
+    async fn set_up(stack: &'a BenchStack, endpoints: usize) -> Result<Self, BenchError> {
         let coach = format!("coach_delivery_{endpoints}");
         let client_id = format!("client_delivery_{endpoints}");
-        stand.facts(vec![("workspace.saved", workspace(&coach))]).await?;
-        stand.facts(vec![("client.saved", client(&coach, &client_id, stand.now()))]).await?;
+        stack.apply_facts(vec![("workspace.saved", workspace(&coach))]).await?;
+        stack.apply_facts(vec![("client.saved", client(&coach, &client_id, stack.now()))]).await?;
         let receiver = Receiver::start().await?;
-        let session = stand.session(&coach)?;
+        let session = stack.session(&coach)?;
         let mut steps = Vec::new();
         for number in 0..endpoints {
             let url = format!("http://127.0.0.1:{}/{number}", receiver.port);
             let endpoint = json!({ "url": url, "events": [], "payload_mode": "identifiers" });
-            let made = stand.call(Call::post("/settings/webhooks", endpoint).by(&session)).await?;
+            let made = stack.call(ApiCall::post("/settings/webhooks", endpoint).bearer(&session)).await?;
             steps.push(json!({ "kind": "webhook", "endpoint_id": text(&made, "id")? }));
         }
         let automation = json!({
             "automation_id": format!("automation_{endpoints}"), "coach_id": coach, "name": "Bench", "active": true,
             "trigger": { "event": "message_received" }, "steps": steps,
         });
-        stand.facts(vec![("automation.saved", automation)]).await?;
-        Ok(Self { stand, receiver, client_id, endpoints, number: 0 })
+        stack.apply_facts(vec![("automation.saved", automation)]).await?;
+        Ok(Self { stack, receiver, client_id, endpoints, number: 0 })
     }
 
-    /// Makes events, no more at once than an endpoint takes: what waits for a place is put off, which costs too, and is another matter.
+    /// Emits events, at most `CONCURRENT_EVENTS` at a time: more would wait for their endpoint, and deferred deliveries cost
+    /// more.
     async fn deliver(&mut self, deliveries: usize) -> Result<(), BenchError> {
         let mut left = deliveries / self.endpoints;
         while left > 0 {
-            let events = left.min(AT_ONCE);
+            let events = left.min(CONCURRENT_EVENTS);
             let reached = self.receiver.received() + events * self.endpoints;
-            self.stand.put((0..events).map(|_| self.message()).collect()).await?;
-            self.receiver.until(reached).await?;
+            self.stack.put_facts((0..events).map(|_| self.message()).collect()).await?;
+            self.receiver.wait_for(reached).await?;
             left -= events;
         }
-        self.stand.settle().await
+        self.stack.settle().await
     }
 
     fn message(&mut self) -> (&'static str, Value) {
@@ -136,25 +138,29 @@ impl<'a> Source<'a> {
         let detail = json!({
             "client_id": self.client_id,
             "message_id": format!("message-{}-{}", self.endpoints, self.number),
-            "received_at": rendered(self.stand.now()),
+            "received_at": rendered(self.stack.now()),
         });
         ("message.received", detail)
     }
 }
 
-/// Measures deliveries of events that go to so many endpoints each.
-pub(crate) async fn measure(endpoints: usize, stand: &Stand, fleet: &Fleet) -> Result<Figures, BenchError> {
-    let mut source = Source::set_up(stand, endpoints).await?;
+/// Measures deliveries of events with `endpoints` endpoints each.
+pub(crate) async fn measure(
+    endpoints: usize,
+    stack: &BenchStack,
+    fleet: &Fleet,
+) -> Result<DeliveryFigures, BenchError> {
+    let mut source = EventSource::set_up(stack, endpoints).await?;
     source.deliver(WARM_UP).await?;
-    let (before, relay_before) = (fleet.used("deliver").await, fleet.used("relay").await);
-    let (calls, relay_calls) = (stand.totals("deliver"), stand.totals("relay"));
+    let (before, relay_before) = (fleet.usage("deliver").await, fleet.usage("relay").await);
+    let (calls, relay_calls) = (stack.totals("deliver"), stack.totals("relay"));
     let began = Instant::now();
     source.deliver(DELIVERIES).await?;
     let wall = began.elapsed();
-    let (after, relay_after) = (fleet.used("deliver").await, fleet.used("relay").await);
-    let (calls_after, relay_calls_after) = (stand.totals("deliver"), stand.totals("relay"));
+    let (after, relay_after) = (fleet.usage("deliver").await, fleet.usage("relay").await);
+    let (calls_after, relay_calls_after) = (stack.totals("deliver"), stack.totals("relay"));
     let each = |before: u64, after: u64| (after - before) as f64 / DELIVERIES as f64;
-    Ok(Figures {
+    Ok(DeliveryFigures {
         endpoints,
         deliveries: DELIVERIES,
         wall,
@@ -168,18 +174,18 @@ pub(crate) async fn measure(endpoints: usize, stand: &Stand, fleet: &Fleet) -> R
     })
 }
 
-/// Counts the instructions that a delivery takes of the function that sends. On a stand of its own, where one process handles all batches.
+/// Counts the instructions of `deliver` for a delivery, on a separate stack in which one process handles all batches.
 pub(crate) async fn count(endpoints: usize, binaries: &Path, dir: &Path, counts: &Path) -> Result<u64, BenchError> {
     let fleet = Fleet::new(binaries);
-    let stand = Stand::start_with(&dir.join(format!("counted-{endpoints}")), &fleet.functions(), 1).await?;
-    let counted = count_on(&stand, &fleet, endpoints, counts).await;
-    stand.end().await;
+    let stack = BenchStack::start_with(&dir.join(format!("counted-{endpoints}")), &fleet.functions(), 1).await?;
+    let counted = count_on(&stack, &fleet, endpoints, counts).await;
+    stack.end().await;
     fleet.close().await;
     counted
 }
 
-async fn count_on(stand: &Stand, fleet: &Fleet, endpoints: usize, counts: &Path) -> Result<u64, BenchError> {
-    let mut source = Source::set_up(stand, endpoints).await?;
+async fn count_on(stack: &BenchStack, fleet: &Fleet, endpoints: usize, counts: &Path) -> Result<u64, BenchError> {
+    let mut source = EventSource::set_up(stack, endpoints).await?;
     source.deliver(WARM_UP).await?;
     let file = counts.join(format!("callgrind.out.deliver_{endpoints}"));
     let mut counted = [0; 2];

@@ -1,8 +1,8 @@
-//! Why there is no figure.
+//! The bench's error.
 
 use std::fmt::{Debug, Display};
 
-/// One line, for whoever runs the bench.
+/// The reason why a measurement failed, as one line for the user.
 #[derive(Debug)]
 pub(crate) struct BenchError(String);
 
@@ -20,7 +20,7 @@ impl Display for BenchError {
 
 impl std::error::Error for BenchError {}
 
-/// Says what was being done, or to what.
-pub(crate) fn because<E: Display>(what: impl Debug) -> impl FnOnce(E) -> BenchError {
+/// Prefixes an error with the failed action or its object.
+pub(crate) fn context<E: Display>(what: impl Debug) -> impl FnOnce(E) -> BenchError {
     move |error| BenchError(format!("{what:?}: {error}"))
 }

@@ -1,5 +1,5 @@
-//! The functions of the local stack as processes: the stack asks for an environment, and a program is started behind it. What a
-//! function's processes have used is added up, also of those that are gone.
+//! The functions of the local stack as processes. Each function environment is backed by a process of its program. Usage is
+//! summed over all processes of a function, ended ones included.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,30 +14,31 @@ use runtime::{BoxError, Environment};
 use serde_json::Value;
 
 use crate::error::BenchError;
-use crate::process::{Mode, Process, Program, Spent};
+use crate::process::{Mode, Process, Program, Timing};
 
-/// All processes, and how the next ones are to be run.
+/// All processes, and the mode and variables of the next ones.
 #[derive(Clone)]
 pub(crate) struct Fleet(Arc<Shared>);
 
 struct Shared {
     binaries: PathBuf,
-    /// Replaces what the stack says, by name.
+    /// Variables that override those of the stack.
     variables: Mutex<BTreeMap<String, String>>,
     mode: Mutex<Mode>,
-    members: Mutex<BTreeMap<&'static str, Vec<Arc<Member>>>>,
-    gone: Mutex<BTreeMap<&'static str, Used>>,
+    instances: Mutex<BTreeMap<&'static str, Vec<Arc<Instance>>>>,
+    /// Usage of ended processes.
+    ended: Mutex<BTreeMap<&'static str, Usage>>,
 }
 
-/// What the processes of a function have used.
+/// The resources that the processes of a function have used.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Used {
+pub(crate) struct Usage {
     pub(crate) cpu: Duration,
     pub(crate) peak_memory_bytes: u64,
     pub(crate) starts: u32,
 }
 
-struct Member {
+struct Instance {
     name: &'static str,
     variables: BTreeMap<String, String>,
     process: tokio::sync::Mutex<Option<Process>>,
@@ -45,49 +46,49 @@ struct Member {
 }
 
 impl Fleet {
-    /// Functions whose programs are in a folder, by the names of their binaries.
+    /// Creates a fleet of the programs in a folder. A program has the name of its function's binary.
     pub(crate) fn new(binaries: &Path) -> Self {
         Self(Arc::new(Shared {
             binaries: binaries.to_owned(),
             variables: Mutex::default(),
             mode: Mutex::default(),
-            members: Mutex::default(),
-            gone: Mutex::default(),
+            instances: Mutex::default(),
+            ended: Mutex::default(),
         }))
     }
 
-    /// All of the product's functions, as the local stack takes them.
+    /// Returns all of the product's functions for the local stack.
     pub(crate) fn functions(&self) -> Functions {
         linked::all().names().into_iter().fold(Functions::default(), |functions, name| {
             let fleet = self.clone();
             functions.with(name, move |environment: Environment| {
-                let member = fleet.member(name, &environment);
-                async move { Ok::<_, BoxError>(Slot(member)) }
+                let instance = fleet.instance(name, &environment);
+                async move { Ok::<_, BoxError>(InstanceHandler(instance)) }
             })
         })
     }
 
-    /// How processes are run that start from now on, and with which variables besides.
+    /// Sets the mode and the extra variables of processes that start from now on.
     pub(crate) fn run_as(&self, mode: Mode, variables: BTreeMap<String, String>) {
         *lock(&self.0.mode) = mode;
         *lock(&self.0.variables) = variables;
     }
 
-    /// What a function's processes have used so far, counted from the beginning.
-    pub(crate) async fn used(&self, name: &str) -> Used {
-        let mut used = lock(&self.0.gone).get(name).copied().unwrap_or_default();
-        for member in self.members(name) {
-            if let Some(process) = &*member.process.lock().await {
-                used.add(process);
+    /// Returns the usage of a function's processes since the fleet was created.
+    pub(crate) async fn usage(&self, name: &str) -> Usage {
+        let mut usage = lock(&self.0.ended).get(name).copied().unwrap_or_default();
+        for instance in self.instances(name) {
+            if let Some(process) = &*instance.process.lock().await {
+                usage.add(process);
             }
         }
-        used
+        usage
     }
 
-    /// Ends a function's processes; the next event starts one.
+    /// Ends a function's processes. The next event starts a new one.
     pub(crate) async fn end(&self, name: &str) {
-        for member in self.members(name) {
-            member.end().await;
+        for instance in self.instances(name) {
+            instance.end().await;
         }
     }
 
@@ -98,32 +99,32 @@ impl Fleet {
         }
     }
 
-    /// Ends a function's processes and starts one. Says what the start took.
-    pub(crate) async fn restart(&self, name: &str) -> Result<Spent, BenchError> {
+    /// Ends a function's processes, starts one and returns the time of its start.
+    pub(crate) async fn restart(&self, name: &str) -> Result<Timing, BenchError> {
         self.end(name).await;
-        let members = self.members(name);
-        let member = members.last().ok_or_else(|| BenchError::new(format!("{name} has not run yet")))?;
-        let process = member.start().await?;
+        let instances = self.instances(name);
+        let instance = instances.last().ok_or_else(|| BenchError::new(format!("{name} has not run yet")))?;
+        let process = instance.start().await?;
         let init = process.init;
-        *member.process.lock().await = Some(process);
+        *instance.process.lock().await = Some(process);
         Ok(init)
     }
 
-    fn member(&self, name: &'static str, environment: &Environment) -> Arc<Member> {
+    fn instance(&self, name: &'static str, environment: &Environment) -> Arc<Instance> {
         let variables =
             environment.config().variables().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        let member = Member { name, variables, process: tokio::sync::Mutex::default(), fleet: self.clone() };
-        let member = Arc::new(member);
-        lock(&self.0.members).entry(name).or_default().push(Arc::clone(&member));
-        member
+        let instance = Instance { name, variables, process: tokio::sync::Mutex::default(), fleet: self.clone() };
+        let instance = Arc::new(instance);
+        lock(&self.0.instances).entry(name).or_default().push(Arc::clone(&instance));
+        instance
     }
 
-    fn members(&self, name: &str) -> Vec<Arc<Member>> {
-        lock(&self.0.members).get(name).cloned().unwrap_or_default()
+    fn instances(&self, name: &str) -> Vec<Arc<Instance>> {
+        lock(&self.0.instances).get(name).cloned().unwrap_or_default()
     }
 }
 
-impl Used {
+impl Usage {
     fn add(&mut self, process: &Process) {
         self.cpu += process.cpu();
         self.peak_memory_bytes = self.peak_memory_bytes.max(process.peak_memory_bytes());
@@ -131,11 +132,11 @@ impl Used {
     }
 }
 
-impl Member {
+impl Instance {
     async fn start(&self) -> Result<Process, BenchError> {
         let mut variables = self.variables.clone();
         for (name, value) in &*lock(&self.fleet.0.variables) {
-            // The path names the environment, which is how the stack knows whose call it is.
+            // The path must still name the environment, by which the stack identifies the caller.
             let value = match variables.get(name).and_then(|url| url.split_once("/env/")) {
                 Some((_, environment)) if name == "AWS_ENDPOINT_URL" => format!("{value}/env/{environment}"),
                 _ => value.clone(),
@@ -149,7 +150,7 @@ impl Member {
 
     async fn end(&self) {
         if let Some(process) = self.process.lock().await.take() {
-            lock(&self.fleet.0.gone).entry(self.name).or_default().add(&process);
+            lock(&self.fleet.0.ended).entry(self.name).or_default().add(&process);
         }
     }
 
@@ -158,22 +159,22 @@ impl Member {
         if process.is_none() {
             *process = Some(self.start().await?);
         }
-        let process = process.as_ref().expect("it was started");
+        let process = process.as_ref().expect("the process was started");
         Ok(process.invoke(&event).await?)
     }
 }
 
-/// What the stack holds of a member. The stack lets environments go that are idle for a while; the process then ends too.
-struct Slot(Arc<Member>);
+/// The handler that the stack holds for an instance. The stack drops idle environments, which ends their process.
+struct InstanceHandler(Arc<Instance>);
 
-impl Drop for Slot {
+impl Drop for InstanceHandler {
     fn drop(&mut self) {
-        let member = Arc::clone(&self.0);
-        tokio::spawn(async move { member.end().await });
+        let instance = Arc::clone(&self.0);
+        tokio::spawn(async move { instance.end().await });
     }
 }
 
-impl Handler for Slot {
+impl Handler for InstanceHandler {
     fn handle(&self, event: Value, _context: Context) -> BoxFuture<'_, Result<Value, BoxError>> {
         Box::pin(self.0.handle(event))
     }

@@ -1,8 +1,9 @@
-//! Measures the release builds of the functions: what a start takes, what each kind of request, delivery and sweep costs, how big they are,
-//! and what the same work takes in Node and Python.
+//! Benchmark of the functions' release builds: sizes, starts, requests, deliveries and sweeps, and `GET /v1/ping` in Node and
+//! Python.
 //!
-//! The functions run as processes of their own below a small Lambda Runtime API; the stack that plays AWS is in this process. So the CPU time
-//! of a function is its own. Counts (calls, capacity units, instructions) do not depend on the machine; times do.
+//! Each function runs in its own process against a small Lambda Runtime API, while the stack runs in this process. So a
+//! process's CPU time belongs to its function alone. Counts (calls, capacity units, instructions) do not depend on the
+//! machine; times do.
 
 mod baseline;
 mod delivery;
@@ -15,7 +16,7 @@ mod routes;
 mod runtime_api;
 mod seed;
 mod size;
-mod stand;
+mod stack;
 mod startup;
 mod sweep;
 mod tls;
@@ -28,36 +29,36 @@ use local_stack::linked;
 use local_stack::progress::Progress;
 use tempfile::TempDir;
 
-use crate::error::{BenchError, because};
+use crate::error::{BenchError, context};
 use crate::fleet::Fleet;
 use crate::report::Report;
-use crate::stand::{Call, Stand};
+use crate::stack::{ApiCall, BenchStack};
 
 /// Measures the functions.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "bench", version, about)]
 struct Options {
-    /// The folder with the functions' binaries. Without it they are built.
+    /// Folder with the functions' binaries. By default, they are built.
     #[arg(long)]
     binaries: Option<PathBuf>,
 
-    /// What to measure.
+    /// Parts to measure.
     #[arg(long, value_delimiter = ',', default_value = "sizes,startup,routes,delivery,sweep")]
     only: Vec<Part>,
 
-    /// How many clients the sweeps are among, in ascending order.
+    /// Roster sizes of the sweeps, in ascending order.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000,100000")]
     rosters: Vec<usize>,
 
-    /// Where callgrind's files are kept, for callgrind_annotate.
+    /// Folder that keeps callgrind's files, for callgrind_annotate.
     #[arg(long)]
     counts: Option<PathBuf>,
 
-    /// Writes the tables to infra/bench/README.md. Everything is measured then.
+    /// Measures all parts and writes the tables to infra/bench/README.md.
     #[arg(long, conflicts_with_all = ["only", "route", "rosters"])]
     readme: bool,
 
-    /// Only routes, and starts of functions, whose name has this in it.
+    /// Only routes and functions whose name contains this text.
     #[arg(long, default_value = "")]
     route: String,
 }
@@ -71,16 +72,16 @@ enum Part {
     Sweep,
 }
 
-/// Starts that are measured, and the same in other languages.
+/// Steps of the startup part: six functions, and the baselines.
 const STARTS: u64 = 7;
 
 /// The folders of a run.
 struct Dirs {
     /// The repository.
     root: PathBuf,
-    /// The functions' executables.
+    /// The folder with the functions' executables.
     binaries: PathBuf,
-    /// Removed when the run ends.
+    /// A temporary folder, removed when the run ends.
     scratch: TempDir,
 }
 
@@ -100,13 +101,13 @@ async fn main() -> ExitCode {
 
 async fn run(options: &Options) -> Result<(), BenchError> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let root = root.canonicalize().map_err(because(&root))?;
+    let root = root.canonicalize().map_err(context(&root))?;
     let binaries = match &options.binaries {
-        Some(binaries) => binaries.canonicalize().map_err(because(binaries))?,
+        Some(binaries) => binaries.canonicalize().map_err(context(binaries))?,
         None => build(&root)?,
     };
     let report = Report::new(&root);
-    let scratch = tempfile::tempdir().map_err(because("make a directory"))?;
+    let scratch = tempfile::tempdir().map_err(context("make a directory"))?;
     let dirs = Dirs { root, binaries, scratch };
     report.machine();
     let wanted = |part| options.only.contains(&part);
@@ -114,7 +115,7 @@ async fn run(options: &Options) -> Result<(), BenchError> {
         sizes(&dirs, &report)?;
     }
     if [Part::Startup, Part::Routes, Part::Delivery].iter().any(|part| wanted(*part)) {
-        on_a_stand(options, &dirs, &report).await?;
+        measure_on_stack(options, &dirs, &report).await?;
     }
     if wanted(Part::Sweep) {
         let mut progress = Progress::new("sweeps", options.rosters.len() as u64);
@@ -128,10 +129,10 @@ async fn run(options: &Options) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Builds all functions as they are deployed, but for this machine.
+/// Builds all functions for this machine with the profile of a deployment.
 fn build(root: &Path) -> Result<PathBuf, BenchError> {
     let functions = linked::all();
-    // Cargo unites the features of what it builds at once: together, all would have the HTTP/2 that one speaks.
+    // Two builds, since Cargo unites features in one: all functions would include `deliver`'s HTTP/2.
     let (with_http2, others): (Vec<&str>, Vec<&str>) =
         functions.names().into_iter().partition(|name| *name == "deliver");
     for names in [others, with_http2] {
@@ -140,7 +141,7 @@ fn build(root: &Path) -> Result<PathBuf, BenchError> {
         names.iter().for_each(|name| {
             command.args(["--package", name]);
         });
-        if !command.status().map_err(because("build"))?.success() {
+        if !command.status().map_err(context("build"))?.success() {
             return Err(BenchError::new("the functions do not build"));
         }
     }
@@ -158,11 +159,11 @@ fn sizes(dirs: &Dirs, report: &Report) -> Result<(), BenchError> {
     Ok(())
 }
 
-async fn on_a_stand(options: &Options, dirs: &Dirs, report: &Report) -> Result<(), BenchError> {
+async fn measure_on_stack(options: &Options, dirs: &Dirs, report: &Report) -> Result<(), BenchError> {
     let fleet = Fleet::new(&dirs.binaries);
-    let stand = Stand::start(&dirs.scratch.path().join("stand"), &fleet.functions()).await?;
-    let result = measure(options, dirs, &stand, &fleet, report).await;
-    stand.end().await;
+    let stack = BenchStack::start(&dirs.scratch.path().join("stack"), &fleet.functions()).await?;
+    let result = measure(options, dirs, &stack, &fleet, report).await;
+    stack.end().await;
     fleet.close().await;
     result
 }
@@ -170,40 +171,40 @@ async fn on_a_stand(options: &Options, dirs: &Dirs, report: &Report) -> Result<(
 async fn measure(
     options: &Options,
     dirs: &Dirs,
-    stand: &Stand,
+    stack: &BenchStack,
     fleet: &Fleet,
     report: &Report,
 ) -> Result<(), BenchError> {
     let dir = dirs.scratch.path();
     let wanted = |part| options.only.contains(&part);
-    let by = seed::seed(stand).await?;
+    let auth = seed::seed(stack).await?;
     let counts = has_valgrind().then_some(options.counts.as_deref().unwrap_or(dir));
     if wanted(Part::Startup) {
-        let tls = tls::serve(stand.aws_port(), dir).await?;
+        let tls = tls::serve(stack.aws_port(), dir).await?;
         let mut starts = Vec::new();
         let mut progress = Progress::new("starts", STARTS);
         for (function, path, key) in [
-            ("ping", "/v1/ping".to_owned(), by.partner(0)),
-            ("crm-workflows", "/v1/crm/workflows".to_owned(), by.crm(0)),
-            ("client-records", format!("/v1/clients/{}/compliance", seed::CLIENT), by.partner(1)),
-            ("clients", format!("/v1/clients/{}", seed::CLIENT), by.partner(2)),
-            ("crm-bookings", "/v1/crm/calendars".to_owned(), by.crm(1)),
-            ("settings", "/settings/keys".to_owned(), by.session.as_str()),
+            ("ping", "/v1/ping".to_owned(), auth.partner(0)),
+            ("crm-workflows", "/v1/crm/workflows".to_owned(), auth.crm(0)),
+            ("client-records", format!("/v1/clients/{}/compliance", seed::CLIENT), auth.partner(1)),
+            ("clients", format!("/v1/clients/{}", seed::CLIENT), auth.partner(2)),
+            ("crm-bookings", "/v1/crm/calendars".to_owned(), auth.crm(1)),
+            ("settings", "/settings/keys".to_owned(), auth.session.as_str()),
         ] {
             if !function.contains(&options.route) && !options.route.is_empty() {
                 continue;
             }
             progress.show(starts.len() as u64, function);
-            let call = |_| Call::get(&path).by(key);
-            starts.push((function, startup::measure(function, call, stand, fleet, &tls, counts).await?));
+            let call = |_| ApiCall::get(&path).bearer(key);
+            starts.push((function, startup::measure(function, call, stack, fleet, &tls, counts).await?));
         }
         report.starts(&starts);
         progress.show(starts.len() as u64, "Node and Python");
         let sources = dirs.root.join("infra/bench/baseline");
-        let baselines = baseline::measure(stand, &dirs.root.join("target/bench"), &sources, &tls).await?;
+        let baselines = baseline::measure(stack, &dirs.root.join("target/bench"), &sources, &tls).await?;
         let ping = routes::ROUTES.iter().find(|route| route.function == "ping");
         if let (Some(ping), Some((_, start))) = (ping, starts.first()) {
-            let figures = routes::measure(ping, stand, fleet, &by, None).await?;
+            let figures = routes::measure(ping, stack, fleet, &auth, None).await?;
             report.baselines(start, figures.cpu, &baselines);
         }
     }
@@ -212,7 +213,7 @@ async fn measure(
         let (mut figures, mut progress) = (Vec::new(), Progress::new("routes", wanted.len() as u64));
         for route in wanted {
             progress.show(figures.len() as u64, route.name);
-            figures.push((route, routes::measure(route, stand, fleet, &by, counts).await?));
+            figures.push((route, routes::measure(route, stack, fleet, &auth, counts).await?));
         }
         report.routes(&figures);
         report.memory(fleet).await;
@@ -225,7 +226,7 @@ async fn measure(
                 Some(counts) => Some(delivery::count(endpoints, &dirs.binaries, dir, counts).await?),
                 None => None,
             };
-            figures.push((delivery::measure(endpoints, stand, fleet).await?, instructions));
+            figures.push((delivery::measure(endpoints, stack, fleet).await?, instructions));
         }
         report.deliveries(&figures);
     }
@@ -235,7 +236,7 @@ async fn measure(
 fn has_valgrind() -> bool {
     let found = Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("there is no valgrind here: instructions are not counted");
+        eprintln!("valgrind is not installed: instructions are not counted");
     }
     found
 }

@@ -1,27 +1,27 @@
-//! What AWS charges, in dollars: us-east-1, on demand, as of November 2025. Free tiers are left out.
+//! AWS prices in dollars: us-east-1, on demand, as of November 2025. Free tiers are not considered.
 
 use std::time::Duration;
 
-use crate::delivery::Figures;
-use crate::stand::Cost;
+use crate::delivery::DeliveryFigures;
+use crate::stack::Cost;
 
-/// For a million of each.
+/// Prices for a million of each.
 pub(crate) const API_REQUEST: f64 = 1.00;
 pub(crate) const LAMBDA_REQUEST: f64 = 0.20;
 pub(crate) const WRITE_UNIT: f64 = 0.625;
 pub(crate) const READ_UNIT: f64 = 0.125;
 pub(crate) const SQS_REQUEST: f64 = 0.40;
-/// For a second of 1 GB on arm64.
+/// Price of a GB-second on arm64.
 pub(crate) const LAMBDA_GB_SECOND: f64 = 0.000_013_333_4;
-/// For a gigabyte of log.
+/// Price of a gigabyte of logs.
 pub(crate) const LOG_GB: f64 = 0.50;
 
-/// A log line of a request.
+/// Size of a request's log line.
 const LOG_LINE_BYTES: f64 = 600.0;
-/// What a call to DynamoDB takes within a region; the stand's emulator takes longer and is not counted.
+/// Latency of a DynamoDB call within a region, used in place of the emulator's latency.
 const CALL_WAIT: Duration = Duration::from_millis(4);
 
-/// A million requests through the API: gateway, function, store, log. Calls are taken to wait for one another, which some do not.
+/// Returns the price of a million requests: gateway, function, store, log. All calls are assumed to run in sequence.
 pub(crate) fn million_requests(cost: Cost, cpu: Duration, memory_mb: f64) -> f64 {
     let seconds = cpu.as_secs_f64() + cost.calls * CALL_WAIT.as_secs_f64();
     API_REQUEST
@@ -31,9 +31,9 @@ pub(crate) fn million_requests(cost: Cost, cpu: Duration, memory_mb: f64) -> f64
         + LOG_LINE_BYTES * 1e6 / 1e9 * LOG_GB
 }
 
-/// A million deliveries: queue, functions by their number, store. What receivers take to answer comes on top.
-pub(crate) fn million_deliveries(figures: &Figures) -> f64 {
-    // The orders of an event are sent together; a batch is received and deleted.
+/// Returns the price of a million deliveries: queue, invocations, store. It excludes the time that receivers take to respond.
+pub(crate) fn million_deliveries(figures: &DeliveryFigures) -> f64 {
+    // One request sends the messages of an event. Two requests receive and delete a batch.
     let queue_requests = 1.0 / figures.endpoints as f64 + 2.0 * figures.deliver_invocations;
     queue_requests * SQS_REQUEST
         + (figures.deliver_invocations + figures.relay_invocations) * LAMBDA_REQUEST
@@ -41,7 +41,7 @@ pub(crate) fn million_deliveries(figures: &Figures) -> f64 {
         + store(figures.relay_cost)
 }
 
-/// The store's share of a million.
+/// Returns the price of DynamoDB for a million.
 pub(crate) fn store(cost: Cost) -> f64 {
     cost.read_units * READ_UNIT + cost.write_units * WRITE_UNIT
 }
@@ -52,7 +52,7 @@ mod tests {
 
     const GUIDE: &str = include_str!("../../guides/capacity.md");
 
-    /// The price in the guide's row of this name.
+    /// Returns the price in the guide's row of this name.
     fn row(name: &str) -> f64 {
         let row = GUIDE.lines().find_map(|line| line.strip_prefix(&format!("| {name} | $"))).unwrap();
         row.trim_end_matches(" |").parse().unwrap()

@@ -1,4 +1,4 @@
-//! A function as a process of its own, and what it has used.
+//! A function's process, and the resources that it uses.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,26 +10,26 @@ use nix::time::clock_getcpuclockid;
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::error::{BenchError, because};
-use crate::runtime_api::{Answer, RuntimeApi};
+use crate::error::{BenchError, context};
+use crate::runtime_api::{InvocationResult, RuntimeApi};
 
-/// Under callgrind a start takes its time.
+/// Time limit of a start, which is slow under callgrind.
 const START_DEADLINE: Duration = Duration::from_secs(60);
 
-/// How often is looked whether a process is still there.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// Interval between checks whether a process has ended.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// How a process is run.
+/// The way in which a process is run.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Mode {
-    /// As it is.
+    /// Directly.
     #[default]
     Plain,
-    /// Below callgrind, which writes its counts to this file when the process ends.
+    /// Under callgrind, which writes its counts to this file when the process ends.
     Counted(PathBuf),
 }
 
-/// What is run: a program with its arguments and variables.
+/// A program with its arguments and environment variables.
 #[derive(Debug, Clone)]
 pub(crate) struct Program {
     pub(crate) path: PathBuf,
@@ -42,22 +42,22 @@ pub(crate) struct Process {
     api: RuntimeApi,
     child: Child,
     is_counted: bool,
-    /// From the start of the process to its first question for an event.
-    pub(crate) init: Spent,
+    /// The time from the start of the process to its first poll for an event.
+    pub(crate) init: Timing,
 }
 
-/// What something took.
+/// Wall-clock and CPU time of a measured step.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Spent {
+pub(crate) struct Timing {
     pub(crate) wall: Duration,
-    /// User and system time of all threads, also of those that are gone.
+    /// User and system time of all threads, ended ones included.
     pub(crate) cpu: Duration,
 }
 
 impl Process {
-    /// Starts a function and waits until it asks for an event.
+    /// Starts a function and waits until it polls for an event.
     pub(crate) async fn start(program: &Program, mode: &Mode) -> Result<Self, BenchError> {
-        let api = RuntimeApi::start().await.map_err(because("listen"))?;
+        let api = RuntimeApi::start().await.map_err(context("listen"))?;
         let mut command = match mode {
             Mode::Plain => Command::new(&program.path),
             Mode::Counted(file) => {
@@ -78,38 +78,38 @@ impl Process {
             command.env(name, value);
         }
         let started = Instant::now();
-        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().map_err(because(&program.path))?;
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().map_err(context(&program.path))?;
         let is_counted = matches!(mode, Mode::Counted(_));
-        let mut process = Self { api, child, is_counted, init: Spent::default() };
+        let mut process = Self { api, child, is_counted, init: Timing::default() };
         if tokio::time::timeout(START_DEADLINE, process.api.polled()).await.is_err() {
             return Err(BenchError::new(format!("{} did not start", program.path.display())));
         }
-        process.init = Spent { wall: started.elapsed(), cpu: process.cpu() };
+        process.init = Timing { wall: started.elapsed(), cpu: process.cpu() };
         Ok(process)
     }
 
-    /// Hands over an event and waits for the answer.
-    pub(crate) async fn invoke(&self, event: &Value) -> Answer {
+    /// Sends an event and waits for the response.
+    pub(crate) async fn invoke(&self, event: &Value) -> InvocationResult {
         tokio::select! {
             answer = self.api.invoke(event) => answer,
-            () = self.gone() => Err("the process has ended".to_owned()),
+            () = self.exited() => Err("the process has ended".to_owned()),
         }
     }
 
-    async fn gone(&self) {
+    async fn exited(&self) {
         let stat = format!("/proc/{}/stat", self.child.id());
         while std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    /// CPU time used so far; nothing of a process that is gone.
+    /// Returns the CPU time used so far, or zero for an ended process.
     pub(crate) fn cpu(&self) -> Duration {
         let clock = clock_getcpuclockid(self.pid()).and_then(|clock| clock.now());
         clock.map(Duration::from).unwrap_or_default()
     }
 
-    /// The most memory that it has had so far, in bytes. 0 below callgrind, which has most of it.
+    /// Returns the peak memory so far in bytes. 0 under callgrind, which uses most of the memory itself.
     pub(crate) fn peak_memory_bytes(&self) -> u64 {
         if self.is_counted {
             return 0;
@@ -120,9 +120,9 @@ impl Process {
         kb.unwrap_or_default() * 1024
     }
 
-    /// Ends it, which is when callgrind writes, and waits for that.
+    /// Ends the process and waits for its exit, at which callgrind writes its file.
     pub(crate) fn end(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = kill(self.pid(), Signal::SIGTERM);
         let _ = self.child.wait();
     }
@@ -138,9 +138,9 @@ impl Drop for Process {
     }
 }
 
-/// The instructions that callgrind has counted.
+/// Reads the instruction count from callgrind's file.
 pub(crate) fn instructions(file: &Path) -> Result<u64, BenchError> {
-    let text = std::fs::read_to_string(file).map_err(because(file))?;
+    let text = std::fs::read_to_string(file).map_err(context(file))?;
     let mut counts = text.lines().filter_map(|line| line.strip_prefix("totals: ").or(line.strip_prefix("summary: ")));
     counts
         .next_back()

@@ -1,4 +1,4 @@
-//! The figures as tables in Markdown, each with its limit.
+//! The report: figures as Markdown tables with limits.
 
 use std::cell::RefCell;
 use std::fmt::Display;
@@ -8,36 +8,36 @@ use std::time::Duration;
 
 use local_stack::linked;
 
-use crate::error::{BenchError, because};
+use crate::error::{BenchError, context};
 use crate::fleet::Fleet;
 use crate::size::Size;
 use crate::{baseline, delivery, prices, routes, startup, sweep};
 
-/// At most these, where a table says so.
+/// Limits of the figures. A figure above its limit is in bold type.
 const START_INSTRUCTIONS: u64 = 8_000_000;
 const START_CPU: Duration = Duration::from_millis(4);
 const READ_INSTRUCTIONS: u64 = 1_800_000;
-/// CPU seconds for a thousand deliveries, with one endpoint an event and with ten.
+/// CPU seconds for 1,000 deliveries, with one endpoint an event and with ten.
 const DELIVERY_CPU_S: [f64; 2] = [0.40, 0.40];
-/// Write units of the function that sends, for a delivery.
+/// Write units of `deliver` for a delivery.
 const DELIVERY_WRITE_UNITS: f64 = 3.5;
 
-/// Where the tables are kept in the repository.
+/// The file with the tables in the repository.
 const README: &str = "infra/bench/README.md";
 const INTRODUCTION: &str = "# Benchmark
 
-The bench runs the release builds of the functions, each in a process of its own, against the local AWS. Counts do not
-depend on the machine; times do. A figure in bold type is above its limit, which stands in the column's head.
+The bench runs the release builds of the functions, each in its own process, against the local AWS. Counts do not depend
+on the machine; times do. A figure in bold type is above its limit, which the column's header states.
 
 ```sh
-cargo run --package bench                                        # all of it
-cargo run --package bench -- --only startup,routes --route ping  # a part of it
-cargo run --package bench -- --readme                            # all of it, and these tables anew
+cargo run --package bench                                        # all parts
+cargo run --package bench -- --only startup,routes --route ping  # selected parts
+cargo run --package bench -- --readme                            # all parts; updates these tables
 ```
 
 ";
 
-/// Prints the tables and keeps their text.
+/// Prints the tables and collects their text.
 pub(crate) struct Report {
     commit: String,
     text: RefCell<String>,
@@ -58,10 +58,10 @@ impl Report {
     /// Writes all tables to [`README`].
     pub(crate) fn write(&self, root: &Path) -> Result<(), BenchError> {
         let text = format!("{INTRODUCTION}{}", self.text.borrow().trim_end());
-        std::fs::write(root.join(README), text + "\n").map_err(because(README))
+        std::fs::write(root.join(README), text + "\n").map_err(context(README))
     }
 
-    #[expect(clippy::disallowed_methods, reason = "the table says when it was made")]
+    #[expect(clippy::disallowed_methods, reason = "the report contains its date")]
     pub(crate) fn machine(&self) {
         let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = cpu.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("an unknown CPU");
@@ -87,7 +87,7 @@ impl Report {
         self.print("");
     }
 
-    pub(crate) fn starts(&self, starts: &[(&str, startup::Start)]) {
+    pub(crate) fn starts(&self, starts: &[(&str, startup::StartFigures)]) {
         self.print(format!(
             "| Start and first request over TLS | Init, ms | Init, CPU ms | First, ms | First, CPU ms | CPU ms (≤ 4) | \
              Instructions, M (≤ 8) | Memory, MB |\n|---|---|---|---|---|---|---|---|"
@@ -108,7 +108,7 @@ impl Report {
         self.print("");
     }
 
-    pub(crate) fn baselines(&self, start: &startup::Start, cpu: Duration, others: &[baseline::Figures]) {
+    pub(crate) fn baselines(&self, start: &startup::StartFigures, cpu: Duration, others: &[baseline::BaselineFigures]) {
         self.print(format!(
             "| `GET /v1/ping` | Start and first request, CPU ms | Start and first request, ms | Request, CPU ms | Memory, MB |\n\
              |---|---|---|---|---|"
@@ -139,15 +139,15 @@ impl Report {
         self.print("");
     }
 
-    pub(crate) fn routes(&self, figures: &[(&routes::Route, routes::Figures)]) {
+    pub(crate) fn routes(&self, figures: &[(&routes::Route, routes::RouteFigures)]) {
         self.print(format!(
             "| Route | Calls | Read units | Write units | CPU, ms | Instructions, M (reads ≤ 1.8) | Of ping | Dollars a million |\n\
              |---|---|---|---|---|---|---|---|"
         ));
         let ping = figures.first().and_then(|(_, figures)| figures.instructions);
-        for (route, routes::Figures { cost, cpu, instructions }) in figures {
+        for (route, routes::RouteFigures { cost, cpu, instructions }) in figures {
             let is_read = route.name.starts_with("GET /v1");
-            let most = if is_read { READ_INSTRUCTIONS } else { u64::MAX };
+            let limit = if is_read { READ_INSTRUCTIONS } else { u64::MAX };
             let memory_mb = if route.function == "clients" { 1024.0 } else { 256.0 };
             self.print(format!(
                 "| `{}` | {:.1} | {:.1} | {:.1} | {} | {} | {} | {:.2} |",
@@ -156,7 +156,7 @@ impl Report {
                 cost.read_units,
                 cost.write_units,
                 ms(*cpu),
-                instructions.map_or("-".to_owned(), |count| within(count, most, millions)),
+                instructions.map_or("-".to_owned(), |count| within(count, limit, millions)),
                 ping.zip(*instructions).map_or("-".to_owned(), |(ping, count)| times(count as f64 / ping as f64)),
                 prices::million_requests(*cost, *cpu, memory_mb),
             ));
@@ -167,29 +167,29 @@ impl Report {
     pub(crate) async fn memory(&self, fleet: &Fleet) {
         self.print("| Function | Peak memory, MB |\n|---|---|");
         for name in linked::all().names() {
-            let used = fleet.used(name).await;
-            if used.starts > 0 {
-                self.print(format!("| {name} | {} |", mb(used.peak_memory_bytes)));
+            let usage = fleet.usage(name).await;
+            if usage.starts > 0 {
+                self.print(format!("| {name} | {} |", mb(usage.peak_memory_bytes)));
             }
         }
         self.print("");
     }
 
-    pub(crate) fn deliveries(&self, figures: &[(delivery::Figures, Option<u64>)]) {
+    pub(crate) fn deliveries(&self, figures: &[(delivery::DeliveryFigures, Option<u64>)]) {
         self.print(format!(
             "| Endpoints an event | Deliveries/s | A batch | deliver: CPU s per 1,000 (≤ 0.40) | Instructions each, M | \
              relay: CPU s per 1,000 | Read units of deliver | Write units of deliver (≤ 3.5) | Units of relay | Memory, MB | Dollars a million |\n\
              |---|---|---|---|---|---|---|---|---|---|---|"
         ));
-        for ((figures, instructions), most) in figures.iter().zip(DELIVERY_CPU_S) {
+        for ((figures, instructions), limit) in figures.iter().zip(DELIVERY_CPU_S) {
             let per_1000 = |cpu: Duration| cpu.as_secs_f64() * 1000.0 / figures.deliveries as f64;
-            let units = |cost: crate::stand::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
+            let units = |cost: crate::stack::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
             self.print(format!(
                 "| {} | {:.0} | {:.1} | {} | {} | {:.3} | {:.2} | {} | {} | {} | {:.2} |",
                 figures.endpoints,
                 figures.deliveries as f64 / figures.wall.as_secs_f64(),
                 1.0 / figures.deliver_invocations,
-                within(per_1000(figures.deliver), most, |s| format!("{s:.3}")),
+                within(per_1000(figures.deliver), limit, |s| format!("{s:.3}")),
                 instructions.map_or("-".to_owned(), millions),
                 per_1000(figures.relay),
                 figures.deliver_cost.read_units,
@@ -202,7 +202,7 @@ impl Report {
         self.print("");
     }
 
-    pub(crate) fn sweeps(&self, figures: &[sweep::Figures]) {
+    pub(crate) fn sweeps(&self, figures: &[sweep::SweepFigures]) {
         self.print(format!(
             "| Clients | Due | CPU, ms | CPU ms each | Read units | Write units | Nobody due: CPU, ms | Read units | Memory, MB |\n\
              |---|---|---|---|---|---|---|---|---|"
@@ -225,9 +225,9 @@ impl Report {
     }
 }
 
-/// A figure, with a mark where it is more than it is to be.
-fn within<T: PartialOrd + Copy>(figure: T, most: T, render: impl Fn(T) -> String) -> String {
-    if figure <= most { render(figure) } else { format!("**{}**", render(figure)) }
+/// Renders a figure, in bold type when it exceeds its limit.
+fn within<T: PartialOrd + Copy>(figure: T, limit: T, render: impl Fn(T) -> String) -> String {
+    if figure <= limit { render(figure) } else { format!("**{}**", render(figure)) }
 }
 
 fn mb(bytes: u64) -> String {

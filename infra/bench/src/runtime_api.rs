@@ -1,5 +1,7 @@
-//! As much of the Lambda Runtime API as a function needs (<https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>): the next
-//! event, its answer, errors. Each process has one of its own, on a port of its own.
+//! The part of the Lambda Runtime API that a function needs: the next event, its response, errors. Each process has its own
+//! server and port.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,29 +17,29 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, mpsc, oneshot};
 
-/// How long an invocation may take. Under callgrind everything takes fifty times as long.
+/// Time limit of an invocation. Callgrind makes it fifty times slower.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// What a function answers: its JSON, or what went wrong.
-pub(crate) type Answer = Result<Value, String>;
+/// A function's response as JSON, or its error.
+pub(crate) type InvocationResult = Result<Value, String>;
 
 /// The server's side of one process.
 #[derive(Clone)]
 pub(crate) struct RuntimeApi {
     events: mpsc::UnboundedSender<(String, String)>,
     shared: Arc<Shared>,
-    /// `127.0.0.1:40000`.
+    /// The server's address, such as `127.0.0.1:40000`.
     pub(crate) address: String,
 }
 
 struct Shared {
     waiting: tokio::sync::Mutex<mpsc::UnboundedReceiver<(String, String)>>,
-    answers: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
+    answers: Mutex<HashMap<String, oneshot::Sender<InvocationResult>>>,
     polled: Notify,
 }
 
 impl RuntimeApi {
-    /// Listens on loopback.
+    /// Starts the server on a free loopback port.
     pub(crate) async fn start() -> std::io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?.to_string();
@@ -57,33 +59,33 @@ impl RuntimeApi {
         Ok(Self { events, shared, address })
     }
 
-    /// Resolves when the process asks for its first event: it is initialised.
+    /// Resolves when the process polls for its first event, which is the end of its initialisation.
     pub(crate) async fn polled(&self) {
         self.shared.polled.notified().await;
     }
 
-    /// Hands over an event and waits for the answer.
-    pub(crate) async fn invoke(&self, event: &Value) -> Answer {
-        // The stack's own ids may hold a slash, and these stand in a path.
+    /// Sends an event and waits for the response.
+    pub(crate) async fn invoke(&self, event: &Value) -> InvocationResult {
+        // A new id, since the stack's ids may contain a slash and this one is part of a path.
         let id = hex::encode(runtime::random_bytes::<16>());
         let (sender, answer) = oneshot::channel();
         self.shared.answers().insert(id.clone(), sender);
-        let gone = |_| "the process is gone".to_owned();
+        let ended = |_| "the process has ended".to_owned();
         self.events.send((id, event.to_string())).map_err(|error| error.to_string())?;
         match tokio::time::timeout(DEADLINE, answer).await {
-            Ok(answer) => answer.map_err(gone)?,
+            Ok(answer) => answer.map_err(ended)?,
             Err(_elapsed) => Err(format!("no answer within {DEADLINE:?}")),
         }
     }
 }
 
 impl Shared {
-    fn answers(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<Answer>>> {
+    fn answers(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<InvocationResult>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answered(&self, id: &str, answer: Answer) -> StatusCode {
-        // Nobody may wait any more.
+    fn complete(&self, id: &str, answer: InvocationResult) -> StatusCode {
+        // The caller may have stopped waiting.
         let _ = self.answers().remove(id).map(|sender| sender.send(answer));
         StatusCode::ACCEPTED
     }
@@ -108,11 +110,11 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
 }
 
 async fn response(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
-    shared.answered(&id, serde_json::from_slice(&body).map_err(|error| error.to_string()))
+    shared.complete(&id, serde_json::from_slice(&body).map_err(|error| error.to_string()))
 }
 
 async fn error(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
-    shared.answered(&id, Err(String::from_utf8_lossy(&body).into_owned()))
+    shared.complete(&id, Err(String::from_utf8_lossy(&body).into_owned()))
 }
 
 async fn init_error(body: Bytes) -> StatusCode {

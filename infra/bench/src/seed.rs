@@ -1,11 +1,11 @@
-//! A coach with what there is to read and to write: a client with 90 days of records, a CRM, keys.
+//! Seed data: a coach with keys, a CRM, and a client with 90 days of records.
 
 use chrono::{DateTime, NaiveTime, TimeDelta, Utc};
 use local_stack::demo::PERMISSIONS;
 use serde_json::{Value, json};
 
 use crate::error::BenchError;
-use crate::stand::{Call, Stand, rendered, text};
+use crate::stack::{ApiCall, BenchStack, rendered, text};
 
 pub(crate) const COACH: &str = "coach_bench";
 pub(crate) const CLIENT: &str = "client_bench";
@@ -14,49 +14,49 @@ pub(crate) const CALENDAR: &str = "0199de00-ca1e-7000-8000-000000000001";
 pub(crate) const OPPORTUNITY: &str = "0199de00-0b0e-7000-8000-000000000001";
 const PIPELINE: &str = "pipeline_bench";
 const DAYS: i64 = 90;
-/// A key may be used 300 times a minute; the bench is faster.
+/// Number of keys of each scope. A key is limited to 300 requests a minute, and the bench is faster.
 const KEYS: usize = 24;
 
-/// What callers need.
-pub(crate) struct Seeded {
+/// The keys and the session token of the credentials coach.
+pub(crate) struct Credentials {
     partner_keys: Vec<String>,
     crm_keys: Vec<String>,
     pub(crate) session: String,
 }
 
-impl Seeded {
-    /// A partner key for the n-th call.
+impl Credentials {
+    /// Returns the partner key for the n-th call.
     pub(crate) fn partner(&self, n: usize) -> &str {
         &self.partner_keys[n % self.partner_keys.len()]
     }
 
-    /// A CRM key for the n-th call.
+    /// Returns the CRM key for the n-th call.
     pub(crate) fn crm(&self, n: usize) -> &str {
         &self.crm_keys[n % self.crm_keys.len()]
     }
 }
 
-/// Puts everything there through the front doors.
-pub(crate) async fn seed(stand: &Stand) -> Result<Seeded, BenchError> {
-    let now = stand.now();
-    stand.facts(vec![("workspace.saved", workspace(COACH))]).await?;
+/// Creates the seed data through the public interfaces: the bus and the settings API.
+pub(crate) async fn seed(stack: &BenchStack) -> Result<Credentials, BenchError> {
+    let now = stack.now();
+    stack.apply_facts(vec![("workspace.saved", workspace(COACH))]).await?;
     let client = ("client.saved", client(COACH, CLIENT, now - TimeDelta::days(DAYS)));
-    stand.facts([vec![client], crm(now)].concat()).await?;
-    stand.facts([history(now), life(now)].concat()).await?;
-    let session = stand.session(COACH)?;
-    let mut seeded = Seeded { partner_keys: Vec::new(), crm_keys: Vec::new(), session };
+    stack.apply_facts([vec![client], crm_records(now)].concat()).await?;
+    stack.apply_facts([history(now), crm_activity(now)].concat()).await?;
+    let session = stack.session(COACH)?;
+    let mut credentials = Credentials { partner_keys: Vec::new(), crm_keys: Vec::new(), session };
     for _ in 0..KEYS {
         let partner = json!({ "name": "Bench", "scope": "partner" });
         let crm = json!({ "name": "Bench", "scope": "crm", "permissions": PERMISSIONS });
-        let made = stand.call(Call::post("/settings/keys", partner).by(&seeded.session)).await?;
-        seeded.partner_keys.push(text(&made, "key")?);
-        let made = stand.call(Call::post("/settings/keys", crm).by(&seeded.session)).await?;
-        seeded.crm_keys.push(text(&made, "key")?);
+        let made = stack.call(ApiCall::post("/settings/keys", partner).bearer(&credentials.session)).await?;
+        credentials.partner_keys.push(text(&made, "key")?);
+        let made = stack.call(ApiCall::post("/settings/keys", crm).bearer(&credentials.session)).await?;
+        credentials.crm_keys.push(text(&made, "key")?);
     }
-    Ok(seeded)
+    Ok(credentials)
 }
 
-/// A workspace without a cap that may use everything.
+/// A workspace without a client cap, with all entitlements.
 pub(crate) fn workspace(coach: &str) -> Value {
     json!({
         "coach_id": coach, "email": format!("{coach}@bench.example"), "name": "Bench Coaching", "team_id": null,
@@ -66,7 +66,7 @@ pub(crate) fn workspace(coach: &str) -> Value {
     })
 }
 
-/// A client of the application.
+/// A client that the application created.
 pub(crate) fn client(coach: &str, id: &str, created_at: DateTime<Utc>) -> Value {
     json!({
         "client_id": id, "coach_id": coach, "email": format!("{id}@bench.example"), "full_name": "Bench Client",
@@ -76,7 +76,7 @@ pub(crate) fn client(coach: &str, id: &str, created_at: DateTime<Utc>) -> Value 
     })
 }
 
-/// One dose a day, logged on nine days of ten; a daily log each day; a check-in each week.
+/// The client's history: a dose a day, logged on nine days of ten; a daily log each day; a check-in each week.
 fn history(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
     let date = |ago: i64| (now - TimeDelta::days(ago)).date_naive();
     let dose = json!({ "dose_id": "d", "per_day": 1, "from": date(DAYS), "until": null });
@@ -104,7 +104,7 @@ fn backfill(mut detail: Value) -> Value {
     detail
 }
 
-fn crm(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
+fn crm_records(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
     let stages = [("new", "open"), ("qualified", "open"), ("won", "won"), ("lost", "lost")];
     let stages: Vec<Value> = stages.iter().map(|(id, kind)| json!({ "id": id, "name": id, "kind": kind })).collect();
     let all_day = json!([["00:00", "24:00"]]);
@@ -128,17 +128,17 @@ fn crm(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
             "active": true, "activated_at": since, "updated_at": since,
         })),
     ]
-    .map(|(name, detail)| of_coach(name, detail))
+    .map(|(name, detail)| with_coach(name, detail))
     .into()
 }
 
-fn life(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
+fn crm_activity(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
     let opportunity = json!({
         "opportunity_id": OPPORTUNITY, "contact_id": LEAD, "name": "Twelve weeks", "value_cents": 180_000,
         "pipeline_id": PIPELINE, "stage": "new", "lost_reason": null,
     });
-    let mut facts = vec![of_coach("opportunity.saved", opportunity)];
-    // Two events a day, at midnight and noon in the calendar's zone: bookings are made at other times.
+    let mut facts = vec![with_coach("opportunity.saved", opportunity)];
+    // Two events a day, at midnight and noon in the calendar's zone. Bookings are made at other times.
     let midnight = now.date_naive().and_time(NaiveTime::MIN).and_utc() + TimeDelta::hours(7);
     for n in 0..120 {
         let starts_at = midnight + TimeDelta::hours(12 * n);
@@ -146,12 +146,12 @@ fn life(now: DateTime<Utc>) -> Vec<(&'static str, Value)> {
             "event_id": format!("0199de00-eeee-7000-8000-{n:012}"), "calendar_id": null, "lead_id": null,
             "starts_at": rendered(starts_at), "ends_at": rendered(starts_at + TimeDelta::minutes(45)), "status": "confirmed",
         });
-        facts.push(of_coach("calendar_event.saved", event));
+        facts.push(with_coach("calendar_event.saved", event));
     }
     facts
 }
 
-fn of_coach(name: &'static str, mut detail: Value) -> (&'static str, Value) {
+fn with_coach(name: &'static str, mut detail: Value) -> (&'static str, Value) {
     detail["coach_id"] = json!(COACH);
     (name, backfill(detail))
 }

@@ -1,4 +1,4 @@
-//! The stand on which functions are measured: the local stack in this process, the functions in processes of their own.
+//! The local stack that the bench runs in this process, with helpers to call it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,35 +16,36 @@ use runtime::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::error::{BenchError, because};
+use crate::error::{BenchError, context};
 
 const BUS: &str = "partner-api";
-/// Batches of a queue that Lambda handles at once when messages begin to come (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>).
+/// Lambda's initial number of concurrent batches of a queue
+/// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>).
 const BATCHES_AT_ONCE: usize = 5;
-/// How often Lambda looks for records in a shard (<https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>). What is written in between comes
-/// together.
+/// Lambda's poll interval of a stream's shard (<https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>). Records written
+/// within an interval arrive in one batch.
 const STREAM_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
-/// Most entries of a PutEvents request.
+/// Maximum number of entries in a PutEvents request.
 const PUT_ENTRIES: usize = 10;
-/// Most items of a BatchWriteItem request.
+/// Maximum number of items in a BatchWriteItem request.
 const BATCH_ITEMS: usize = 25;
 
-/// A request as a client of the API makes it.
+/// A request to the API.
 #[derive(Debug, Clone)]
-pub(crate) struct Call {
+pub(crate) struct ApiCall {
     pub(crate) method: Method,
     pub(crate) path: String,
     /// An API key, or a session's token.
     pub(crate) bearer: Option<String>,
-    /// `Idempotency-Key`.
-    pub(crate) once: Option<String>,
+    /// The header `Idempotency-Key`.
+    pub(crate) idempotency_key: Option<String>,
     pub(crate) body: Option<Value>,
 }
 
-impl Call {
+impl ApiCall {
     pub(crate) fn new(method: Method, path: impl Into<String>) -> Self {
-        Self { method, path: path.into(), bearer: None, once: None, body: None }
+        Self { method, path: path.into(), bearer: None, idempotency_key: None, body: None }
     }
 
     pub(crate) fn get(path: impl Into<String>) -> Self {
@@ -59,27 +60,27 @@ impl Call {
         Self { body: Some(body), ..Self::new(Method::PATCH, path) }
     }
 
-    pub(crate) fn by(self, bearer: impl Into<String>) -> Self {
+    pub(crate) fn bearer(self, bearer: impl Into<String>) -> Self {
         Self { bearer: Some(bearer.into()), ..self }
     }
 
-    pub(crate) fn once(self, key: impl Into<String>) -> Self {
-        Self { once: Some(key.into()), ..self }
+    pub(crate) fn idempotency_key(self, key: impl Into<String>) -> Self {
+        Self { idempotency_key: Some(key.into()), ..self }
     }
 }
 
-/// A running stack.
-pub(crate) struct Stand {
+/// A running local stack.
+pub(crate) struct BenchStack {
     running: Running,
 }
 
-impl Stand {
-    /// A stack that keeps what it stores in a directory.
+impl BenchStack {
+    /// Starts a stack that stores its data in a directory.
     pub(crate) async fn start(dir: &Path, functions: &Functions) -> Result<Self, BenchError> {
         Self::start_with(dir, functions, BATCHES_AT_ONCE).await
     }
 
-    /// The same, with another number of a queue's batches that are handled at once.
+    /// Starts a stack with this number of concurrent batches of a queue.
     pub(crate) async fn start_with(
         dir: &Path,
         functions: &Functions,
@@ -96,23 +97,23 @@ impl Stand {
             stream_poll_interval: Some(STREAM_POLL_INTERVAL),
             log: "warn".to_owned(),
         };
-        let running = Running::start(&options, functions).await.map_err(because("start the stack"))?;
+        let running = Running::start(&options, functions).await.map_err(context("start the stack"))?;
         Ok(Self { running })
     }
 
-    /// Ends the stack; the directory keeps what there is.
+    /// Shuts the stack down and keeps the directory.
     pub(crate) async fn end(self) {
         self.running.end().await;
     }
 
-    /// Makes a request and expects it to be answered with 2xx.
-    pub(crate) async fn call(&self, call: Call) -> Result<Value, BenchError> {
+    /// Sends a request to the API and expects a 2xx response.
+    pub(crate) async fn call(&self, call: ApiCall) -> Result<Value, BenchError> {
         let mut request = Request::builder().method(call.method.clone()).uri(&call.path);
         if let Some(bearer) = &call.bearer {
             request = request.header("authorization", format!("Bearer {bearer}"));
         }
-        if let Some(once) = &call.once {
-            request = request.header("idempotency-key", once);
+        if let Some(key) = &call.idempotency_key {
+            request = request.header("idempotency-key", key);
         }
         let body = match &call.body {
             Some(body) => {
@@ -121,23 +122,23 @@ impl Stand {
             }
             None => Body::empty(),
         };
-        answered(self.running.router(), request.body(body).map_err(because(&call.path))?).await
+        send(self.running.router(), request.body(body).map_err(context(&call.path))?).await
     }
 
-    /// What a service of AWS answers.
+    /// Calls an AWS service and expects a 2xx response.
     pub(crate) async fn aws(&self, target: &str, body: &Value) -> Result<Value, BenchError> {
         let request = Request::post("/").header("x-amz-target", target).body(Body::from(body.to_string()));
-        answered(self.running.stack.timeline.aws.router(), request.map_err(because(target))?).await
+        send(self.running.stack.timeline.aws.router(), request.map_err(context(target))?).await
     }
 
-    /// Puts facts on the bus, as `(name, detail)`, and waits until nothing is left to do.
-    pub(crate) async fn facts(&self, facts: Vec<(&str, Value)>) -> Result<(), BenchError> {
-        self.put(facts).await?;
+    /// Puts facts on the bus, as `(name, detail)`, and waits until they are applied.
+    pub(crate) async fn apply_facts(&self, facts: Vec<(&str, Value)>) -> Result<(), BenchError> {
+        self.put_facts(facts).await?;
         self.settle().await
     }
 
     /// Puts facts on the bus.
-    pub(crate) async fn put(&self, facts: Vec<(&str, Value)>) -> Result<(), BenchError> {
+    pub(crate) async fn put_facts(&self, facts: Vec<(&str, Value)>) -> Result<(), BenchError> {
         let now = rendered(self.now());
         let entry = |(name, mut detail): (&str, Value)| {
             detail["id"] = json!(format!("bench-{:032x}", u128::from_be_bytes(runtime::random_bytes())));
@@ -158,7 +159,7 @@ impl Stand {
         Ok(())
     }
 
-    /// Stores items as they are.
+    /// Writes items to a table.
     pub(crate) async fn put_items(&self, table: &str, items: &[Value]) -> Result<(), BenchError> {
         for items in items.chunks(BATCH_ITEMS) {
             let puts: Vec<Value> = items.iter().map(|item| json!({ "PutRequest": { "Item": item } })).collect();
@@ -168,7 +169,7 @@ impl Stand {
         Ok(())
     }
 
-    /// All items of a partition.
+    /// Returns all items of a partition.
     pub(crate) async fn partition(&self, table: &str, pk: &str) -> Result<Vec<Value>, BenchError> {
         let query = json!({
             "TableName": format!("{BUS}-{table}"), "KeyConditionExpression": "pk = :pk", "ConsistentRead": true,
@@ -178,57 +179,57 @@ impl Stand {
         Ok(answer["Items"].as_array().cloned().unwrap_or_default())
     }
 
-    /// A session's token.
+    /// Issues a session token for a coach.
     pub(crate) fn session(&self, coach: &str) -> Result<String, BenchError> {
         let token = self.running.stack.gateway.token(coach);
         token.ok_or_else(|| BenchError::new("the API has no authorizer"))
     }
 
-    /// Waits until nothing is left to do now.
+    /// Waits until nothing is left to do at the current time.
     pub(crate) async fn settle(&self) -> Result<(), BenchError> {
-        self.running.stack.timeline.settle().await.map_err(because("settle"))
+        self.running.stack.timeline.settle().await.map_err(context("settle"))
     }
 
-    /// Lets the stack's time pass, with what becomes due. The functions' processes have the machine's clock.
+    /// Advances the stack's clock with everything that becomes due. The functions' processes use the machine's clock.
     pub(crate) async fn advance(&self, by: TimeDelta) -> Result<(), BenchError> {
-        self.running.stack.timeline.advance(by).await.map_err(because("move the clock"))?;
+        self.running.stack.timeline.advance(by).await.map_err(context("move the clock"))?;
         Ok(())
     }
 
-    /// The stack's time.
+    /// Returns the stack's time.
     pub(crate) fn now(&self) -> DateTime<Utc> {
         self.running.stack.timeline.clock.now()
     }
 
-    /// What a function has called so far.
+    /// Returns the totals of a function's calls so far.
     pub(crate) fn totals(&self, function: &str) -> Totals {
         self.running.stack.history.totals(function)
     }
 
-    /// The port of the AWS endpoint.
+    /// Returns the port of the AWS endpoint.
     pub(crate) fn aws_port(&self) -> u16 {
         self.running.aws_port
     }
 }
 
-async fn answered(router: Router, request: Request<Body>) -> Result<Value, BenchError> {
+async fn send(router: Router, request: Request<Body>) -> Result<Value, BenchError> {
     let path = request.uri().to_string();
     let answer = match router.oneshot(request).await {
         Ok(answer) => answer,
         Err(never) => match never {},
     };
     let status = answer.status();
-    let body = to_bytes(answer.into_body(), MAX_ANSWER_BYTES).await.map_err(because(&path))?;
+    let body = to_bytes(answer.into_body(), MAX_ANSWER_BYTES).await.map_err(context(&path))?;
     let value = serde_json::from_slice(&body).unwrap_or_default();
     if status.is_success() { Ok(value) } else { Err(BenchError::new(format!("{path} answered {status}: {value}"))) }
 }
 
-/// A time as the API writes it.
+/// Renders a time as the API does.
 pub(crate) fn rendered(time: DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// Calls and units of a piece of work.
+/// Calls and capacity units of one piece of work.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cost {
     pub(crate) calls: f64,
@@ -237,7 +238,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// What came between two totals, for each of so many pieces of work.
+    /// Computes the difference of two totals, divided by the number of pieces of work.
     pub(crate) fn between(before: Totals, after: Totals, pieces: usize) -> Self {
         let pieces = pieces.max(1) as f64;
         Self {
@@ -248,11 +249,11 @@ impl Cost {
     }
 }
 
-/// Text members of an answer.
+/// Reads a string member of a response.
 pub(crate) fn text(answer: &Value, name: &str) -> Result<String, BenchError> {
     let found = answer[name].as_str().map(str::to_owned);
     found.ok_or_else(|| BenchError::new(format!("an answer has no {name}: {answer}")))
 }
 
-/// Variables that replace the stack's own.
+/// Environment variables that override those of the stack.
 pub(crate) type Variables = BTreeMap<String, String>;

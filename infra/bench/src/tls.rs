@@ -1,5 +1,5 @@
-//! The stack's AWS endpoint behind TLS 1.3, as AWS has it: an RSA certificate by an intermediate authority, whose root the functions are told
-//! to trust. `tls/make` has made them.
+//! A TLS 1.3 proxy before the stack's AWS endpoint. As with AWS, an intermediate authority has signed its RSA certificate.
+//! The functions trust the root. `tls/make` generates all of them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 
-use crate::error::{BenchError, because};
-use crate::stand::Variables;
+use crate::error::{BenchError, context};
+use crate::stack::Variables;
 
 const HOST: &str = "localhost";
 
@@ -19,19 +19,19 @@ const INTERMEDIATE: &[u8] = include_bytes!("tls/intermediate.der");
 const LEAF: &[u8] = include_bytes!("tls/localhost.der");
 const KEY: &[u8] = include_bytes!("tls/localhost.key.der");
 
-/// Serves the endpoint with TLS until the bench ends. Gives the variables with which functions find and trust it.
+/// Starts the proxy and returns the variables with which functions find and trust it.
 pub(crate) async fn serve(aws_port: u16, dir: &Path) -> Result<Variables, BenchError> {
-    let config = server().map_err(because("show a certificate"))?;
+    let config = server().map_err(context("show a certificate"))?;
     let bundle = dir.join("roots.pem");
-    std::fs::write(&bundle, AUTHORITY).map_err(because(&bundle))?;
-    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(because("listen"))?;
-    let port = listener.local_addr().map_err(because("listen"))?.port();
+    std::fs::write(&bundle, AUTHORITY).map_err(context(&bundle))?;
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.map_err(context("listen"))?;
+    let port = listener.local_addr().map_err(context("listen"))?.port();
     let acceptor = TlsAcceptor::from(Arc::new(config));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // What AWS answers does not wait for more to send. A socket that cannot be told so is only slower.
+            // AWS sends responses without delay. A failure here only makes the socket slower.
             let _ = stream.set_nodelay(true);
-            tokio::spawn(carry(acceptor.clone(), stream, aws_port));
+            tokio::spawn(proxy(acceptor.clone(), stream, aws_port));
         }
     });
     Ok([
@@ -42,8 +42,8 @@ pub(crate) async fn serve(aws_port: u16, dir: &Path) -> Result<Variables, BenchE
     .into())
 }
 
-async fn carry(acceptor: TlsAcceptor, stream: TcpStream, aws_port: u16) {
-    // A connection that breaks is the client's to open again.
+async fn proxy(acceptor: TlsAcceptor, stream: TcpStream, aws_port: u16) {
+    // The client reopens a broken connection.
     let (Ok(mut outer), Ok(mut inner)) =
         (acceptor.accept(stream).await, TcpStream::connect(("127.0.0.1", aws_port)).await)
     else {
