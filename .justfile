@@ -1,18 +1,18 @@
-# Everything that has to hold, as CI runs it.
+# All checks, as CI runs them.
 check:
     bash .ci/run
 
-# The local stack.
+# Start the local stack.
 run *args:
     cargo run -- {{args}}
 
 fmt:
     cargo fmt --all
 
-# The functions as AWS Lambda takes them.
+# Build the functions for AWS Lambda.
 build:
     sam build
 
-# The documentation as a reader would open it.
+# Build and open the crates' documentation.
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --lib --open

@@ -1,4 +1,4 @@
-"""Deploys what has been built to an emulated AWS, drives it, and says what held."""
+"""Deploys the built zips to an emulated AWS, drives the functions, and prints a summary."""
 
 import sys
 import time
@@ -13,14 +13,14 @@ DETAIL_CHARS = 200
 
 
 class Summary:
-    """What was tried, and whether it held."""
+    """The executed steps with their results."""
 
     def __init__(self):
         self.lines = []
         self.failed = False
 
     def step(self, what, act):
-        """Runs a step; what it returns is the detail of its line."""
+        """Runs a step and prints its result, with the step's return value as detail."""
         began = time.monotonic()
         try:
             detail, mark = act() or "", "ok"
@@ -32,7 +32,7 @@ class Summary:
         return mark == "ok"
 
     def __str__(self):
-        return "\n".join(["", "== rehearsal: " + ("something did not hold" if self.failed else "all of it held"), *self.lines])
+        return "\n".join(["", "== rehearsal: " + ("FAILED" if self.failed else "all steps passed"), *self.lines])
 
 
 def main(architecture, folder):
@@ -42,7 +42,7 @@ def main(architecture, folder):
         stack = Stack(cloud, folder, architecture)
         if summary.step("sam deploy makes the stack", stack.deploy):
             drive = Drive(cloud, stack)
-            refused = ("no call was refused for want of a permission", cloud.refusals)
+            refused = ("no call was denied for a missing permission", cloud.refusals)
             for what, act in [*stack.checks(), *drive.steps(), refused, *stack.changes()]:
                 summary.step(what, act)
     for workaround in stack.workarounds:

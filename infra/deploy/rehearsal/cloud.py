@@ -18,7 +18,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test"}
 
 
 class Cloud:
-    """A context: running within, ended after it."""
+    """A context manager that starts and ends ministack."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -27,12 +27,12 @@ class Cloud:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        # Nothing of this machine's own AWS settings gets through.
+        # Without this machine's own AWS settings.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         self.environment |= CREDENTIALS | {"AWS_DEFAULT_REGION": REGION, "AWS_ENDPOINT_URL": self.url}
 
     def __enter__(self):
-        # Unpacked zips of the run before, as a rule.
+        # Removes the previous run's state, mostly unpacked zips.
         state = self.folder / "state"
         shutil.rmtree(state, ignore_errors=True)
         state.mkdir()
@@ -41,7 +41,8 @@ class Cloud:
             "GATEWAY_PORT": str(self.port),
             "AUTH": "true",
             "TMPDIR": str(state),
-            # Functions inherit it. The template does not set it, and a test sees to that: without it the receiver here is out of reach.
+            # Functions inherit it and so may reach the receiver on loopback. A test ensures that the template does not
+            # set it.
             "ALLOW_LOOPBACK_RECEIVERS": "true",
         }
         with self.log.open("w") as log:
@@ -74,7 +75,7 @@ class Cloud:
         raise RuntimeError(f"ministack did not start: see {self.log}")
 
     def end(self):
-        """Ends ministack with the functions that it runs."""
+        """Ends ministack and its functions."""
         for sign in (signal.SIGTERM, signal.SIGKILL):
             try:
                 os.killpg(self.process.pid, sign)
@@ -83,12 +84,12 @@ class Cloud:
                 continue
 
     def client(self, service):
-        """A client of a service, as the account's root."""
+        """Creates a client of a service as the account's root."""
         keys = {"aws_access_key_id": "test", "aws_secret_access_key": "test"}
         return boto3.client(service, region_name=REGION, endpoint_url=self.url, **keys)
 
     def refusals(self):
-        """Fails where the functions or the emulator speak of a call that was refused."""
+        """Fails if a log of the functions or the emulator contains a denied call."""
         text = self.log.read_text(errors="replace")
         logs = self.client("logs")
         for group in logs.describe_log_groups()["logGroups"]:
@@ -99,7 +100,7 @@ class Cloud:
 
 
 def eventually(what, look, timeout_s=90):
-    """What `look` answers as soon as it is something."""
+    """Polls `look` until it returns a truthy value, and returns that."""
     deadline = time.monotonic() + timeout_s
     while time.monotonic() < deadline:
         if found := look():

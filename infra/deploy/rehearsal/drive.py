@@ -1,4 +1,4 @@
-"""What goes through the deployed functions: facts, messages, requests, a delivery, a sweep."""
+"""Drives the deployed functions: facts, messages, requests, a delivery, a sweep."""
 
 import json
 import time
@@ -10,9 +10,9 @@ from receiver import Receiver, is_signed
 
 COACH = "coach_rehearsal"
 FED_CLIENT = "client_fed"
-# None of it may be in a log.
+# Personal data that must not be in a log.
 PERSONAL = ("grace@rehearsal.example", "Grace Rehearsal", "katherine@rehearsal.example", "Katherine Rehearsal")
-# A retry waits for its gap; a schedule of one minute comes round.
+# Time for a retry's gap, and for one period of a one-minute schedule.
 RETRY_TIMEOUT_S = 120
 SCHEDULE_TIMEOUT_S = 150
 
@@ -33,16 +33,16 @@ class Drive:
         self.made = stack.resources()
 
     def steps(self):
-        yield "a fact put on the bus comes through rule, queue and ingest into the tables", self.feed_fact
-        yield "a message put into the feed queue runs ingest", self.feed_message
-        yield "a signed-in coach makes a key, and the key lets its bearer in", self.make_key
-        yield "a request that is repeated creates one client", self.create_client
-        yield "the stream wakes the relay, and a signed webhook comes by its second attempt", self.deliver
-        yield "the application is told on the bus", self.told
-        yield "the schedule starts a sweep, and who was due is judged", self.sweep
-        yield "relay and sweep take the schedule's event", self.scheduled
-        yield "nothing is among the dead letters", self.dead_letters
-        yield "logs are JSON and metrics, and hold nothing personal", self.logs
+        yield "a fact on the bus reaches the tables through rule, queue and ingest", self.feed_fact
+        yield "a message in the feed queue invokes ingest", self.feed_message
+        yield "a signed-in coach creates a key, and the key authenticates", self.make_key
+        yield "a repeated request creates one client", self.create_client
+        yield "the stream invokes the relay, and the second attempt delivers a signed webhook", self.deliver
+        yield "the application receives the change on the bus", self.change_published
+        yield "the schedule starts a sweep, which evaluates the due client", self.sweep
+        yield "relay and sweep accept the schedule's event", self.scheduled
+        yield "the dead-letter queues are empty", self.dead_letters
+        yield "logs are JSON and metrics without personal data", self.logs
 
     def feed_fact(self):
         workspace = {
@@ -59,8 +59,8 @@ class Drive:
         }
         entry = {"EventBusName": self.stack.outputs()["BusName"], "Source": "coaching.application"}
         entry |= {"DetailType": "workspace.saved", "Detail": json.dumps(fact(workspace))}
-        # What the service tells the application goes by the same bus: from the beginning, into a queue of the rehearsal's own.
-        self.listen(entry["EventBusName"])
+        # Captures the service's changes on the same bus from the beginning.
+        self.capture_changes(entry["EventBusName"])
         put = self.cloud.client("events").put_events(Entries=[entry])
         assert put["FailedEntryCount"] == 0, put
         key = {"pk": {"S": f"COACH#{COACH}"}, "sk": {"S": "WORKSPACE"}}
@@ -104,10 +104,10 @@ class Drive:
         made = self.request("SettingsFunction", "POST", "/settings/keys", {"name": "Rehearsal", "scope": "partner"}, coach=COACH)
         assert made[0] == 201, made
         self.key = made[1]["key"]
-        let_in = self.request("PingFunction", "GET", "/v1/ping", key=self.key)
+        accepted = self.request("PingFunction", "GET", "/v1/ping", key=self.key)
         mistyped = self.key[:-1] + ("y" if self.key.endswith("x") else "x")
-        kept_out = self.request("PingFunction", "GET", "/v1/ping", key=mistyped)
-        assert (let_in[0], kept_out[0]) == (200, 401), (let_in, kept_out)
+        rejected = self.request("PingFunction", "GET", "/v1/ping", key=mistyped)
+        assert (accepted[0], rejected[0]) == (200, 401), (accepted, rejected)
         webhook = {"url": self.receiver.url, "events": ["new_client"], "payload_mode": "identifiers"}
         made = self.request("SettingsFunction", "POST", "/settings/webhooks", webhook, coach=COACH)
         assert made[0] == 201, made
@@ -138,25 +138,25 @@ class Drive:
         eventually("the log's entry", logged)
         return f"{len(requests)} attempts under one id, the first answered 500"
 
-    def told(self):
+    def change_published(self):
         def read():
-            received = self.cloud.client("sqs").receive_message(QueueUrl=self.heard, MaxNumberOfMessages=10, WaitTimeSeconds=1)
+            received = self.cloud.client("sqs").receive_message(QueueUrl=self.changes_queue, MaxNumberOfMessages=10, WaitTimeSeconds=1)
             events = [json.loads(message["Body"]) for message in received.get("Messages", [])]
             return [event for event in events if event["detail-type"] == "client.created"]
 
-        told = eventually("client.created", read)
-        assert told[0]["detail"]["client"]["client_id"] == self.client_id, told
+        published = eventually("client.created", read)
+        assert published[0]["detail"]["client"]["client_id"] == self.client_id, published
         return "client.created"
 
     def sweep(self):
-        # An automation and a client that are new are due within a minute.
-        waiting = eventually("who is due", self.due)
+        # A new automation and a new client are due within a minute.
+        waiting = eventually("due clients", self.due)
         rules = self.cloud.client("events")
         target = self.function_arn("SweepFunction")
         (rule,) = rules.list_rule_names_by_target(TargetArn=target)["RuleNames"]
-        # A quarter of an hour is too long to watch.
+        # The period of a quarter of an hour is too long for the rehearsal.
         rules.put_rule(Name=rule, ScheduleExpression="rate(1 minute)", State="ENABLED")
-        eventually("nobody is due any more", lambda: not self.due(), SCHEDULE_TIMEOUT_S)
+        eventually("no due clients", lambda: not self.due(), SCHEDULE_TIMEOUT_S)
         return f"{len(waiting)} entries of the due index"
 
     def scheduled(self):
@@ -193,22 +193,22 @@ class Drive:
         assert not found, found
         return f"{len(own)} lines, {len(metrics)} of them metrics"
 
-    def listen(self, bus):
-        """Makes a queue for what the service says."""
+    def capture_changes(self, bus):
+        """Creates a queue that receives the service's changes."""
         sqs, events = self.cloud.client("sqs"), self.cloud.client("events")
-        self.heard = sqs.create_queue(QueueName="rehearsal-heard")["QueueUrl"]
-        arn = sqs.get_queue_attributes(QueueUrl=self.heard, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+        self.changes_queue = sqs.create_queue(QueueName="rehearsal-changes")["QueueUrl"]
+        arn = sqs.get_queue_attributes(QueueUrl=self.changes_queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
         statement = {"Effect": "Allow", "Principal": {"Service": "events.amazonaws.com"}, "Action": "sqs:SendMessage", "Resource": arn}
         policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
-        sqs.set_queue_attributes(QueueUrl=self.heard, Attributes={"Policy": policy})
-        events.put_rule(Name="heard", EventBusName=bus, EventPattern=json.dumps({"source": ["partner-api"]}))
-        events.put_targets(Rule="heard", EventBusName=bus, Targets=[{"Id": "heard", "Arn": arn}])
+        sqs.set_queue_attributes(QueueUrl=self.changes_queue, Attributes={"Policy": policy})
+        events.put_rule(Name="changes", EventBusName=bus, EventPattern=json.dumps({"source": ["partner-api"]}))
+        events.put_targets(Rule="changes", EventBusName=bus, Targets=[{"Id": "changes", "Arn": arn}])
 
     def item(self, table, key):
         return self.cloud.client("dynamodb").get_item(TableName=self.made[table], Key=key).get("Item")
 
     def due(self):
-        """The entries of the due index whose time has come."""
+        """Returns the due entries of the due index."""
         scanned = self.cloud.client("dynamodb").scan(TableName=self.made["RecordsTable"], IndexName="due")["Items"]
         return [item for item in scanned if int(item["sweep_due_at"]["N"]) <= time.time() * 1000]
 
@@ -222,7 +222,7 @@ class Drive:
         return payload
 
     def request(self, function, method, path, body=None, headers=None, key=None, coach=None, route=None, parameters=None):
-        """Status, JSON and headers that a function answers to what API Gateway would hand it."""
+        """Invokes a function with API Gateway's event and returns status, JSON and headers of the response."""
         headers = {"host": "api.example.com", "content-type": "application/json"} | (headers or {})
         if key:
             headers["authorization"] = f"Bearer {key}"

@@ -1,4 +1,4 @@
-"""A coach's receiver of webhooks, on loopback."""
+"""A webhook receiver on loopback."""
 
 import base64
 import hashlib
@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Receiver:
-    """Keeps what it is sent. It fails the first request, so that a retry has to bring it."""
+    """Stores its requests. It fails the first one, so that the delivery needs a retry."""
 
     def __init__(self):
         self.requests = []
@@ -30,7 +30,7 @@ class Receiver:
 
 
 def is_signed(headers, body, secret):
-    """Whether the request bears the signature of Standard Webhooks by this secret."""
+    """Returns true if the request has a Standard Webhooks signature by this secret."""
     signed = b".".join([headers["webhook-id"].encode(), headers["webhook-timestamp"].encode(), body])
     digest = hmac.new(base64.b64decode(secret.removeprefix("whsec_")), signed, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}" in headers["webhook-signature"].split(" ")

@@ -1,4 +1,4 @@
-"""The stack: the template's copy with the zips in it, `sam deploy`, and whether what it made is what the template says."""
+"""The stack: a copy of the template with the zips, `sam deploy`, and checks of the created resources."""
 
 import json
 import re
@@ -33,7 +33,7 @@ class Stack:
         self.template.write_text(json.dumps(self.document, indent=1))
 
     def work_around(self):
-        """Changes in the copy what the emulator does not know. The template stays as it is."""
+        """Replaces constructs in the copy that the emulator does not support."""
         resources = self.document["Resources"]
         secrets = {name for name, resource in resources.items() if resource["Type"] == "AWS::SecretsManager::Secret"}
         math = []
@@ -56,7 +56,7 @@ class Stack:
             self.workarounds.append("policies name secrets by ARNs spelled out, since ministack's Ref of a secret is its name")
 
     def deploy(self, **parameters):
-        """Makes the stack, or changes it."""
+        """Creates or updates the stack."""
         given = self.parameters | parameters
         command = [self.folder / "tools/bin/sam", "deploy", "--template-file", self.template, "--stack-name", NAME]
         command += ["--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-progressbar"]
@@ -68,7 +68,7 @@ class Stack:
         return f"{len(self.resources())} resources"
 
     def upgrade(self):
-        """As the guide to upgrading has it: the packaged template is what a release is rolled back by."""
+        """Upgrades with a packaged template, as in the guide to upgrading, which needs it for a rollback."""
         before = self.outputs()
         releases = self.folder / "releases"
         releases.mkdir(exist_ok=True)
@@ -84,7 +84,7 @@ class Stack:
         return f"{release.stat().st_size:,} bytes"
 
     def resources(self):
-        """Physical ids by logical ids."""
+        """Returns physical ids by logical ids."""
         pages = self.cloud.client("cloudformation").get_paginator("list_stack_resources").paginate(StackName=NAME)
         summaries = (summary for page in pages for summary in page["StackResourceSummaries"])
         return {summary["LogicalResourceId"]: summary["PhysicalResourceId"] for summary in summaries}
@@ -94,16 +94,16 @@ class Stack:
         return {output["OutputKey"]: output["OutputValue"] for output in stack["Outputs"]}
 
     def of_type(self, kind):
-        """Physical ids of the template's resources of a type, by logical ids."""
+        """Returns physical ids of the template's resources of a type by logical ids."""
         made = self.resources()
         return {name: made[name] for name, resource in self.document["Resources"].items() if resource["Type"] == kind and name in made}
 
     def checks(self):
-        """Steps that look at what was made."""
-        yield "tables are protected, and bill by request", self.tables
+        """Steps that check the created resources."""
+        yield "tables have deletion protection and on-demand billing", self.tables
         yield "functions have their architecture, time-out and log group", self.functions
-        yield "queues are encrypted and keep messages for longer than their function may take", self.queues
-        yield "log groups forget", self.log_groups
+        yield "queues are encrypted and retain messages longer than their visibility time-out", self.queues
+        yield "log groups have a retention", self.log_groups
 
     def tables(self):
         dynamodb = self.cloud.client("dynamodb")
@@ -141,9 +141,9 @@ class Stack:
         return f"{len(kept)} groups, 30 days"
 
     def changes(self):
-        """Steps that change the stack, and that end it."""
-        yield "a release that is packaged first is deployed with the parameters that were given before", self.upgrade
-        yield "a second deploy gives the stack its own domain and alarms their topic", self.give_domain
+        """Steps that update and delete the stack."""
+        yield "a packaged release is deployed with the previous parameters", self.upgrade
+        yield "a second deploy adds the custom domain and the alarms' topic", self.give_domain
         yield "deleting the stack leaves every table and secret", self.delete
 
     def give_domain(self):
