@@ -1,4 +1,5 @@
-//! Baselines: the work of `GET /v1/ping` in Node with the AWS SDK for JavaScript and in Python with boto3, on the same stack.
+//! Baselines: the work of `GET /v1/ping` in Node with the AWS SDK for JavaScript and in Python with boto3, on the same
+//! stack.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,7 +30,8 @@ pub(crate) struct BaselineFigures {
     pub(crate) peak_memory_bytes: u64,
 }
 
-/// Installs both baselines below `dir` and measures them. A baseline that cannot be installed is skipped with a message.
+/// Installs both baselines below `dir` and measures them. A baseline that cannot be installed is skipped with a
+/// message.
 pub(crate) async fn measure(
     stack: &BenchStack,
     dir: &Path,

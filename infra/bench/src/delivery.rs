@@ -119,8 +119,8 @@ impl<'a> EventSource<'a> {
         Ok(Self { stack, receiver, client_id, endpoints, number: 0 })
     }
 
-    /// Emits events, at most `CONCURRENT_EVENTS` at a time: more would wait for their endpoint, and deferred deliveries cost
-    /// more.
+    /// Emits events, at most `CONCURRENT_EVENTS` at a time: more would wait for their endpoint, and deferred deliveries
+    /// cost more.
     async fn deliver(&mut self, deliveries: usize) -> Result<(), BenchError> {
         let mut left = deliveries / self.endpoints;
         while left > 0 {

@@ -1,5 +1,5 @@
-//! The functions of the local stack as processes. Each function environment is backed by a process of its program. Usage is
-//! summed over all processes of a function, ended ones included.
+//! The functions of the local stack as processes. Each function environment is backed by a process of its program.
+//! Usage is summed over all processes of a function, ended ones included.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

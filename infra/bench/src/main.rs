@@ -1,5 +1,5 @@
-//! Benchmark of the functions' release builds: sizes, starts, requests, deliveries and sweeps, and `GET /v1/ping` in Node and
-//! Python.
+//! Benchmark of the functions' release builds: sizes, starts, requests, deliveries and sweeps, and `GET /v1/ping` in
+//! Node and Python.
 //!
 //! Each function runs in its own process against a small Lambda Runtime API, while the stack runs in this process. So a
 //! process's CPU time belongs to its function alone. Counts (calls, capacity units, instructions) do not depend on the

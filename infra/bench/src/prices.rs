@@ -31,7 +31,8 @@ pub(crate) fn million_requests(cost: Cost, cpu: Duration, memory_mb: f64) -> f64
         + LOG_LINE_BYTES * 1e6 / 1e9 * LOG_GB
 }
 
-/// Returns the price of a million deliveries: queue, invocations, store. It excludes the time that receivers take to respond.
+/// Returns the price of a million deliveries: queue, invocations, store. It excludes the time that receivers take to
+/// respond.
 pub(crate) fn million_deliveries(figures: &DeliveryFigures) -> f64 {
     // One request sends the messages of an event. Two requests receive and delete a batch.
     let queue_requests = 1.0 / figures.endpoints as f64 + 2.0 * figures.deliver_invocations;

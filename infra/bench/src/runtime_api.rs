@@ -1,5 +1,5 @@
-//! The part of the Lambda Runtime API that a function needs: the next event, its response, errors. Each process has its own
-//! server and port.
+//! The part of the Lambda Runtime API that a function needs: the next event, its response, errors. Each process has its
+//! own server and port.
 //!
 //! <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 

@@ -22,8 +22,8 @@ const BUS: &str = "partner-api";
 /// Lambda's initial number of concurrent batches of a queue
 /// (<https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>).
 const BATCHES_AT_ONCE: usize = 5;
-/// Lambda's poll interval of a stream's shard (<https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>). Records written
-/// within an interval arrive in one batch.
+/// Lambda's poll interval of a stream's shard (<https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>). Records
+/// written within an interval arrive in one batch.
 const STREAM_POLL_INTERVAL: Duration = Duration::from_millis(250);
 const MAX_ANSWER_BYTES: usize = 16 * 1024 * 1024;
 /// Maximum number of entries in a PutEvents request.

@@ -1,7 +1,7 @@
 //! Measures sweeps over rosters of different sizes with the same number of due clients.
 //!
-//! The functions' processes use the machine's clock, so clients must be due by that clock. A first stack with its clock set
-//! back creates the coach, the automation and a model client. A second stack on the same data runs in the present.
+//! The functions' processes use the machine's clock, so clients must be due by that clock. A first stack with its clock
+//! set back creates the coach, the automation and a model client. A second stack on the same data runs in the present.
 
 use std::path::Path;
 use std::time::Duration;
@@ -128,7 +128,8 @@ async fn sweep(stack: &BenchStack, fleet: &Fleet) -> Result<(Duration, Cost), Be
     Ok((fleet.usage("sweep").await.cpu.saturating_sub(before), cost))
 }
 
-/// Stores clients who are not due for years. They have only the item that is in the due index, since a sweep reads no other.
+/// Stores clients who are not due for years. They have only the item that is in the due index, since a sweep reads no
+/// other.
 async fn store_idle_clients(
     stack: &BenchStack,
     items: &ModelItems,

@@ -1,5 +1,5 @@
-//! A TLS 1.3 proxy before the stack's AWS endpoint. As with AWS, an intermediate authority has signed its RSA certificate.
-//! The functions trust the root. `tls/make` generates all of them.
+//! A TLS 1.3 proxy before the stack's AWS endpoint. As with AWS, an intermediate authority has signed its RSA
+//! certificate. The functions trust the root. `tls/make` generates all of them.
 
 use std::path::Path;
 use std::sync::Arc;

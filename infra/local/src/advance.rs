@@ -1,5 +1,5 @@
-//! Moves the clock forward in steps: settle, jump to the next due time, settle, and so on. Everything that becomes due on
-//! the way happens in order and at its time.
+//! Moves the clock forward in steps: settle, jump to the next due time, settle, and so on. Everything that becomes due
+//! on the way happens in order and at its time.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -85,8 +85,8 @@ impl StackClock {
         if offset_ms > MAX_OFFSET_MS { Err(ClockError::TooFar) } else { Ok(()) }
     }
 
-    /// Moves the clock forward, never back. The offset is stored before it takes effect, so that after a crash no stored
-    /// time lies in the future.
+    /// Moves the clock forward, never back. The offset is stored before it takes effect, so that after a crash no
+    /// stored time lies in the future.
     pub fn set_offset_ms(&self, offset_ms: i64) -> Result<(), ClockError> {
         Self::check_offset(offset_ms)?;
         if offset_ms > self.offset_ms() {

@@ -76,8 +76,8 @@ pub(crate) fn router(stack: Arc<Stack>) -> Router {
 
 /// Reads the whole body before the route answers, even if the route does not use it.
 ///
-/// If a route responds before the body arrived, hyper closes the connection without announcing it. The next request of a
-/// client that reuses the connection would be lost.
+/// If a route responds before the body arrived, hyper closes the connection without announcing it. The next request of
+/// a client that reuses the connection would be lost.
 async fn read_to_end(request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
     match to_bytes(body, MAX_BODY_BYTES).await {

@@ -19,8 +19,8 @@ use crate::{demo, linked};
 
 /// Exit code of a start that failed because of the user's options or environment.
 const EXIT_USAGE: u8 = 2;
-/// Log filter that silences dynoxide: it warns of every failed condition, and those are expected. The user's own filter comes
-/// after this one and overrides it.
+/// Log filter that silences dynoxide: it warns of every failed condition, and those are expected. The user's own filter
+/// comes after this one and overrides it.
 const DEFAULT_FILTER: &str = "dynoxide=error";
 /// Time for blocked threads to finish after the orderly shutdown.
 const THREADS_GRACE: Duration = Duration::from_millis(500);

@@ -1,5 +1,5 @@
-//! The demo receiver of webhooks. It verifies each delivery with the official Standard Webhooks library on stack time, and
-//! keeps the latest deliveries.
+//! The demo receiver of webhooks. It verifies each delivery with the official Standard Webhooks library on stack time,
+//! and keeps the latest deliveries.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -96,8 +96,8 @@ impl Receiver {
 
 /// Verifies the signature against the secrets on stack time.
 ///
-/// The library's `verify` reads the machine's clock. So the library only signs the message here, and this function compares
-/// the signatures and the time.
+/// The library's `verify` reads the machine's clock. So the library only signs the message here, and this function
+/// compares the signatures and the time.
 fn verify(secrets: &[String], headers: &HeaderMap, body: &[u8], now: DateTime<Utc>) -> Result<(), &'static str> {
     if secrets.is_empty() {
         return Err("no secret is known for this hook");

@@ -1,7 +1,7 @@
 //! Reader of template.yaml. The local stack has exactly what the template declares.
 //!
 //! - Parameters take their defaults or the values that the stack supplies. Intrinsic functions are resolved.
-//! - An unsupported resource or event type is an error, unless it has no effect locally (alarms, log groups, queue policies).
+//! - An unsupported resource or event type is an error, unless it has no local effect (alarms, log groups, policies).
 //! - Resources that a condition switches off are left out.
 
 mod condition;
@@ -112,8 +112,8 @@ impl Template {
         self.resolved("AWS::DynamoDB::Table")
     }
 
-    /// Returns the resolved properties of the queues. Queues without a `RedrivePolicy` come first, so that a dead-letter queue
-    /// precedes the queues that name it.
+    /// Returns the resolved properties of the queues. Queues without a `RedrivePolicy` come first, so that a
+    /// dead-letter queue precedes the queues that name it.
     pub fn queues(&self) -> Result<Vec<Value>, TemplateError> {
         let mut queues = self.resolved("AWS::SQS::Queue")?;
         queues.sort_by_key(|queue| queue.get("RedrivePolicy").is_some());
@@ -179,7 +179,8 @@ impl Template {
             .collect()
     }
 
-    /// Sets the values of `Ref` and `GetAtt` for each resource. Names may refer to parameters, but not to other resources.
+    /// Sets the values of `Ref` and `GetAtt` for each resource. Names may refer to parameters, but not to other
+    /// resources.
     fn identify(&mut self, aws_url: &str) -> Result<(), TemplateError> {
         for (id, resource) in &mut self.resources {
             let mut name = |property: &str| -> Result<String, TemplateError> {

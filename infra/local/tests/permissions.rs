@@ -94,7 +94,7 @@ impl Local {
     }
 
     /// Removes an action on a resource from a function's policy.
-    fn withdraw(&self, function: &str, action: &str, resource: &str) {
+    fn remove_grant(&self, function: &str, action: &str, resource: &str) {
         let policy = &policies().unwrap()[function];
         let left: Vec<Value> = policy
             .grants()
@@ -131,7 +131,7 @@ async fn a_creation_without_a_permission_is_a_logged_fault_that_leaves_nothing_b
         ("dynamodb:GetItem", table("workspaces")),
         ("dynamodb:PutItem", table("idempotency")),
     ] {
-        local.withdraw("clients", action, &resource);
+        local.remove_grant("clients", action, &resource);
         let (status, answer) = local.call("POST", "/v1/clients", &key, body.clone()).await;
         assert_eq!((status, &answer["code"]), (500, &json!("internal")), "{answer}");
         assert!(!answer.to_string().contains("arn:"), "{answer}");

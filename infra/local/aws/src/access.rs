@@ -1,8 +1,8 @@
 //! Authorization: a function environment has the permissions of its function in template.yaml, as IAM decides.
 //!
-//! A request requires a list of [`Permission`]s by the service authorization reference, one table for each service. It runs
-//! only if the function's [`Policy`] allows all of them. A function without a policy has no permissions. A caller outside
-//! of `/env/{environment}/` is the developer, who has all permissions.
+//! A request requires a list of [`Permission`]s by the service authorization reference, one table for each service. It
+//! runs only if the function's [`Policy`] allows all of them. A function without a policy has no permissions. A caller
+//! outside of `/env/{environment}/` is the developer, who has all permissions.
 
 mod denied;
 mod pattern;
@@ -44,8 +44,8 @@ impl Access {
         names
     }
 
-    /// Appends each permission that is used from now on to a file once, as a line `function action resource`. Processes may
-    /// share the file.
+    /// Appends each permission that is used from now on to a file once, as a line `function action resource`. Processes
+    /// may share the file.
     pub fn record_to(&self, file: &Path) -> Result<(), SetupError> {
         let recording = Recording::open(file).map_err(|error| {
             SetupError::new(format!("permissions cannot be recorded in {}: {error}", file.display()))

@@ -80,8 +80,8 @@ impl EventBus {
         self.buses.write().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned());
     }
 
-    /// Adds a rule from the resolved `Properties` of an `AWS::Events::Rule`. Targets must be queues and receive the whole event.
-    /// A disabled rule is ignored.
+    /// Adds a rule from the resolved `Properties` of an `AWS::Events::Rule`. Targets must be queues and receive the
+    /// whole event. A disabled rule is ignored.
     pub fn add_rule(&self, properties: &Value) -> Result<(), SetupError> {
         let bus = name_of(properties["EventBusName"].as_str().unwrap_or(DEFAULT_BUS)).to_owned();
         let pattern = Pattern::parse(&properties["EventPattern"])

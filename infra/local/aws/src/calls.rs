@@ -72,8 +72,8 @@ pub(crate) struct Units {
 }
 
 impl CallLog {
-    /// Opens an environment's log and crash signal for one invocation. It replaces an invocation that is still open, since
-    /// an environment handles one event at a time.
+    /// Opens an environment's log and crash signal for one invocation. It replaces an invocation that is still open,
+    /// since an environment handles one event at a time.
     pub fn begin(&self, environment: &str) -> Invocation {
         let (crash, crashed) = watch::channel(false);
         let open = OpenLog { began: Instant::now(), calls: Vec::new(), crash };
@@ -81,8 +81,8 @@ impl CallLog {
         Invocation { crashed: CrashSignal(crashed), log: self.clone(), environment: environment.to_owned() }
     }
 
-    /// Records the start of a call. Returns `None` outside of an invocation, such as during an environment's start. `tables`
-    /// is called only within an invocation.
+    /// Records the start of a call. Returns `None` outside of an invocation, such as during an environment's start.
+    /// `tables` is called only within an invocation.
     pub(crate) fn start(
         &self,
         environment: &str,

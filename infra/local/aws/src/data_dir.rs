@@ -1,6 +1,7 @@
 //! The local stack's data directory, locked by one stack at a time.
 //!
-//! The directory holds `version` (the format), `lock` (held while a stack runs), `dynamodb.sqlite` and `services.sqlite`.
+//! The directory holds `version` (the format), `lock` (held while a stack runs), `dynamodb.sqlite` and
+//! `services.sqlite`.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;

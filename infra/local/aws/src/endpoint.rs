@@ -1,4 +1,5 @@
-//! The HTTP endpoint of all services. `X-Amz-Target` selects a JSON service, regardless of the path. SES has its own path.
+//! The HTTP endpoint of all services. `X-Amz-Target` selects a JSON service, regardless of the path. SES has its own
+//! path.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,8 +58,8 @@ tokio::task_local! {
     static STALLED: Arc<AtomicBool>;
 }
 
-/// A guard that aborts a call when its caller is gone, unless the call was stalled. A stalled call takes effect after its
-/// caller gave up, like a request delayed by the network.
+/// A guard that aborts a call when its caller is gone, unless the call was stalled. A stalled call takes effect after
+/// its caller gave up, like a request delayed by the network.
 struct AbortUnlessStalled {
     stalled: Arc<AtomicBool>,
     call: AbortHandle,
@@ -151,8 +152,8 @@ impl Aws {
         }
     }
 
-    /// Applies the faults for a function environment's call before the call takes effect. Returns true when faults of its
-    /// service may follow. Blocks for a stalled call, and for one whose function crashes.
+    /// Applies the faults for a function environment's call before the call takes effect. Returns true when faults of
+    /// its service may follow. Blocks for a stalled call, and for one whose function crashes.
     pub(crate) async fn apply_call_faults(&self, environment: &str) -> bool {
         // Calls outside of an invocation belong to an environment's start.
         if !self.calls().is_open(environment) {

@@ -1,5 +1,5 @@
-//! AWS emulator of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager on one
-//! HTTP endpoint, as far as template.yaml uses them. SQS accepts the JSON protocol only.
+//! AWS emulator of the local stack: DynamoDB, SQS, EventBridge `PutEvents`, SES v2 `SendEmail` and Secrets Manager on
+//! one HTTP endpoint, as far as template.yaml uses them. SQS accepts the JSON protocol only.
 //!
 //! DynamoDB is dynoxide in this process, behind a loopback listener. The other services share one SQLite file,
 //! `services.sqlite`. Every time is stack time, from the [`runtime::Clock`].
@@ -114,8 +114,8 @@ impl Aws {
         Ok(Self(Arc::new(services)))
     }
 
-    /// Returns the endpoint's router: `/` and `/v2/email/..`, and the same below `/env/{environment}/`, where `environment`
-    /// is the calling function environment. Bodies are limited to 16 MiB.
+    /// Returns the endpoint's router: `/` and `/v2/email/..`, and the same below `/env/{environment}/`, where
+    /// `environment` is the calling function environment. Bodies are limited to 16 MiB.
     pub fn router(&self) -> axum::Router {
         endpoint::router(self.clone())
     }

@@ -137,7 +137,8 @@ impl Mailbox {
     }
 }
 
-/// Returns the reason why SES refuses a recipient's address, if any. A display name may precede an address in angle brackets.
+/// Returns the reason why SES refuses a recipient's address, if any. A display name may precede an address in angle
+/// brackets.
 fn refusal(recipient: &str) -> Option<&'static str> {
     let address = match recipient.rsplit_once('<') {
         Some((_, rest)) => rest.trim_end().strip_suffix('>').unwrap_or(rest),

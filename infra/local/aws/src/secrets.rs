@@ -63,8 +63,8 @@ impl Secrets {
         if name.starts_with("arn:") { name.to_owned() } else { arn("secretsmanager", &format!("secret:{name}-local1")) }
     }
 
-    /// Creates the secret from the resolved `Properties` of an `AWS::SecretsManager::Secret` unless it exists, and returns its
-    /// ARN. A literal value is updated each time; a generated value is kept.
+    /// Creates the secret from the resolved `Properties` of an `AWS::SecretsManager::Secret` unless it exists, and
+    /// returns its ARN. A literal value is updated each time; a generated value is kept.
     pub async fn ensure(&self, logical_id: &str, properties: &Value) -> Result<String, SetupError> {
         let name = Self::name(logical_id, properties);
         let literal = properties["SecretString"].as_str();

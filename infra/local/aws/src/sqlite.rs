@@ -1,5 +1,5 @@
-//! One SQLite connection on its own thread. Jobs run one at a time in the order of submission, so a job is also the unit of
-//! mutual exclusion.
+//! One SQLite connection on its own thread. Jobs run one at a time in the order of submission, so a job is also the
+//! unit of mutual exclusion.
 //!
 //! With a write-ahead log and `synchronous = NORMAL`, a committed write survives a killed process, but not a power cut.
 

@@ -1,7 +1,7 @@
 //! SQS, standard queues: delays, visibility time-outs, redrive, retention and batches on stack time, durable in SQLite.
 //!
-//! Queues of the template have a function that consumes them. Queues created with `CreateQueue` have none, so they count
-//! neither as busy nor as due.
+//! Queues of the template have a function that consumes them. Queues created with `CreateQueue` have none, so they
+//! count neither as busy nor as due.
 
 mod attributes;
 mod batch;
@@ -85,8 +85,8 @@ impl Sqs {
         self.0.port.store(port, Ordering::Relaxed);
     }
 
-    /// Creates the queue, or updates an existing one, from the resolved `Properties` of an `AWS::SQS::Queue`. Properties
-    /// without a local effect are ignored.
+    /// Creates the queue, or updates an existing one, from the resolved `Properties` of an `AWS::SQS::Queue`.
+    /// Properties without a local effect are ignored.
     pub async fn ensure_queue(&self, properties: &Value) -> Result<(), SetupError> {
         let name = properties["QueueName"]
             .as_str()
@@ -116,8 +116,8 @@ impl Sqs {
         Ok(received.iter().map(|message| lambda_record(message, &arn)).collect())
     }
 
-    /// Deletes succeeded messages by receipt handle. Failed messages stay invisible until their visibility time-out and count
-    /// as delayed from now on.
+    /// Deletes succeeded messages by receipt handle. Failed messages stay invisible until their visibility time-out and
+    /// count as delayed from now on.
     pub async fn finish(&self, queue: &str, succeeded: &[String], failed: &[String]) -> Result<(), StoreError> {
         let handles = |of: &[String]| of.iter().filter_map(|handle| ReceiptHandle::parse(handle)).collect::<Vec<_>>();
         let (succeeded, failed, queue) = (handles(succeeded), handles(failed), queue.to_owned());

@@ -1,7 +1,7 @@
 //! The JWT authorizer, and the issuer whose tokens it accepts.
 //!
-//! In production the application issues the tokens and API Gateway verifies them. The stack does both, so one symmetric key
-//! (HS256, RFC 7518 section 3.2) is enough. Expiry is checked on stack time, which no JWT library supports.
+//! In production the application issues the tokens and API Gateway verifies them. The stack does both, so one symmetric
+//! key (HS256, RFC 7518 section 3.2) is enough. Expiry is checked on stack time, which no JWT library supports.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -94,7 +94,8 @@ pub(super) fn event(head: &request::Parts, body: &[u8], context: &RequestContext
     event
 }
 
-/// Builds the HTTP response from the function's return value. Returns `None` for an invalid value; the client then gets 500.
+/// Builds the HTTP response from the function's return value. Returns `None` for an invalid value; the client then gets
+/// 500.
 pub(super) fn answer(method: &Method, returned: &Value) -> Option<Response<Body>> {
     let Some(status) = returned.get("statusCode") else {
         // Without a status code, API Gateway takes the returned value as the body.

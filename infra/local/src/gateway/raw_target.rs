@@ -1,8 +1,8 @@
 //! Support for request targets with characters that a URI forbids: raw quotes, spaces, `<>`, bytes beyond ASCII.
 //!
-//! API Gateway passes such targets to functions unchanged, but hyper refuses them. So the first request line of a connection
-//! is percent-encoded before hyper reads it, and the original target travels in a header. Later lines of a connection stay
-//! as they are, since clients that send such targets do not reuse connections.
+//! API Gateway passes such targets to functions unchanged, but hyper refuses them. So the first request line of a
+//! connection is percent-encoded before hyper reads it, and the original target travels in a header. Later lines of a
+//! connection stay as they are, since clients that send such targets do not reuse connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -132,7 +132,8 @@ pub(super) fn take_target(headers: &mut HeaderMap, uri: &Uri) -> String {
     }
 }
 
-/// Encodes the target of a request line and appends a header with the original target. A valid line is returned unchanged.
+/// Encodes the target of a request line and appends a header with the original target. A valid line is returned
+/// unchanged.
 fn encode_target(line: &[u8]) -> Vec<u8> {
     let (Some(first), Some(last)) =
         (line.iter().position(|byte| *byte == b' '), line.iter().rposition(|byte| *byte == b' '))

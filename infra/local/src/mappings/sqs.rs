@@ -101,7 +101,8 @@ impl MessageHandle {
     }
 }
 
-/// Returns the receipt handles of the succeeded and of the failed messages. An unknown identifier fails the whole batch.
+/// Returns the receipt handles of the succeeded and of the failed messages. An unknown identifier fails the whole
+/// batch.
 fn split(batch: Vec<MessageHandle>, failed: Failures) -> (Vec<String>, Vec<String>) {
     let known: HashSet<&str> = batch.iter().map(|handle| handle.message_id.as_str()).collect();
     let failed: HashSet<String> = match failed {

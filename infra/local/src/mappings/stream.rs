@@ -1,7 +1,7 @@
 //! Event source mapping from a table's stream to a function: in order, one batch at a time, with a checkpoint.
 //!
-//! A failed batch is retried after a short pause in real time. `BisectBatchOnFunctionError` halves it until one record is
-//! left. A record that fails more often than the template allows is skipped and logged by its sequence number.
+//! A failed batch is retried after a short pause in real time. `BisectBatchOnFunctionError` halves it until one record
+//! is left. A record that fails more often than the template allows is skipped and logged by its sequence number.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -23,7 +23,8 @@ pub(super) fn resource_matches(pattern: &str, resource: &str) -> bool {
     }
 }
 
-/// Matches with backtracking to the latest `*` only. That is enough, since it can consume whatever an earlier `*` could.
+/// Matches with backtracking to the latest `*` only. That is enough, since it can consume whatever an earlier `*`
+/// could.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut in_text, mut latest_star) = (0, 0, None);
     while in_text < text.len() {

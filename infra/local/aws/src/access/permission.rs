@@ -1,5 +1,5 @@
-//! The permissions that a request requires, by the service authorization reference. `dynamodb::request_names` has those of
-//! DynamoDB.
+//! The permissions that a request requires, by the service authorization reference. `dynamodb::request_names` has those
+//! of DynamoDB.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -71,8 +71,8 @@ pub(crate) fn required_permissions(service: &str, operation: &str, body: &[u8]) 
             let from = read::<MailSender>(body).from_email_address.unwrap_or_default();
             // The address in `Ada <ada@example.com>` is ada@example.com.
             let address = from.rsplit_once('<').map_or(from.as_str(), |(_, address)| address.trim_end_matches('>'));
-            // The identities that SES checks depend on what is verified: the address, its domain or a parent domain, and in
-            // the sandbox the recipient. The address represents all of them here.
+            // The identities that SES checks depend on what is verified: the address, its domain or a parent domain,
+            // and in the sandbox the recipient. The address represents all of them here.
             let identity = format!("identity/{address}");
             // An identity may have a default configuration set, which SES checks too. This one has.
             let resources = [identity.as_str(), "configuration-set/default"];

@@ -1,5 +1,5 @@
-//! A function's compiled policies. The stack refuses to start with anything in them that it cannot decide as IAM does, so that
-//! local decisions are those of AWS.
+//! A function's compiled policies. The stack refuses to start with anything in them that it cannot decide as IAM does,
+//! so that local decisions are those of AWS.
 
 use serde_json::{Map, Value};
 
@@ -60,8 +60,8 @@ impl Policy {
     /// Compiles the resolved `Policies` of a function: a policy document, a list of them, or null for no permissions.
     ///
     /// # Errors
-    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource`, and conditions
-    /// other than a mail's sender or an event's source.
+    /// Refuses managed policies, policy templates, `NotAction`, policy variables, `Deny` without `NotResource`, and
+    /// conditions other than a mail's sender or an event's source.
     pub fn parse(policies: &Value) -> Result<Self, SetupError> {
         let mut policy = Self::default();
         for document in one_or_many(policies) {

@@ -20,7 +20,8 @@ impl Recording {
         Ok(Self { file, written: Mutex::default() })
     }
 
-    /// Appends a line unless this process has written it. One write in append mode keeps lines of several processes apart.
+    /// Appends a line unless this process has written it. One write in append mode keeps lines of several processes
+    /// apart.
     pub(super) fn add(&self, function: &str, permission: &Permission) {
         let line = format!("{function} {} {}\n", permission.action, permission.resource);
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Event patterns: exact values, `prefix`, `anything-but`, and nested objects. Any other construct of EventBridge's pattern
-//! language is refused when the rule is added, so that a rule matches exactly as in production.
+//! Event patterns: exact values, `prefix`, `anything-but`, and nested objects. Any other construct of EventBridge's
+//! pattern language is refused when the rule is added, so that a rule matches exactly as in production.
 
 use serde_json::{Map, Value};
 

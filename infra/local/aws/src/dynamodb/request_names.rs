@@ -44,8 +44,8 @@ impl RequestNames {
 
     /// Returns the required permissions.
     ///
-    /// A transaction requires the permissions of its items. A batch requires its own action on each table. A request to an
-    /// index requires the index only. A request without names requires its action on `*`.
+    /// A transaction requires the permissions of its items. A batch requires its own action on each table. A request to
+    /// an index requires the index only. A request without names requires its action on `*`.
     pub(super) fn permissions(&self, operation: &str) -> Vec<Permission> {
         let table = |name: &String| {
             arn("dynamodb", &if name.starts_with("arn:") { name.clone() } else { format!("table/{name}") })

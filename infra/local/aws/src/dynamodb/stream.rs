@@ -1,7 +1,7 @@
 //! Streams for event-source mappings: records after each consumer's durable checkpoint, oldest first.
 //!
-//! Records are read from dynoxide's table. They have another region and lack the template's view type, so this module builds
-//! the records that a function receives.
+//! Records are read from dynoxide's table. They have another region and lack the template's view type, so this module
+//! builds the records that a function receives.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -90,8 +90,8 @@ impl Streams {
 }
 
 impl DynamoDb {
-    /// Reads up to `limit` records after the consumer's checkpoint, oldest first. A new consumer starts at the oldest record.
-    /// Writes that changed nothing have no record, as in AWS.
+    /// Reads up to `limit` records after the consumer's checkpoint, oldest first. A new consumer starts at the oldest
+    /// record. Writes that changed nothing have no record, as in AWS.
     pub async fn stream_read(&self, table: &str, consumer: &str, limit: usize) -> Result<StreamBatch, StoreError> {
         let (start, view) = {
             let mut state = self.streams.lock();
@@ -237,8 +237,8 @@ fn read(connection: &Connection, table: &str, behind: i64, limit: usize) -> rusq
         .collect()
 }
 
-/// Deletes the records that every consumer has passed. The last record stays, since dynoxide derives the next sequence number
-/// from it.
+/// Deletes the records that every consumer has passed. The last record stays, since dynoxide derives the next sequence
+/// number from it.
 fn trim(connection: &Connection, table: &str, slowest: i64) -> rusqlite::Result<()> {
     connection
         .prepare_cached(

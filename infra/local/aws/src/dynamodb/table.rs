@@ -21,8 +21,8 @@ impl DynamoDb {
     ///
     /// A new stream or TTL is added to an existing table. Changed keys or indexes are an error.
     ///
-    /// The table's stream always stores both images. They show whether a write changed anything; AWS has no record of a write
-    /// that did not. [`DynamoDb::stream_read`] returns the images of the template's view type.
+    /// The table's stream always stores both images. They show whether a write changed anything; AWS has no record of a
+    /// write that did not. [`DynamoDb::stream_read`] returns the images of the template's view type.
     pub async fn ensure_table(&self, properties: &Value) -> Result<(), SetupError> {
         let table = properties["TableName"]
             .as_str()

@@ -18,7 +18,8 @@ use crate::error::StoreError;
 pub(super) struct ExpiryCache(Mutex<Option<(u64, i64)>>);
 
 impl DynamoDb {
-    /// Deletes expired items as DynamoDB does, with stream records whose `userIdentity` is DynamoDB. Returns their number.
+    /// Deletes expired items as DynamoDB does, with stream records whose `userIdentity` is DynamoDB. Returns their
+    /// number.
     pub async fn sweep_ttl(&self) -> Result<usize, StoreError> {
         // Read before the tables, so that a concurrent write invalidates the cached value.
         let writes = self.writes.load(Ordering::Acquire);

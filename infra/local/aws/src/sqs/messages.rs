@@ -1,7 +1,8 @@
 //! Messages in SQLite. Times are milliseconds of stack time.
 //!
-//! A message is visible once `visible_at` is reached. `receipt` belongs to its latest receive. `in_mapping` is set while an
-//! event-source mapping handles the message. `copied` is 1 on a message duplicated by a fault, and 2 on its duplicate.
+//! A message is visible once `visible_at` is reached. `receipt` belongs to its latest receive. `in_mapping` is set
+//! while an event-source mapping handles the message. `copied` is 1 on a message duplicated by a fault, and 2 on its
+//! duplicate.
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use serde_json::{Map, Value};

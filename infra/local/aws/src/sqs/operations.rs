@@ -195,8 +195,8 @@ impl Sqs {
             let due = self.0.sqlite.run(move |connection| messages::next_visible(connection, &name, now)).await?;
             let wake_at = due.unwrap_or(deadline).min(deadline);
             let wait = std::time::Duration::from_millis(u64::try_from(wake_at - now).unwrap_or_default());
-            // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the stack
-            // has ended, which ends this request too.
+            // Stack time runs at the pace of real time between jumps, and a jump notifies. An error means that the
+            // stack has ended, which ends this request too.
             tokio::select! {
                 () = tokio::time::sleep_until(Instant::now() + wait) => {}
                 _ = changes.changed() => {}

@@ -8,7 +8,7 @@ use local_aws::FaultPlan;
 
 use crate::world::World;
 
-/// A function environment's client that shows every failure.
+/// Returns a function environment's client without retries.
 fn client(world: &World) -> Client {
     let config = aws_sdk_dynamodb::config::Builder::from(&world.environment("f")).retry_config(RetryConfig::disabled());
     Client::from_conf(config.build())

@@ -1,6 +1,6 @@
-//! The AWS side of the local stack as the SDKs see it: over HTTP, on a clock that the tests move.
+//! Tests of the AWS emulator through the SDKs, over HTTP and with a clock that the tests move.
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "an unwrap that panics fails the test")]
 
 mod dynamodb;
 mod faults;

@@ -1,4 +1,4 @@
-//! What a function environment may do, and how each service says that it may not.
+//! Permissions of a function environment, and each service's error without permission.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -18,7 +18,7 @@ fn allowing(actions: Value, resources: Value) -> Value {
     json!({ "Effect": "Allow", "Action": actions, "Resource": resources })
 }
 
-/// Status, code and message of a refusal.
+/// Returns status, code and message of an error response.
 fn refusal<T: std::fmt::Debug, E: ProvideErrorMetadata + std::fmt::Debug>(
     answer: Result<T, SdkError<E>>,
 ) -> (u16, String, String) {

@@ -1,4 +1,4 @@
-//! Queues: time, redrive, batches, and what outlives a killed process.
+//! Queues: time, redrive, batches, and durability after a killed process.
 
 use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
@@ -150,7 +150,7 @@ async fn a_long_poll_ends_with_a_message_or_with_stack_time() {
     sqs.send_message().queue_url(&url).message_body("x").send().await.unwrap();
     assert_eq!(waiting.await.unwrap(), 1);
     let waiting = poll();
-    // However far the poll has come: once it waits, one of these jumps ends it.
+    // Repeated, since a jump before the poll waits does not end it.
     while !waiting.is_finished() {
         world.advance_s(20);
         tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! An open stack behind a real port, and SDK clients that talk to it.
+//! Test fixture: the emulator behind a real port, with SDK clients.
 
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -52,14 +52,14 @@ impl World {
         Self { aws, clock, port, dir, server }
     }
 
-    /// An ordered shutdown, and a start on the same directory and clock.
+    /// Shuts the emulator down and starts it on the same directory and clock.
     pub(crate) async fn reopen(self) -> Self {
         self.aws.close().await;
         self.server.abort();
         Self::open(self.dir, self.clock).await
     }
 
-    /// A start on what the directory holds at this moment, as after a killed process: the files are copied from under it.
+    /// Starts the emulator on a copy of the current files, as after a killed process.
     pub(crate) async fn crash(self) -> Self {
         let copy = tempfile::tempdir().unwrap();
         for entry in std::fs::read_dir(self.dir.path()).unwrap() {
@@ -79,17 +79,17 @@ impl World {
         self.aws.notify();
     }
 
-    /// What a developer's SDK is given.
+    /// Returns the SDK configuration of a developer.
     pub(crate) fn sdk(&self) -> SdkConfig {
         self.sdk_at("")
     }
 
-    /// What an environment is given whose function may do everything.
+    /// Returns the SDK configuration of an environment with all permissions.
     pub(crate) fn environment(&self, name: &str) -> SdkConfig {
         self.environment_allowed(name, json!([{ "Effect": "Allow", "Action": "*", "Resource": "*" }]))
     }
 
-    /// What an environment is given whose function may do what the statements say.
+    /// Returns the SDK configuration of an environment with the permissions of the statements.
     pub(crate) fn environment_allowed(&self, name: &str, statements: Value) -> SdkConfig {
         let function = name.rsplit_once('-').map_or(name, |(function, _)| function);
         let policy = Policy::parse(&json!({ "Version": "2012-10-17", "Statement": statements })).unwrap();
@@ -115,7 +115,7 @@ impl World {
         self.aws.sqs().url(name)
     }
 
-    /// A table `outbox` with a stream, keyed by `pk`, whose items expire at `expires_at`.
+    /// Creates a table `outbox` with a stream and key `pk`, whose items expire at `expires_at`.
     pub(crate) async fn outbox(&self) {
         self.aws.dynamodb().ensure_table(&outbox_properties()).await.unwrap();
     }
