@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn the_capacity_guide_counts_with_the_same_prices() {
+    fn the_capacity_guide_has_the_same_prices() {
         for (name, price) in [
             ("DynamoDB, a million write units", WRITE_UNIT),
             ("DynamoDB, a million read units", READ_UNIT),

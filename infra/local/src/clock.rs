@@ -17,7 +17,7 @@ const MAX_OFFSET_MS: i64 = 100 * 366 * 86_400_000;
 const FILE_WIDTH: usize = 20;
 const FILE_NAME: &str = "clock";
 
-/// The clock of everything in the stack.
+/// The clock of the whole stack.
 #[derive(Debug, Default)]
 pub struct StackClock {
     offset_ms: AtomicI64,

@@ -35,7 +35,7 @@ pub struct PoolContext {
     pub aws: Aws,
     /// Stack time.
     pub clock: Arc<dyn Clock>,
-    /// `http://127.0.0.1:4566`.
+    /// The address of the AWS endpoint, such as `http://127.0.0.1:4566`.
     pub aws_url: String,
     /// The calls of finished invocations.
     pub history: Arc<CallHistory>,

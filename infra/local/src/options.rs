@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_options_it_is_what_the_readme_says() {
+    fn the_default_options_are_those_of_the_readme() {
         let options = Options::parse_from(["local-stack"]);
         assert_eq!((options.port, options.aws_port), (8080, 4566));
         assert_eq!(options.data_dir, PathBuf::from(".local"));
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_is_none_is_refused() {
+    fn an_invalid_port_is_refused() {
         assert!(Options::try_parse_from(["local-stack", "--port", "70000"]).is_err());
     }
 }

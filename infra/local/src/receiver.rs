@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_signed_right_is_kept_as_unverified() {
+    fn a_wrong_signature_is_kept_as_unverified() {
         let receiver = Receiver::new(Arc::new(StackClock::default()));
         receiver.add_secret("demo", SECRET);
         let now = receiver.clock.now().timestamp();

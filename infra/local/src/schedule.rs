@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_event_is_the_one_of_eventbridge() {
+    fn the_event_has_eventbridges_shape() {
         let event = event("partner-api-relay-Unsent", "2026-02-01T10:15:00Z".parse().unwrap());
         assert_eq!(event["detail-type"], "Scheduled Event");
         assert_eq!(event["time"], "2026-02-01T10:15:00Z");

@@ -39,7 +39,7 @@ const GRACE: Duration = Duration::from_secs(3);
 /// Functions that may send webhooks to this machine, which production never allows.
 const LOOPBACK_SENDERS: [&str; 2] = ["deliver", "settings"];
 
-/// A stack that is up.
+/// The parts of a running stack.
 pub struct Stack {
     /// Time, queues, schedules.
     pub timeline: Timeline,

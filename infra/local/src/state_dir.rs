@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The data directory. `None` inside in an ephemeral run, which stores nothing.
+/// The data directory. An ephemeral run has none and stores nothing.
 #[derive(Debug, Clone)]
 pub struct StateDir(Option<PathBuf>);
 

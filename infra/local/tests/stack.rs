@@ -170,7 +170,7 @@ async fn the_clock_stops_at_every_due_time() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failed_message_comes_again_after_its_visibility_time_out_and_ends_among_the_dead() {
+async fn a_failed_message_is_retried_after_its_visibility_time_out_and_moves_to_the_dead_letters() {
     let local = Local::start(&["--ephemeral"]).await;
     local.send("deliveries", "fail", 0).await;
     local.send("deliveries", "fine", 0).await;
@@ -232,7 +232,7 @@ async fn the_offset_and_the_signing_key_outlive_the_process() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn control_routes_say_what_is_wrong() {
+async fn control_routes_name_the_error() {
     let local = Local::start(&["--ephemeral"]).await;
     let get = |path: &str| Request::get(path).body(Body::empty()).unwrap();
     for body in [json!({"advance_s": -5}), json!({"advance_s": "60"}), json!({"advance_s": null}), json!({}), json!([])]
@@ -308,7 +308,7 @@ impl Wire {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_body_that_nobody_needs_may_come_late_and_the_connection_is_kept() {
+async fn an_unused_body_may_arrive_late_and_the_connection_stays_open() {
     let local = Local::start(&["--ephemeral"]).await;
     let (api, aws) = (local.0.stack.base_url.clone(), local.0.stack.aws_url.clone());
     for (url, request, status) in [
@@ -342,7 +342,7 @@ async fn a_body_that_nobody_needs_may_come_late_and_the_connection_is_kept() {
 }
 
 #[tokio::test]
-async fn an_answer_to_a_body_that_is_too_long_says_that_the_connection_ends() {
+async fn a_response_to_a_too_long_body_announces_connection_close() {
     let local = Local::start(&["--ephemeral"]).await;
     let aws = local.0.stack.timeline.aws.router();
     for (router, path) in [(local.0.router(), "/_local/settle"), (local.0.router(), "/v1/clients"), (aws, "/")] {

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_directory_is_for_nobody_else_on_the_machine() {
+    fn a_new_directory_is_private_to_its_user() {
         use std::os::unix::fs::PermissionsExt;
 
         let dir = tempfile::tempdir().unwrap();

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn other_functions_and_spared_calls_meet_nothing() {
+    fn other_functions_and_spared_calls_are_not_affected() {
         let faults = Faults::default();
         let function = Some("clients".to_owned());
         let plan = FaultPlan { function, spared_calls: Some(1), crash_before_call: Some(1), ..FaultPlan::default() };
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stalled_call_goes_on_when_stalling_is_switched_off() {
+    fn a_stalled_call_continues_once_stalling_is_off() {
         let faults = Faults::default();
         faults.set(FaultPlan { stalled_calls: Some(1), ..FaultPlan::default() });
         let CallFault::Stall(released) = faults.take_call_fault("clients-1") else { panic!("it stalls") };

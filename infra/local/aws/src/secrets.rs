@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_emulated_is_refused() {
+    fn an_unsupported_secret_is_refused() {
         assert!(generate(&json!({ "ExcludeCharacters": "abc" })).is_err());
         assert!(generate(&json!({ "GenerateStringKey": "1" })).is_err());
     }

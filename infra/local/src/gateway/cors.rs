@@ -93,12 +93,12 @@ mod tests {
     }
 
     #[test]
-    fn another_origin_is_allowed_nothing() {
+    fn another_origin_gets_no_headers() {
         assert!(cors_headers(Method::OPTIONS, "http://evil.example").is_empty());
     }
 
     #[test]
-    fn answers_to_other_requests_can_be_read_by_the_page() {
+    fn responses_to_other_requests_allow_the_page() {
         let headers = cors_headers(Method::POST, "http://127.0.0.1:8080");
         assert_eq!(
             (headers.len(), &headers[ACCESS_CONTROL_ALLOW_ORIGIN]),

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_event_is_the_one_of_api_gateway() {
+    fn the_event_has_api_gateways_shape() {
         let request = http::Request::get("/v1/clients/c%201?a=1&a=2&b=x%26y&c")
             .header("Host", "127.0.0.1:8080")
             .header("User-Agent", "curl/8")
@@ -286,7 +286,7 @@ mod tests {
     #[case(Some("application/x-www-form-urlencoded"), b"a=1", json!("YT0x"), true)]
     #[case(Some("image/png"), b"\x89", json!("iQ=="), true)]
     #[case(None, b"{}", json!("{}"), false)]
-    fn bodies_that_are_no_text_are_encoded(
+    fn bodies_other_than_text_are_encoded(
         #[case] media_type: Option<&str>,
         #[case] body: &[u8],
         #[case] wanted: Value,
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_bytes_in_headers_and_queries_pass() {
+    fn invalid_bytes_in_headers_and_queries_pass() {
         let odd = HeaderValue::from_bytes(b"ex\xffample \"{}|^").unwrap();
         let event = made(http::Request::get("/?q=%ff&{}|^`=1").header("host", odd), b"");
         assert_eq!(event["rawQueryString"], "q=%ff&{}|^`=1");
@@ -335,7 +335,7 @@ mod tests {
     #[case(json!({"statusCode": "x"}))]
     #[case(json!({"statusCode": 200, "body": {}}))]
     #[case(json!({"statusCode": 200, "headers": {"a b": "1"}}))]
-    fn what_is_no_answer_is_refused(#[case] returned: Value) {
+    fn an_invalid_response_is_refused(#[case] returned: Value) {
         assert!(answer(&Method::GET, &returned).is_none());
     }
 }

@@ -1,6 +1,5 @@
 //! Route matching by API Gateway's rules: a literal segment beats `{param}`, which beats `{proxy+}`. Then the method
-//! beats
-//! `ANY`. `$default` takes every other request.
+//! beats `ANY`. `$default` takes every other request.
 
 use std::collections::BTreeMap;
 

@@ -81,7 +81,7 @@ async fn answered(
 }
 
 #[tokio::test]
-async fn a_guarded_route_needs_a_token_and_hands_its_claims_over() {
+async fn a_guarded_route_needs_a_token_and_passes_its_claims_on() {
     let gateway = gateway().await;
     let (status, body, headers) = answered(&gateway, Request::get("/guarded/1"), Body::empty()).await;
     assert_eq!((status, body), (StatusCode::UNAUTHORIZED, json!({"message": "Unauthorized"})));
@@ -96,7 +96,7 @@ async fn a_guarded_route_needs_a_token_and_hands_its_claims_over() {
 }
 
 #[tokio::test]
-async fn a_function_that_dies_fails_or_answers_nonsense_is_an_internal_server_error() {
+async fn a_crash_an_error_or_an_invalid_response_is_an_internal_server_error() {
     let gateway = gateway().await;
     for path in ["/panic", "/slow", "/error", "/nonsense"] {
         let (status, body, _) = answered(&gateway, Request::get(path), Body::empty()).await;
@@ -117,7 +117,7 @@ async fn a_body_over_ten_megabytes_is_refused() {
 }
 
 #[tokio::test]
-async fn answers_to_the_page_can_be_read_by_it_refusals_included() {
+async fn responses_to_the_page_have_cors_headers_refusals_included() {
     let gateway = gateway().await;
     for path in ["/x", "/guarded/1"] {
         let (_, _, headers) =
@@ -127,7 +127,7 @@ async fn answers_to_the_page_can_be_read_by_it_refusals_included() {
 }
 
 #[tokio::test]
-async fn a_preflight_goes_where_a_route_takes_it_and_is_answered_by_the_gateway_elsewhere() {
+async fn a_preflight_reaches_its_route_or_is_answered_by_the_gateway() {
     let guarded = json!({"Method": "GET", "Path": "/guarded/{id}", "Auth": {"Authorizer": "Coach"}});
     for (gateway, expected) in [(gateway().await, 200), (gateway_of(&[guarded]).await, 204)] {
         let preflight = Request::builder().method(Method::OPTIONS).uri("/guarded/1").header("origin", "http://page");

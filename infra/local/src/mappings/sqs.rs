@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_reported_fails() {
+    fn only_reported_messages_fail() {
         assert_eq!(split(batch(), Failures::Items(texts(&["b"]))), (texts(&["ra"]), texts(&["rb"])));
         assert_eq!(split(batch(), Failures::Items(vec![])), (texts(&["ra", "rb"]), vec![]));
     }
 
     #[test]
-    fn a_report_that_makes_no_sense_fails_everything() {
+    fn a_malformed_report_fails_the_whole_batch() {
         for failed in [Failures::Everything, Failures::Items(texts(&["b", "z"]))] {
             assert_eq!(split(batch(), failed), (vec![], texts(&["ra", "rb"])));
         }

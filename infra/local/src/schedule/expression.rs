@@ -174,7 +174,7 @@ mod tests {
     #[case("cron(0 3 * * ?)")]
     #[case("cron(61 3 * * ? *)")]
     #[case("cron(0 3 L * ? *)")]
-    fn what_cannot_be_read_is_refused(#[case] expression: &str) {
+    fn a_malformed_expression_is_refused(#[case] expression: &str) {
         assert!(Expression::parse(expression).is_err());
     }
 }

@@ -195,7 +195,7 @@ mod tests {
     #[case(json!({"Fn::If": ["Yes", 1]}), "malformed Fn::If")]
     #[case(json!({"Fn::Sub": "${Prefix"}), "without an end")]
     #[case(json!({"Fn::Join": "x"}), "malformed Fn::Join")]
-    fn what_cannot_be_resolved_is_a_clear_error(#[case] given: Value, #[case] wanted: &str) {
+    fn an_unresolvable_value_is_a_clear_error(#[case] given: Value, #[case] wanted: &str) {
         let message = names().resolve(&given).unwrap_err().to_string();
         assert!(message.contains(wanted) && message.starts_with("template.yaml "), "{message}");
     }

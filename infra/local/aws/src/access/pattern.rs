@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_are_the_same_in_any_case() {
+    fn actions_match_in_any_case() {
         assert!(action_matches("DynamoDB:putitem", "dynamodb:PutItem"));
         assert!(action_matches("dynamodb:*Item", "dynamodb:PutItem"));
         assert!(action_matches("*", "dynamodb:PutItem"));

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_service_says_what_its_requests_need() {
+    fn each_service_has_its_required_permissions() {
         let account = "us-east-1:000000000000";
         for (service, operation, body, expected) in [
             (
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn each_entry_needs_its_bus_with_its_source() {
+    fn each_entry_requires_its_bus_with_its_source() {
         let body = r#"{"Entries": [{"EventBusName": "b", "Source": "x"}, {"EventBusName": "b", "Source": "y"},
             {"EventBusName": "b", "Source": "x", "Detail": "{}"}, {"EventBusName": "b"}]}"#;
         let permissions = required_permissions("AWSEvents", "PutEvents", body.as_bytes());

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_denied_but_for_some_resources_is_allowed_on_those_alone() {
+    fn a_denial_except_for_resources_allows_only_those() {
         let allowed = json!({ "Effect": "Allow", "Action": "dynamodb:*", "Resource": "*" });
         let denied = json!({ "Effect": "Deny", "Action": "dynamodb:PutItem", "NotResource": [TABLE] });
         let policy = Policy::parse(&json!({ "Statement": [denied, allowed] })).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decided_here_is_refused() {
+    fn an_unsupported_policy_is_refused() {
         let with = |name: &str, value: Value| {
             let mut statement = json!({ "Effect": "Allow", "Action": "dynamodb:PutItem", "Resource": TABLE });
             statement[name] = value;

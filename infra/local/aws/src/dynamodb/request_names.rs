@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_needs_what_the_authorization_reference_says() {
+    fn a_request_requires_the_permissions_of_the_authorization_reference() {
         for (operation, request, expected) in [
             ("PutItem", r#"{"TableName": "a", "Item": {}, "ReturnValues": "ALL_OLD"}"#, vec![("PutItem", "table/a")]),
             ("Query", r#"{"TableName": "a", "IndexName": "i"}"#, vec![("Query", "table/a/index/i")]),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_needs_everything() {
+    fn a_request_without_names_requires_everything() {
         for (operation, request) in
             [("ListTables", "{}"), ("PutItem", "no json"), ("TransactWriteItems", "no json"), ("BatchGetItem", "{}")]
         {

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_that_of_the_developer_guide() {
+    fn the_checksum_is_that_of_the_aws_sdks() {
         // From the test suite of the AWS SDKs.
         let attributes = json!({ "timestamp": { "DataType": "Number", "StringValue": "1493147359900" } });
         assert_eq!(md5_of(attributes.as_object().unwrap()).unwrap(), "235c5c510d26fb653d073faed50ae77c");

@@ -43,7 +43,7 @@ async fn a_stream_is_read_in_order_behind_a_checkpoint_that_outlives_restarts() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_record_looks_as_lambda_gets_it() {
+async fn a_stream_record_has_lambdas_shape() {
     let world = World::new().await;
     world.outbox().await;
     let dynamodb = Client::new(&world.sdk());
@@ -66,7 +66,7 @@ async fn a_stream_record_looks_as_lambda_gets_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_write_that_changes_nothing_makes_no_record_and_is_passed() {
+async fn a_write_that_changes_nothing_has_no_record_and_is_skipped() {
     let world = World::new().await;
     world.outbox().await;
     let dynamodb = Client::new(&world.sdk());
@@ -82,7 +82,7 @@ async fn a_write_that_changes_nothing_makes_no_record_and_is_passed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn expired_items_go_on_stack_time_and_the_stream_says_who_did_it() {
+async fn items_expire_on_stack_time_with_a_stream_record_by_dynamodb() {
     let world = World::new().await;
     world.outbox().await;
     let dynamodb = Client::new(&world.sdk());

@@ -89,7 +89,7 @@ async fn transact(sdk: &SdkConfig) -> Result<(), SdkError<TransactWriteItemsErro
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_transaction_needs_what_each_of_its_items_needs() {
+async fn a_transaction_requires_the_permissions_of_its_items() {
     let world = World::new().await;
     world.outbox().await;
     let mut other = outbox_properties();
@@ -160,7 +160,7 @@ async fn a_message_is_sent_only_to_a_queue_that_is_allowed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn events_mails_and_secrets_are_refused_as_their_services_do_it() {
+async fn events_mails_and_secrets_are_refused_with_their_services_errors() {
     let world = World::new().await;
     world.aws.bus().add_bus("partner");
     let secret = world.aws.secrets().ensure("Secret", &json!({ "SecretString": "x" })).await.unwrap();

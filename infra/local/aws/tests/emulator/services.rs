@@ -50,7 +50,7 @@ async fn an_event_goes_to_the_queues_of_matching_rules_and_is_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mail_lands_in_the_mailbox_unless_it_is_to_fail() {
+async fn a_mail_is_stored_unless_a_fault_refuses_it() {
     let world = World::new().await;
     let client = aws_sdk_sesv2::Client::new(&world.environment("login-links-1"));
     let text = |data: &str| Content::builder().data(data).build().unwrap();
@@ -76,7 +76,7 @@ async fn a_mail_lands_in_the_mailbox_unless_it_is_to_fail() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_generated_secret_stays_what_it_is_until_another_value_is_put() {
+async fn a_generated_secret_is_kept_until_it_is_replaced() {
     let world = World::new().await;
     let properties = json!({ "GenerateSecretString": { "PasswordLength": 64 } });
     let arn = world.aws.secrets().ensure("EncryptionSecret", &properties).await.unwrap();
@@ -158,13 +158,13 @@ async fn a_request_of_the_query_protocol_is_refused_by_name() {
             (400, &b"text/xml"[..]),
             "{method} {path}"
         );
-        let told = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
-        let told = String::from_utf8(told.to_vec()).unwrap();
+        let text = axum::body::to_bytes(answer.into_body(), usize::MAX).await.unwrap();
+        let text = String::from_utf8(text.to_vec()).unwrap();
         assert!(
-            told.contains("<Code>UnsupportedProtocol</Code>") && told.contains("speaks the JSON protocol"),
-            "{told}"
+            text.contains("<Code>UnsupportedProtocol</Code>") && text.contains("speaks the JSON protocol"),
+            "{text}"
         );
-        assert!(told.contains("not the Query protocol"), "{told}");
+        assert!(text.contains("not the Query protocol"), "{text}");
     }
     assert!(!world.aws.sqs().is_busy().await.unwrap(), "nothing was sent");
 }

@@ -21,7 +21,7 @@ async fn bodies(sqs: &Client, url: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_delayed_message_arrives_when_stack_time_has_come() {
+async fn a_delayed_message_becomes_visible_by_stack_time() {
     let world = World::new().await;
     let url = world.queue("retries", json!({})).await;
     let sqs = Client::new(&world.sdk());
@@ -45,7 +45,7 @@ async fn a_delay_over_900_seconds_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_message_comes_back_after_its_visibility_time_out_and_goes_when_deleted() {
+async fn a_message_is_visible_again_after_its_time_out_and_gone_once_deleted() {
     let world = World::new().await;
     let url = world.queue("jobs", json!({ "VisibilityTimeout": 180 })).await;
     let sqs = Client::new(&world.sdk());
@@ -96,8 +96,8 @@ async fn a_message_that_is_received_too_often_goes_to_the_dead_letters() {
     }
     let changes = world.aws.changes();
     assert!(world.aws.sqs().receive_for_mapping("jobs", 10).await.unwrap().is_empty());
-    assert!(changes.has_changed().unwrap(), "whoever waits for the queue to be quiet is told");
-    assert!(!world.aws.sqs().is_busy().await.unwrap(), "dead letters are nobody's work");
+    assert!(changes.has_changed().unwrap(), "a move to the dead letters notifies waiters");
+    assert!(!world.aws.sqs().is_busy().await.unwrap(), "no function consumes dead letters");
     assert_eq!(bodies(&sqs, &dead_letters).await, ["poison"]);
 }
 
@@ -186,7 +186,7 @@ async fn a_message_is_gone_after_its_retention() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn queues_can_be_made_and_looked_at() {
+async fn queues_can_be_created_and_described() {
     let world = World::new().await;
     let sqs = Client::new(&world.sdk());
     let made = sqs.create_queue().queue_name("mine").attributes(QueueAttributeName::DelaySeconds, "5").send().await;
