@@ -18,9 +18,9 @@ use crate::process::{Mode, Process, Program, Timing};
 
 /// All processes, and the mode and variables of the next ones.
 #[derive(Clone)]
-pub(crate) struct Fleet(Arc<Shared>);
+pub(crate) struct Fleet(Arc<FleetState>);
 
-struct Shared {
+struct FleetState {
     binaries: PathBuf,
     /// Variables that override those of the stack.
     variables: Mutex<BTreeMap<String, String>>,
@@ -48,7 +48,7 @@ struct Instance {
 impl Fleet {
     /// Creates a fleet of the programs in a folder. A program has the name of its function's binary.
     pub(crate) fn new(binaries: &Path) -> Self {
-        Self(Arc::new(Shared {
+        Self(Arc::new(FleetState {
             binaries: binaries.to_owned(),
             variables: Mutex::default(),
             mode: Mutex::default(),

@@ -88,10 +88,10 @@ impl Report {
     }
 
     pub(crate) fn starts(&self, starts: &[(&str, startup::StartFigures)]) {
-        self.print(format!(
+        self.print(
             "| Start and first request over TLS | Init, ms | Init, CPU ms | First, ms | First, CPU ms | CPU ms (≤ 4) | \
-             Instructions, M (≤ 8) | Memory, MB |\n|---|---|---|---|---|---|---|---|"
-        ));
+             Instructions, M (≤ 8) | Memory, MB |\n|---|---|---|---|---|---|---|---|",
+        );
         for (name, start) in starts {
             let both = start.init.cpu + start.first.cpu;
             self.print(format!(
@@ -109,10 +109,10 @@ impl Report {
     }
 
     pub(crate) fn baselines(&self, start: &startup::StartFigures, cpu: Duration, others: &[baseline::BaselineFigures]) {
-        self.print(format!(
+        self.print(
             "| `GET /v1/ping` | Start and first request, CPU ms | Start and first request, ms | Request, CPU ms | Memory, MB |\n\
-             |---|---|---|---|---|"
-        ));
+             |---|---|---|---|---|",
+        );
         let (start_cpu, wall) = (start.init.cpu + start.first.cpu, start.init.wall + start.first.wall);
         self.print(format!(
             "| this | {} | {} | {} | {} |",
@@ -140,10 +140,10 @@ impl Report {
     }
 
     pub(crate) fn routes(&self, figures: &[(&routes::Route, routes::RouteFigures)]) {
-        self.print(format!(
+        self.print(
             "| Route | Calls | Read units | Write units | CPU, ms | Instructions, M (reads ≤ 1.8) | Of ping | Dollars a million |\n\
-             |---|---|---|---|---|---|---|---|"
-        ));
+             |---|---|---|---|---|---|---|---|",
+        );
         let ping = figures.first().and_then(|(_, figures)| figures.instructions);
         for (route, routes::RouteFigures { cost, cpu, instructions }) in figures {
             let is_read = route.name.starts_with("GET /v1");
@@ -176,11 +176,11 @@ impl Report {
     }
 
     pub(crate) fn deliveries(&self, figures: &[(delivery::DeliveryFigures, Option<u64>)]) {
-        self.print(format!(
+        self.print(
             "| Endpoints an event | Deliveries/s | A batch | deliver: CPU s per 1,000 (≤ 0.40) | Instructions each, M | \
              relay: CPU s per 1,000 | Read units of deliver | Write units of deliver (≤ 3.5) | Units of relay | Memory, MB | Dollars a million |\n\
-             |---|---|---|---|---|---|---|---|---|---|---|"
-        ));
+             |---|---|---|---|---|---|---|---|---|---|---|",
+        );
         for ((figures, instructions), limit) in figures.iter().zip(DELIVERY_CPU_S) {
             let per_1000 = |cpu: Duration| cpu.as_secs_f64() * 1000.0 / figures.deliveries as f64;
             let units = |cost: crate::stack::Cost| format!("{:.2} r, {:.2} w", cost.read_units, cost.write_units);
@@ -203,10 +203,10 @@ impl Report {
     }
 
     pub(crate) fn sweeps(&self, figures: &[sweep::SweepFigures]) {
-        self.print(format!(
+        self.print(
             "| Clients | Due | CPU, ms | CPU ms each | Read units | Write units | Nobody due: CPU, ms | Read units | Memory, MB |\n\
-             |---|---|---|---|---|---|---|---|---|"
-        ));
+             |---|---|---|---|---|---|---|---|---|",
+        );
         for figures in figures {
             self.print(format!(
                 "| {} | {} | {} | {} | {:.1} | {:.1} | {} | {:.1} | {} |",

@@ -27,12 +27,12 @@ pub(crate) type InvocationResult = Result<Value, String>;
 #[derive(Clone)]
 pub(crate) struct RuntimeApi {
     events: mpsc::UnboundedSender<(String, String)>,
-    shared: Arc<Shared>,
+    shared: Arc<ApiState>,
     /// The server's address, such as `127.0.0.1:40000`.
     pub(crate) address: String,
 }
 
-struct Shared {
+struct ApiState {
     waiting: tokio::sync::Mutex<mpsc::UnboundedReceiver<(String, String)>>,
     answers: Mutex<HashMap<String, oneshot::Sender<InvocationResult>>>,
     polled: Notify,
@@ -44,7 +44,7 @@ impl RuntimeApi {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?.to_string();
         let (events, waiting) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(ApiState {
             waiting: tokio::sync::Mutex::new(waiting),
             answers: Mutex::default(),
             polled: Notify::new(),
@@ -79,7 +79,7 @@ impl RuntimeApi {
     }
 }
 
-impl Shared {
+impl ApiState {
     fn answers(&self) -> std::sync::MutexGuard<'_, HashMap<String, oneshot::Sender<InvocationResult>>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -91,7 +91,7 @@ impl Shared {
     }
 }
 
-async fn next(State(shared): State<Arc<Shared>>) -> Response {
+async fn next(State(shared): State<Arc<ApiState>>) -> Response {
     shared.polled.notify_one();
     let Some((id, event)) = shared.waiting.lock().await.recv().await else {
         return StatusCode::GONE.into_response();
@@ -109,11 +109,11 @@ async fn next(State(shared): State<Arc<Shared>>) -> Response {
     (headers, event).into_response()
 }
 
-async fn response(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
+async fn response(State(shared): State<Arc<ApiState>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
     shared.complete(&id, serde_json::from_slice(&body).map_err(|error| error.to_string()))
 }
 
-async fn error(State(shared): State<Arc<Shared>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
+async fn error(State(shared): State<Arc<ApiState>>, Path(id): Path<String>, body: Bytes) -> StatusCode {
     shared.complete(&id, Err(String::from_utf8_lossy(&body).into_owned()))
 }
 

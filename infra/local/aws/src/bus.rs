@@ -51,12 +51,12 @@ struct Rule {
 #[serde(rename_all = "PascalCase")]
 struct PutEvents {
     #[serde(default)]
-    entries: Vec<Entry>,
+    entries: Vec<PutEventsEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Entry {
+struct PutEventsEntry {
     event_bus_name: Option<String>,
     source: Option<String>,
     detail_type: Option<String>,
@@ -146,7 +146,7 @@ impl EventBus {
         Ok(Answer::json_1_1(&self.put_events(request.entries).await?))
     }
 
-    async fn put_events(&self, entries: Vec<Entry>) -> Result<Value, StoreError> {
+    async fn put_events(&self, entries: Vec<PutEventsEntry>) -> Result<Value, StoreError> {
         let (mut results, mut envelopes, mut messages) = (Vec::new(), Vec::new(), Vec::new());
         for entry in entries {
             match self.envelope(entry) {
@@ -176,7 +176,7 @@ impl EventBus {
     }
 
     /// Validates an entry and returns its bus and the event's envelope.
-    fn envelope(&self, entry: Entry) -> Result<(String, Value), EntryError> {
+    fn envelope(&self, entry: PutEventsEntry) -> Result<(String, Value), EntryError> {
         let required = |value: Option<String>, name: &str| {
             value.filter(|value| !value.is_empty()).ok_or_else(|| {
                 let message = format!("Parameter {name} is not valid. Reason: {name} is a required argument.");

@@ -219,7 +219,7 @@ mod tests {
                 "{action} {resource}"
             );
         }
-        assert_eq!(policy.grants().count(), 1, "what is denied is no grant");
+        assert_eq!(policy.grants().count(), 1, "a denial is no grant");
     }
 
     #[test]

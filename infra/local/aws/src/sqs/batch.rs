@@ -18,11 +18,11 @@ const MAX_ID_LENGTH: usize = 80;
 pub(super) struct Batch<E> {
     queue_url: Option<String>,
     #[serde(default = "Vec::new")]
-    entries: Vec<Entry<E>>,
+    entries: Vec<BatchEntry<E>>,
 }
 
 #[derive(Deserialize)]
-struct Entry<E> {
+struct BatchEntry<E> {
     #[serde(rename = "Id", default)]
     id: String,
     #[serde(flatten)]
@@ -79,7 +79,7 @@ impl Sqs {
 
 impl<E> Batch<E> {
     /// Validates the batch and returns its entries.
-    fn validated(self) -> Result<Vec<Entry<E>>, ServiceError> {
+    fn validated(self) -> Result<Vec<BatchEntry<E>>, ServiceError> {
         if self.entries.is_empty() {
             return Err(error::empty_batch());
         }
@@ -87,7 +87,7 @@ impl<E> Batch<E> {
             return Err(error::too_many_entries(self.entries.len()));
         }
         let mut seen = HashSet::new();
-        for Entry { id, .. } in &self.entries {
+        for BatchEntry { id, .. } in &self.entries {
             let allowed = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if id.is_empty() || id.len() > MAX_ID_LENGTH || !id.chars().all(allowed) {
                 return Err(error::invalid_entry_id());
