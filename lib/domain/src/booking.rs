@@ -128,7 +128,7 @@ impl CalendarEvent {
     /// exists. `None`: the known event is newer.
     ///
     /// An event keeps the buffers that it was made with as long as it stays on its calendar.
-    pub fn heard(
+    pub fn apply_fact(
         known: Option<&Self>,
         saved: &CalendarEventSaved,
         at: FactTime,

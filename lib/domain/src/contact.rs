@@ -74,7 +74,6 @@ impl ContactDraft {
         })
     }
 
-    /// What [`ContactDraft::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         let email = Field::email(MAX_EMAIL_CHARS).required();
@@ -111,7 +110,6 @@ impl ContactPatch {
         Ok(Self { name, do_not_contact })
     }
 
-    /// What [`ContactPatch::parse`] takes.
     #[cfg(feature = "openapi")]
     pub fn schema() -> Body {
         Body::change([
@@ -126,7 +124,7 @@ impl ContactPatch {
     }
 }
 
-/// When what is known of a contact was said.
+/// The times at which a contact's values were set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Said {
     /// The application's whole record. `None`: it has not said one.
@@ -143,7 +141,7 @@ pub struct Said {
     pub do_not_contact_set_at: Option<Timestamp>,
 }
 
-/// A contact, and when what is known of it was said.
+/// A contact, and the times at which its values were set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KnownContact {
     #[serde(flatten)]
@@ -169,57 +167,44 @@ impl KnownContact {
         Self { contact, said: Said { name_set_at: Some(now), email_set_at: Some(now), ..Said::default() } }
     }
 
-    /// What becomes of a contact by the application's whole record of it, which was said `at` that time. What the API
-    /// has set since then stays. `None`: what is known is newer.
-    pub fn heard(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        match known {
-            None => Some(Self::meet(saved, at, now)),
-            Some(known) => known.hear(saved, at, now),
+    /// The contact after the application's whole record of it, which is a fact of the time `at`. Values that the API has
+    /// set since then stay. `None`: the known contact is newer.
+    pub fn apply_fact(known: Option<&Self>, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
+        let said = known.map(|known| known.said).unwrap_or_default();
+        if said.saved_at > Some(at) {
+            return None;
         }
-    }
-
-    fn meet(saved: &ContactSaved, at: FactTime, now: Timestamp) -> Self {
-        let contact = Contact {
+        let mut contact = Contact {
             id: saved.contact_id,
             name: saved.name.clone(),
             email: saved.email.clone(),
             phone: saved.phone.clone(),
             do_not_contact: saved.do_not_contact,
             marketing: saved.marketing,
-            client_id: None,
-            created_at: now,
-            updated_at: now,
+            client_id: known.and_then(|known| known.contact.client_id.clone()),
+            created_at: known.map_or(now, |known| known.contact.created_at),
+            updated_at: known.map_or(now, |known| known.contact.updated_at),
         };
-        Self { contact, said: Said { saved_at: Some(at), ..Said::default() } }
+        if let Some(known) = known {
+            let stays = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
+            if stays(said.name_set_at) {
+                contact.name.clone_from(&known.contact.name);
+            }
+            if stays(said.email_set_at) {
+                contact.email.clone_from(&known.contact.email);
+            }
+            if stays(said.do_not_contact_set_at) {
+                contact.do_not_contact = known.contact.do_not_contact;
+            }
+            if contact != known.contact {
+                contact.updated_at = known.later(now);
+            }
+        }
+        Some(Self { contact, said: Said { saved_at: Some(at), ..said } })
     }
 
-    fn hear(&self, saved: &ContactSaved, at: FactTime, now: Timestamp) -> Option<Self> {
-        if self.said.saved_at.is_some_and(|saved_at| saved_at > at) {
-            return None;
-        }
-        let stays = |set_at: Option<Timestamp>| set_at.map(FactTime::from) > Some(at);
-        let mut heard = self.clone();
-        let Contact { name, email, phone, do_not_contact, marketing, .. } = &mut heard.contact;
-        if !stays(self.said.name_set_at) {
-            name.clone_from(&saved.name);
-        }
-        if !stays(self.said.email_set_at) {
-            email.clone_from(&saved.email);
-        }
-        if !stays(self.said.do_not_contact_set_at) {
-            *do_not_contact = saved.do_not_contact;
-        }
-        phone.clone_from(&saved.phone);
-        *marketing = saved.marketing;
-        if heard.contact != self.contact {
-            heard.contact.updated_at = self.later(now);
-        }
-        heard.said.saved_at = Some(at);
-        Some(heard)
-    }
-
-    /// The contact after a change through the API. What it says anew counts from now on even where it changes nothing;
-    /// that is an update where it confirms what the application said last.
+    /// The contact after a change through the API. A value that it sets counts from now on even where it changes nothing;
+    /// that is an update where it confirms a value that the application set last.
     pub fn change(&self, patch: &ContactPatch, now: Timestamp) -> Self {
         let mut changed = self.clone();
         let said = &self.said;
@@ -248,8 +233,8 @@ impl KnownContact {
         now.after(self.contact.updated_at)
     }
 
-    /// When anything of it was last said, by whomever. What the API says counts after that, even by a clock that is
-    /// behind the application's, or by a request that came before one that has said something meanwhile: no older word
+    /// The time of the last write, of the application or the API. A write of the API counts after it, even by a clock
+    /// that is behind the application's, or by a request that came before one that has written meanwhile: no older fact
     /// undoes it.
     fn said_at(&self) -> Timestamp {
         let Said { saved_at, name_set_at, email_set_at, do_not_contact_set_at } = self.said;

@@ -151,7 +151,7 @@ impl Opportunity {
 
     /// The opportunity after the application's whole record of it, which is a fact of the time `at`. Values that the
     /// API has set since then stay. `None`: the known record is newer.
-    pub fn heard(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
+    pub fn apply_fact(known: Option<&Self>, saved: &OpportunitySaved, at: FactTime, now: Timestamp) -> Option<Self> {
         let told = known.map(|known| known.told.clone()).unwrap_or_default();
         if told.whole_at > Some(at) {
             return None;

@@ -102,7 +102,7 @@ impl Opportunities {
                 return Ok(Some(()));
             }
             let known = found.as_ref().map(|found| &found.opportunity);
-            let Some(heard) = Opportunity::heard(known, saved, said_at, now) else { return Ok(Some(())) };
+            let Some(heard) = Opportunity::apply_fact(known, saved, said_at, now) else { return Ok(Some(())) };
             if known == Some(&heard) {
                 return Ok(Some(()));
             }

@@ -302,7 +302,7 @@ fn a_fact_leaves_alone_what_the_api_has_set_since() {
     let busy = Busy { span: noon, buffers: calendar().buffers };
     let moved = event().moved(&busy, later);
     let told = |fact: &CalendarEventSaved, at, found: &CalendarEvent| {
-        CalendarEvent::heard(Some(found), fact, at, Some(&calendar()), fact.lead_id, now())
+        CalendarEvent::apply_fact(Some(found), fact, at, Some(&calendar()), fact.lead_id, now())
     };
     let elsewhere = saved(span("03T11:00", "03T12:00"), true, Some(CALENDAR));
     assert_eq!(told(&elsewhere, at("01T06:59").into(), &moved), None, "older than the booking itself");
@@ -320,7 +320,7 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
     let changed = Calendar { buffers: Buffers { before_min: 1, after_min: 2 }, ..calendar() };
     let told = |calendar_id, calendar: Option<&Calendar>, found: &CalendarEvent| {
         let fact = saved(found.span, true, calendar_id);
-        let told = CalendarEvent::heard(Some(found), &fact, now().into(), calendar, None, now());
+        let told = CalendarEvent::apply_fact(Some(found), &fact, now().into(), calendar, None, now());
         told.unwrap()
     };
     assert_eq!(told(Some(CALENDAR), Some(&changed), &event()).buffers, Some(made));
@@ -335,7 +335,8 @@ fn an_event_keeps_its_buffers_as_long_as_it_stays_on_its_calendar() {
 #[test]
 fn an_echo_of_what_is_known_leaves_the_time_of_the_last_change() {
     let echo = saved(event().span, true, Some(CALENDAR));
-    let told = CalendarEvent::heard(Some(&event()), &echo, now().into(), Some(&calendar()), Some(LEAD), now()).unwrap();
+    let told =
+        CalendarEvent::apply_fact(Some(&event()), &echo, now().into(), Some(&calendar()), Some(LEAD), now()).unwrap();
     assert_eq!(told, CalendarEvent { told_at: now().into(), ..event() });
 }
 
@@ -364,7 +365,7 @@ proptest! {
         let mut known = made;
         for (at, (starts, confirmed)) in shuffled {
             let fact = saved(hour(starts), confirmed, Some(CALENDAR));
-            let told = CalendarEvent::heard(Some(&known), &fact, minute(at).into(), None, Some(LEAD), now());
+            let told = CalendarEvent::apply_fact(Some(&known), &fact, minute(at).into(), None, Some(LEAD), now());
             known = told.unwrap_or(known);
         }
         let (last, (starts, confirmed)) = facts.pop_last().unwrap();

@@ -73,29 +73,34 @@ fn a_change_names_the_contact_or_suppresses_it() {
 #[test]
 fn what_the_api_set_outlives_older_records_and_gives_way_to_newer_ones() {
     let made = KnownContact::create(id(), &draft(), at(10));
-    let older = made.hear(&saved("older", true), at(9).into(), at(20)).unwrap();
+    let older = KnownContact::apply_fact(Some(&made), &saved("older", true), at(9).into(), at(20)).unwrap();
     assert_eq!((older.contact.name.as_str(), older.contact.email.clone()), ("created", Some(email("created"))));
     assert!(older.contact.do_not_contact && older.contact.marketing.email, "the API has not spoken of these");
-    let equal = made.hear(&saved("equal", false), at(10).into(), at(20)).unwrap();
+    let equal = KnownContact::apply_fact(Some(&made), &saved("equal", false), at(10).into(), at(20)).unwrap();
     assert_eq!((equal.contact.name.as_str(), equal.contact.email.clone()), ("equal", Some(email("equal"))));
-    assert_eq!(equal.hear(&saved("stale", false), at(9).into(), at(21)), None);
+    assert_eq!(KnownContact::apply_fact(Some(&equal), &saved("stale", false), at(9).into(), at(21)), None);
 
     let patch = ContactPatch { name: None, do_not_contact: true };
     let suppressed = equal.change(&patch, at(30));
-    let older = suppressed.hear(&saved("older", false), at(29).into(), at(31)).unwrap();
+    let older = KnownContact::apply_fact(Some(&suppressed), &saved("older", false), at(29).into(), at(31)).unwrap();
     assert!(older.contact.do_not_contact && older.contact.name == "older");
-    assert!(!suppressed.hear(&saved("newer", false), at(31).into(), at(32)).unwrap().contact.do_not_contact);
+    assert!(
+        !KnownContact::apply_fact(Some(&suppressed), &saved("newer", false), at(31).into(), at(32))
+            .unwrap()
+            .contact
+            .do_not_contact
+    );
 }
 
 #[test]
 fn what_confirms_the_application_is_an_update_and_what_says_it_anew_is_none() {
-    let made = KnownContact::meet(&saved("lee", true), at(10).into(), at(10));
+    let made = KnownContact::apply_fact(None, &saved("lee", true), at(10).into(), at(10)).unwrap();
     let patch = ContactPatch { name: Some("lee".to_owned()), do_not_contact: true };
     let confirmed = made.change(&patch, at(15));
     assert_eq!(confirmed.contact, Contact { updated_at: at(15), ..made.contact });
     let same = confirmed.change(&patch, at(30));
     assert_eq!(same.contact, confirmed.contact);
-    let later = same.hear(&saved("other", false), at(20).into(), at(40)).unwrap();
+    let later = KnownContact::apply_fact(Some(&same), &saved("other", false), at(20).into(), at(40)).unwrap();
     assert!(later.contact.name == "lee" && later.contact.do_not_contact);
 }
 
@@ -104,7 +109,7 @@ fn a_change_that_is_made_after_another_outweighs_what_was_said_between_the_two_w
     let patch = |name: &str| ContactPatch { name: Some(name.to_owned()), do_not_contact: true };
     let made = KnownContact::create(id(), &draft(), at(100)).change(&patch("made first"), at(500));
     let changed = made.change(&patch("asked for first"), at(200));
-    let heard = changed.hear(&saved("between", false), at(300).into(), at(600)).unwrap();
+    let heard = KnownContact::apply_fact(Some(&changed), &saved("between", false), at(300).into(), at(600)).unwrap();
     assert_eq!((heard.contact.name.as_str(), heard.contact.do_not_contact), ("asked for first", true));
 }
 
@@ -152,7 +157,9 @@ proptest! {
             contact = match saying {
                 Saying::Set(patch) => contact.change(patch, at(said_at)),
                 Saying::Record { name, do_not_contact, .. } => {
-                    contact.hear(&saved(name, *do_not_contact), at(said_at).into(), at(comes_at)).unwrap_or(contact)
+                    let saved = saved(name, *do_not_contact);
+                    let applied = KnownContact::apply_fact(Some(&contact), &saved, at(said_at).into(), at(comes_at));
+                    applied.unwrap_or(contact)
                 }
             };
         }
@@ -181,7 +188,7 @@ proptest! {
     /// contacted.
     #[test]
     fn no_change_through_the_api_lifts_the_suppression(names in proptest::collection::vec(proptest::option::of("[a-c]"), 1..6)) {
-        let mut contact = KnownContact::meet(&saved("lee", true), at(1).into(), at(1));
+        let mut contact = KnownContact::apply_fact(None, &saved("lee", true), at(1).into(), at(1)).unwrap();
         for name in names {
             contact = contact.change(&ContactPatch { name, do_not_contact: false }, at(2));
             prop_assert!(contact.contact.do_not_contact && contact.contact.marketing == saved("lee", true).marketing);

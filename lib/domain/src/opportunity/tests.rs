@@ -40,7 +40,7 @@ pub(super) fn pipeline() -> Pipeline {
 
 /// An opportunity in that stage, told by the application at time 0.
 pub(super) fn opportunity(in_stage: &str) -> Opportunity {
-    Opportunity::heard(None, &saved("Package", 5, in_stage, None), at(0).into(), at(0)).unwrap()
+    Opportunity::apply_fact(None, &saved("Package", 5, in_stage, None), at(0).into(), at(0)).unwrap()
 }
 
 fn saved(name: &str, value_cents: u64, in_stage: &str, lost_reason: Option<&str>) -> OpportunitySaved {
@@ -70,7 +70,7 @@ fn a_status_is_read_off_the_stage_and_else_off_the_reason(
     #[case] status: StageKind,
     #[case] shown: Option<&str>,
 ) {
-    let found = Opportunity::heard(None, &saved("n", 0, in_stage, reason), at(0).into(), at(0)).unwrap();
+    let found = Opportunity::apply_fact(None, &saved("n", 0, in_stage, reason), at(0).into(), at(0)).unwrap();
     let view = found.view(Some(&pipeline()));
     assert_eq!((view.status, view.lost_reason.as_deref()), (status, shown));
     // Of an unknown pipeline, and by another one, the stage says nothing.
@@ -102,10 +102,10 @@ fn an_opportunity_is_called_as_its_contact_and_worth_nothing_until_told_otherwis
     assert_eq!(made.status(Some(&pipeline)), StageKind::Open);
     // The application hears of it and tells the same: one that it told before that is older.
     assert_eq!(
-        Opportunity::heard(Some(&made), &saved("Old", 1, "warm", None), at(8).into(), at(8)).unwrap().name,
+        Opportunity::apply_fact(Some(&made), &saved("Old", 1, "warm", None), at(8).into(), at(8)).unwrap().name,
         "Lee Lead"
     );
-    let heard = Opportunity::heard(Some(&made), &saved("New", 1, "warm", None), at(9).into(), at(9)).unwrap();
+    let heard = Opportunity::apply_fact(Some(&made), &saved("New", 1, "warm", None), at(9).into(), at(9)).unwrap();
     assert_eq!((heard.name.as_str(), heard.value_cents, heard.stage.as_str()), ("New", 1, "warm"));
 }
 
@@ -113,11 +113,11 @@ fn an_opportunity_is_called_as_its_contact_and_worth_nothing_until_told_otherwis
 fn an_older_record_changes_nothing_and_an_equally_old_one_applies() {
     let found = opportunity("new");
     let later = saved("Later", 6, "lost", Some("price"));
-    assert_eq!(Opportunity::heard(Some(&found), &later, at(-1).into(), at(-1)), None);
-    let equal = Opportunity::heard(Some(&found), &later, at(0).into(), at(0)).unwrap();
+    assert_eq!(Opportunity::apply_fact(Some(&found), &later, at(-1).into(), at(-1)), None);
+    let equal = Opportunity::apply_fact(Some(&found), &later, at(0).into(), at(0)).unwrap();
     assert_eq!((equal.name.as_str(), equal.lost_reason.as_deref()), ("Later", Some("price")));
     assert_eq!(
-        Opportunity::heard(Some(&equal), &later, at(0).into(), at(0)),
+        Opportunity::apply_fact(Some(&equal), &later, at(0).into(), at(0)),
         Some(equal.clone()),
         "told twice it is the same"
     );
@@ -125,22 +125,22 @@ fn an_older_record_changes_nothing_and_an_equally_old_one_applies() {
 
 #[test]
 fn a_reason_stands_with_its_stage_in_whatever_order_older_facts_come() {
-    let lost = Opportunity::heard(None, &saved("n", 0, "lost", Some("theirs")), at(0).into(), at(0)).unwrap();
+    let lost = Opportunity::apply_fact(None, &saved("n", 0, "lost", Some("theirs")), at(0).into(), at(0)).unwrap();
     let patch = OpportunityPatch { lost_reason: Some("ours".to_owned()), ..OpportunityPatch::default() };
     let given = apply(&lost, &pipeline(), &patch, at(100)).unwrap();
     let (away, back) = (saved("n", 0, "warm", None), saved("n", 0, "lost", Some("theirs again")));
     let is_ours = |found: &Opportunity| (found.stage.as_str(), found.lost_reason.as_deref()) == ("lost", Some("ours"));
-    let left = Opportunity::heard(Some(&given), &away, at(10).into(), at(10)).unwrap();
+    let left = Opportunity::apply_fact(Some(&given), &away, at(10).into(), at(10)).unwrap();
     assert_eq!((left.stage.as_str(), &left.lost_reason), ("warm", &None));
-    assert!(is_ours(&Opportunity::heard(Some(&left), &back, at(20).into(), at(20)).unwrap()));
-    let returned = Opportunity::heard(Some(&given), &back, at(20).into(), at(20)).unwrap();
-    assert!(is_ours(&returned) && Opportunity::heard(Some(&returned), &away, at(10).into(), at(10)).is_none());
+    assert!(is_ours(&Opportunity::apply_fact(Some(&left), &back, at(20).into(), at(20)).unwrap()));
+    let returned = Opportunity::apply_fact(Some(&given), &back, at(20).into(), at(20)).unwrap();
+    assert!(is_ours(&returned) && Opportunity::apply_fact(Some(&returned), &away, at(10).into(), at(10)).is_none());
     // What is said later counts, and so does a place that the API chooses.
-    let later = Opportunity::heard(Some(&left), &back, at(101).into(), at(101)).unwrap();
+    let later = Opportunity::apply_fact(Some(&left), &back, at(101).into(), at(101)).unwrap();
     assert_eq!(later.lost_reason.as_deref(), Some("theirs again"));
     let patch = OpportunityPatch { stage: Some(stage("warm")), ..OpportunityPatch::default() };
     let moved = apply(&given, &pipeline(), &patch, at(200)).unwrap();
-    assert_eq!(Opportunity::heard(Some(&moved), &back, at(20).into(), at(20)).unwrap().lost_reason, None);
+    assert_eq!(Opportunity::apply_fact(Some(&moved), &back, at(20).into(), at(20)).unwrap().lost_reason, None);
 }
 
 /// What the API changes.
@@ -208,7 +208,7 @@ proptest! {
             match &said[index] {
                 Mouth::Application { stage: in_stage, reason: given, .. } => {
                     let whole = saved(&text, index as u64 + 1, in_stage, reason(*given).as_deref());
-                    found = Opportunity::heard(found.as_ref(), &whole, at(said_at).into(), at(said_at)).or(found);
+                    found = Opportunity::apply_fact(found.as_ref(), &whole, at(said_at).into(), at(said_at)).or(found);
                     name = name.max((said_at, text.clone()));
                     value = value.max((said_at, index as u64 + 1));
                     place = place.max((said_at, (in_stage, reason(*given))));

@@ -54,7 +54,7 @@ impl Bookings {
         }
         let known = found.as_ref().map(|found| &found.event);
         let calendar = calendar.as_ref().map(|found| &found.calendar);
-        let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, calendar, lead, now) else {
+        let Some(event) = CalendarEvent::apply_fact(known, saved, fact.said_at, calendar, lead, now) else {
             return Ok(Some(()));
         };
         if known == Some(&event) {

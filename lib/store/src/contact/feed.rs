@@ -67,7 +67,7 @@ impl Contacts {
                 None => None,
             };
             let known = found.as_ref().map(|found| &found.known);
-            let Some(heard) = KnownContact::heard(known, saved, said_at, now) else { return Ok(Some(())) };
+            let Some(heard) = KnownContact::apply_fact(known, saved, said_at, now) else { return Ok(Some(())) };
             let record = match &found {
                 None => {
                     let mut heard = heard;
