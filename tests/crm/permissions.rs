@@ -1,26 +1,18 @@
 //! Access to the CRM: scope, entitlements, configuration and permission, each with a code of its own, checked in a
 //! fixed order.
 
+use edge::routes::{Access, ROUTES};
 use serde_json::{Value, json};
 
 use crate::world::{CRM_PERMISSIONS, Caller, Fact, Reply, World, uuid};
 
-/// Each route with its permission.
-const ROUTES: [(&str, &str, &str); 13] = [
-    ("GET", "/v1/crm/contacts", "contacts.read"),
-    ("POST", "/v1/crm/contacts", "contacts.write"),
-    ("PATCH", "/v1/crm/contacts/{id}", "contacts.write"),
-    ("GET", "/v1/crm/opportunities", "opportunities.read"),
-    ("POST", "/v1/crm/opportunities", "opportunities.write"),
-    ("PATCH", "/v1/crm/opportunities/{id}", "opportunities.write"),
-    ("GET", "/v1/crm/calendars", "bookings.read"),
-    ("GET", "/v1/crm/bookings", "bookings.read"),
-    ("POST", "/v1/crm/bookings", "bookings.write"),
-    ("PATCH", "/v1/crm/bookings/{id}", "bookings.write"),
-    ("DELETE", "/v1/crm/bookings/{id}", "bookings.write"),
-    ("POST", "/v1/crm/bookings/availability", "bookings.read"),
-    ("GET", "/v1/crm/workflows", "workflows.read"),
-];
+/// The routes of the CRM, each with its permission.
+fn routes() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+    ROUTES.iter().filter_map(|route| match route.access {
+        Access::Crm(permission) => Some((route.method, route.path, permission.as_str())),
+        Access::Public | Access::Partner | Access::Session => None,
+    })
+}
 
 /// Returns true if a route writes and thus takes an idempotency key.
 fn writes(permission: &str) -> bool {
@@ -46,7 +38,7 @@ async fn each_route_of_the_crm_needs_its_own_permission_and_no_other() {
         let only = ada.crm_key_with(&[permission]).await;
         let others: Vec<&str> = CRM_PERMISSIONS.into_iter().filter(|other| *other != permission).collect();
         let all_others = ada.crm_key_with(&others).await;
-        for (method, path, needed) in ROUTES {
+        for (method, path, needed) in routes() {
             let (let_in, refused) = if needed == permission { (&only, &all_others) } else { (&all_others, &only) };
             let reply = call_with_body(&world, let_in, method, path).await;
             let expected = if method == "GET" { 200 } else { 400 };
@@ -62,7 +54,7 @@ async fn a_key_of_the_other_scope_is_refused_whatever_else_is_wrong() {
     let world = World::start().await;
     let ada = world.coach("ada").with("crm", Value::Null).await;
     let partner = ada.partner_key().await;
-    for (method, path, _) in ROUTES {
+    for (method, path, _) in routes() {
         let reply = call_without_body(&partner, method, path).await.refused(403, "wrong_scope");
         assert!(reply.error().contains("crm"), "{}", reply.text);
         call_without_body(&world.anonymous(), method, path).await.refused(401, "unauthorized");
@@ -88,7 +80,7 @@ async fn missing_entitlements_are_refused_in_a_fixed_order_from_the_next_request
         (true, true, &Value::Null, "owner_configuration_missing"),
     ] {
         with(true, pro, gym, crm).await;
-        for (method, path, _) in ROUTES {
+        for (method, path, _) in routes() {
             call_without_body(&key, method, path).await.refused(403, code);
         }
     }
@@ -115,7 +107,7 @@ async fn every_write_and_nothing_else_needs_an_idempotency_key() {
     let world = World::start().await;
     let ada = world.coach("ada").await;
     let key = ada.crm_key().await;
-    for (method, path, permission) in ROUTES {
+    for (method, path, permission) in routes() {
         let path = path.replace("{id}", &uuid(1));
         let call = || key.call(method, &path).json(&json!({}));
         if !writes(permission) {
@@ -141,7 +133,7 @@ async fn every_write_and_nothing_else_needs_an_idempotency_key() {
 async fn a_strict_body_names_all_unknown_members() {
     let world = World::start().await;
     let key = world.coach("ada").await.crm_key().await;
-    for (method, path, permission) in ROUTES {
+    for (method, path, permission) in routes() {
         if method == "GET" {
             continue;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::future::IntoFuture;
 
-use edge::routes::ROUTES;
+use edge::routes::{ROUTES, Route};
 use serde_json::{Value, json};
 
 use crate::tidy::template::{functions, route_keys, template};
@@ -142,7 +142,7 @@ async fn a_forged_key_with_a_valid_checksum_costs_its_check_and_no_read() {
     }
     let functions = functions_by_route();
     let mut tried = 0;
-    for (method, template) in ROUTES.iter().filter(|(_, template)| template.starts_with("/v1/")) {
+    for Route { method, path: template, .. } in ROUTES.iter().filter(|route| route.path.starts_with("/v1/")) {
         let path = template.replace("{clientId}", "c1").replace("{id}", "0199de00-0000-7000-8000-000000000001");
         let function = &functions[&format!("{method} {template}")];
         let queries: &[&str] = match *template {

@@ -28,7 +28,7 @@ fn exactly_the_anonymous_routes_are_throttled_far_below_the_api() {
     let settings = template["Resources"]["Api"]["Properties"]["RouteSettings"].as_object().unwrap();
     let throttled: BTreeSet<&str> = settings.keys().map(String::as_str).collect();
     let keys: BTreeSet<String> =
-        ROUTES.iter().map(|(method, path)| format!("{method} {path}")).chain(["$default".to_owned()]).collect();
+        ROUTES.iter().map(|route| format!("{} {}", route.method, route.path)).chain(["$default".to_owned()]).collect();
     let anonymous: BTreeSet<&str> = keys.iter().map(String::as_str).filter(|key| is_anonymous(key)).collect();
     assert_eq!(throttled, anonymous);
     let default = |name: &str| template["Parameters"][name]["Default"].as_u64().unwrap();

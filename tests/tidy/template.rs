@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use edge::routes::PUBLIC;
+use edge::routes::{Access, ROUTES};
 use local_stack::template::document;
 use serde_json::{Value, json};
 
@@ -98,7 +98,8 @@ fn route_key(event: &Value) -> String {
 
 /// Returns true for a route that takes neither a key nor a session.
 pub(crate) fn is_anonymous(key: &str) -> bool {
-    key == "$default" || PUBLIC.iter().any(|(method, path)| key == format!("{method} {path}"))
+    let mut public = ROUTES.iter().filter(|route| route.access == Access::Public);
+    key == "$default" || public.any(|route| key == format!("{} {}", route.method, route.path))
 }
 
 /// The keys of the function's routes.

@@ -7,7 +7,6 @@
 use axum::extract::State;
 use axum::response::Response;
 use chrono::NaiveDate;
-use domain::api_key::Permission;
 use domain::availability::{
     Availability, CalendarAvailability, DaySlots, MAX_CANDIDATES, MAX_SLOTS, Offer, candidates, window,
 };
@@ -57,7 +56,7 @@ pub(crate) async fn availability(State(app): State<App>, inbound: Inbound) -> Re
         }
         Reply::ok(&available)
     };
-    app.gate.crm(&inbound, Permission::BookingsRead, work).await
+    app.gate.crm(&inbound, work).await
 }
 
 /// The slots of every day of the horizon. The task yields now and then, so that the deadline of the request is kept.

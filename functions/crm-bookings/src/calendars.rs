@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::api_key::Permission;
 use edge::{CrmCaller, Inbound, crm};
 
 use crate::App;
@@ -12,5 +11,5 @@ pub(crate) async fn calendars(State(app): State<App>, inbound: Inbound) -> Respo
         let listed = app.calendars.page(&caller.coach, crm::page(&inbound)?).await?;
         crm::page_reply(listed, |found| found.calendar.id.0, |found| found.calendar.view())
     };
-    app.gate.crm(&inbound, Permission::BookingsRead, work).await
+    app.gate.crm(&inbound, work).await
 }

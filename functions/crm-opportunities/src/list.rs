@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::api_key::Permission;
 use edge::{CrmCaller, Inbound, crm};
 use futures::future::try_join;
 
@@ -21,5 +20,5 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
             },
         )
     };
-    app.gate.crm(&inbound, Permission::OpportunitiesRead, work).await
+    app.gate.crm(&inbound, work).await
 }

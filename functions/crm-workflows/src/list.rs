@@ -2,7 +2,6 @@
 
 use axum::extract::State;
 use axum::response::Response;
-use domain::api_key::Permission;
 use edge::{CrmCaller, Inbound, crm};
 
 use crate::App;
@@ -12,5 +11,5 @@ pub(crate) async fn list(State(app): State<App>, inbound: Inbound) -> Response {
         let listed = app.workflows.page(&caller.coach, crm::page(&inbound)?).await?;
         crm::page_reply(listed, |workflow| workflow.id.0, |workflow| workflow)
     };
-    app.gate.crm(&inbound, Permission::WorkflowsRead, work).await
+    app.gate.crm(&inbound, work).await
 }

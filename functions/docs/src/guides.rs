@@ -114,6 +114,8 @@ fn slug(after: &[Event<'_>]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use domain::api_key::Permission;
     use domain::assertion::ASSERTION_LIFE;
     use domain::availability::{MAX_CANDIDATES, MAX_SLOTS};
@@ -141,6 +143,7 @@ mod tests {
     use domain::wall_clock::TZ_DATABASE;
     use edge::Code;
     use edge::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
+    use edge::routes::{Access, ROUTES};
     use serde_json::Value;
 
     use super::*;
@@ -216,10 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn the_guide_to_the_crm_has_every_permission() {
+    fn the_guide_to_the_crm_has_every_permission_with_its_routes() {
         let text = text_of("crm");
         for permission in Permission::ALL {
-            assert_eq!(text.matches(&format!("| `{}` | ", permission.as_str())).count(), 1, "{permission:?}");
+            let mut rows = text.lines().filter(|line| line.starts_with(&format!("| `{}` | ", permission.as_str())));
+            let (row, None) = (rows.next().unwrap(), rows.next()) else { panic!("two rows of {permission:?}") };
+            let shown: BTreeSet<&str> = row.split('`').skip(3).step_by(2).collect();
+            let opened = ROUTES.iter().filter(|route| route.access == Access::Crm(permission));
+            let opened: BTreeSet<String> =
+                opened.map(|route| format!("{} {}", route.method, route.path.replacen("/v1/crm", "", 1))).collect();
+            assert_eq!(shown, opened.iter().map(String::as_str).collect(), "{permission:?}");
         }
     }
 

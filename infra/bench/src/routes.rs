@@ -46,7 +46,7 @@ const fn route(
 }
 
 /// One route of each kind.
-pub(crate) const ROUTES: [Route; 21] = [
+pub(crate) const ROUTES: [Route; 22] = [
     route("GET /v1/ping", "ping", 300, |n, auth| ApiCall::get("/v1/ping").bearer(auth.partner(n))),
     route("GET /v1/clients", "clients", 300, |n, auth| ApiCall::get("/v1/clients?limit=50").bearer(auth.partner(n))),
     route("GET /v1/clients?email=", "clients", 300, |n, auth| {
@@ -55,13 +55,13 @@ pub(crate) const ROUTES: [Route; 21] = [
     route("GET /v1/clients/{clientId}", "clients", 300, |n, auth| {
         ApiCall::get(format!("/v1/clients/{CLIENT}")).bearer(auth.partner(n))
     }),
-    route("GET .../compliance", "client-records", 300, |n, auth| {
+    route("GET /v1/clients/{clientId}/compliance", "client-records", 300, |n, auth| {
         ApiCall::get(format!("/v1/clients/{CLIENT}/compliance")).bearer(auth.partner(n))
     }),
-    route("GET .../check-ins", "client-records", 300, |n, auth| {
+    route("GET /v1/clients/{clientId}/check-ins", "client-records", 300, |n, auth| {
         ApiCall::get(format!("/v1/clients/{CLIENT}/check-ins")).bearer(auth.partner(n))
     }),
-    route("GET .../daily-logs", "client-records", 300, |n, auth| {
+    route("GET /v1/clients/{clientId}/daily-logs", "client-records", 300, |n, auth| {
         ApiCall::get(format!("/v1/clients/{CLIENT}/daily-logs")).bearer(auth.partner(n))
     }),
     route("PATCH /v1/clients/{clientId}", "clients", 200, |n, auth| {
@@ -72,7 +72,7 @@ pub(crate) const ROUTES: [Route; 21] = [
             json!({ "full_name": "New Client", "email": format!("new{n}@bench.example"), "send_welcome": false });
         ApiCall::post("/v1/clients", body).bearer(auth.partner(n))
     }),
-    route("POST .../login-link", "login-links", 200, |n, auth| {
+    route("POST /v1/clients/{clientId}/login-link", "login-links", 200, |n, auth| {
         ApiCall::post(format!("/v1/clients/{CLIENT}/login-link"), json!({})).bearer(auth.partner(n))
     }),
     route("GET /v1/crm/contacts", "crm-contacts", 300, |n, auth| ApiCall::get("/v1/crm/contacts").bearer(auth.crm(n))),
@@ -91,6 +91,7 @@ pub(crate) const ROUTES: [Route; 21] = [
     route("GET /v1/crm/calendars", "crm-bookings", 300, |n, auth| {
         ApiCall::get("/v1/crm/calendars").bearer(auth.crm(n))
     }),
+    route("GET /v1/crm/bookings", "crm-bookings", 300, |n, auth| ApiCall::get("/v1/crm/bookings").bearer(auth.crm(n))),
     route("POST /v1/crm/bookings/availability", "crm-bookings", 200, |n, auth| {
         let body = json!({ "leadId": LEAD, "calendarId": CALENDAR });
         ApiCall::post("/v1/crm/bookings/availability", body).bearer(auth.crm(n))
@@ -159,4 +160,26 @@ pub(crate) async fn measure(
         _ => None,
     };
     Ok(RouteFigures { cost, cpu, instructions })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use edge::routes::Access;
+
+    use super::*;
+
+    #[test]
+    fn every_read_of_the_api_is_measured_and_every_measured_route_exists() {
+        let name = |route: &edge::routes::Route| format!("{} {}", route.method, route.path);
+        let measured: BTreeSet<&str> =
+            ROUTES.iter().map(|route| route.name.split('?').next().unwrap_or_default()).collect();
+        let known: BTreeSet<String> = edge::routes::ROUTES.iter().map(name).collect();
+        assert!(measured.iter().all(|name| known.contains(*name)), "{measured:?}");
+        for route in edge::routes::ROUTES {
+            let is_read = route.method == "GET" && matches!(route.access, Access::Partner | Access::Crm(_));
+            assert!(!is_read || measured.contains(name(route).as_str()), "{}", name(route));
+        }
+    }
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::future::Future;
 
 use axum::response::Response;
-use domain::api_key::{Permission, Scope};
+use domain::api_key::Scope;
 use domain::change::Change;
 use domain::fields::Invalid;
 use domain::id::{ContactId, InvalidUuid};
@@ -105,14 +105,8 @@ impl Writer {
     }
 
     /// Checks the caller of a write, does the write once, and answers.
-    pub async fn answer<W: Write>(
-        &self,
-        gate: &Gate,
-        inbound: &Inbound,
-        permission: Permission,
-        write: &W,
-    ) -> Response {
-        gate.crm(inbound, permission, async |caller| self.write(inbound, &caller, write).await).await
+    pub async fn answer<W: Write>(&self, gate: &Gate, inbound: &Inbound, write: &W) -> Response {
+        gate.crm(inbound, async |caller| self.write(inbound, &caller, write).await).await
     }
 
     /// Does a write once. What it is decided by is read beside the claiming of the key, and again each time that

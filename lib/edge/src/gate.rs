@@ -21,6 +21,7 @@ use crate::crm::unconfirmed;
 use crate::inbound::{Inbound, arrival};
 use crate::problem::Problem;
 use crate::reply::Reply;
+use crate::routes::{Access, Route, Routed, find};
 
 mod known_keys;
 
@@ -130,23 +131,26 @@ impl Gate {
         admission
     }
 
-    /// Checks the caller of a CRM route, whose key needs a permission. Then `work` answers.
+    /// Checks the caller of a CRM route, whose key needs the permission of the route. Then `work` answers.
     pub async fn crm(
         &self,
         inbound: &Inbound,
-        permission: Permission,
         work: impl AsyncFnOnce(CrmCaller) -> Result<Reply, Problem>,
     ) -> Response {
         let check = async {
+            let permission = permission_of(inbound).map_err(unknown)?;
             let key = presented(&inbound.headers).map_err(unknown)?;
-            self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await
+            let admitted = self.check(&key, REQUEST, |record, now| crm_caller(record, permission, now)).await;
+            match admitted {
+                Ok(admitted) => Ok((admitted, ())),
+                // A write is to be repeated, whichever of its calls was not answered.
+                Err(refused) if permission.is_write() => {
+                    Err(Refused { problem: unconfirmed(refused.problem), ..refused })
+                }
+                Err(refused) => Err(refused),
+            }
         };
-        let admission = match check.await {
-            Ok(admitted) => Ok((admitted, ())),
-            // A write is to be repeated, whichever of its calls was not answered.
-            Err(refused) if permission.is_write() => Err(Refused { problem: unconfirmed(refused.problem), ..refused }),
-            Err(refused) => Err(refused),
-        };
+        let admission = check.await;
         self.answer(inbound, admission, async |caller, ()| work(caller).await).await
     }
 
@@ -235,6 +239,14 @@ fn crm_caller(record: KeyRecord, permission: Permission, now: Timestamp) -> Resu
         return Err(Problem::PermissionMissing(permission));
     }
     Ok(CrmCaller { coach: record.coach_id, crm, time_zone: record.time_zone, now })
+}
+
+/// The permission that the table of routes asks for.
+fn permission_of(inbound: &Inbound) -> Result<Permission, Problem> {
+    match find(&inbound.method, &inbound.path) {
+        Routed::Known(Route { access: Access::Crm(permission), .. }) => Ok(*permission),
+        _ => Err(Problem::internal("find the permission of a route", "the route takes no CRM key")),
+    }
 }
 
 fn in_scope(record: &KeyRecord, needed: Scope) -> Result<(), Problem> {

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout_at};
 use crate::inbound::Inbound;
 use crate::problem::Problem;
 use crate::reply::Reply;
-use crate::routes::{Routed, route};
+use crate::routes::{Routed, find};
 
 /// Time for the work. After it the work is given up, which leaves time to end its claim before the request is answered
 /// for it.
@@ -157,9 +157,9 @@ fn fingerprint(inbound: &Inbound, payload: &Value) -> Fingerprint {
 
 /// The request's path with its UUIDs as they are parsed.
 fn parsed_path(inbound: &Inbound) -> String {
-    let Routed::Known(template) = route(&inbound.method, &inbound.path) else { return inbound.path.clone() };
+    let Routed::Known(route) = find(&inbound.method, &inbound.path) else { return inbound.path.clone() };
     let mut parameters = inbound.parameters.iter();
-    let segments = template.split('/').zip(inbound.path.split('/')).map(|(wanted, given)| {
+    let segments = route.path.split('/').zip(inbound.path.split('/')).map(|(wanted, given)| {
         let parameter = if wanted.starts_with('{') { parameters.next() } else { None };
         let id = parameter.and_then(|text| parse_uuid(text).ok());
         id.map_or_else(|| given.to_owned(), |id| id.to_string())

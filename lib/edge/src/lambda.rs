@@ -25,7 +25,7 @@ use tower::{Service, ServiceExt};
 use crate::inbound::{Inbound, RequestId};
 use crate::problem::Problem;
 use crate::reply::Reply;
-use crate::routes::{Routed, route};
+use crate::routes::{Routed, find};
 
 /// The route in the line of a request that has none.
 const UNROUTED: &str = "unrouted";
@@ -99,9 +99,9 @@ impl IntoResponse for Answer {
 /// Has the request answered, and notes its route and its status for its line in the log: of the path the template
 /// alone, since a login link's path is the secret itself.
 async fn dispatch(router: Router, request: http::Request<Body>) -> Response {
-    let routed = route(request.method(), request.uri().path());
+    let routed = find(request.method(), request.uri().path());
     match &routed {
-        Routed::Known(template) => note("route", format!("{} {template}", request.method())),
+        Routed::Known(route) => note("route", format!("{} {}", route.method, route.path)),
         Routed::OtherMethods(_) | Routed::UnknownPath => note("route", UNROUTED),
     }
     let response = answer(router, routed, request).await;
@@ -115,12 +115,12 @@ async fn answer(router: Router, routed: Routed, request: http::Request<Body>) ->
     let (bare, is_preflight) = (bare(&request), is_preflight(&request));
     let request = request.map(axum::body::Body::new);
     let problem = match routed {
-        Routed::Known(template) => {
+        Routed::Known(_) => {
             let handling = AssertUnwindSafe(router.oneshot(request)).catch_unwind();
             match tokio::time::timeout(ANSWER_WITHIN, handling).await {
                 Ok(Ok(response)) => return response.unwrap_or_else(|never| match never {}),
                 Ok(Err(_)) => Problem::internal("handle a request", "the handler panicked"),
-                Err(elapsed) => Problem::late(bare.method(), template, elapsed),
+                Err(elapsed) => Problem::late(bare.method(), bare.uri().path(), elapsed),
             }
         }
         // The gateway answers one by itself only where no route takes it, and `$default` takes all. It does add the

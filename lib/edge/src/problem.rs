@@ -17,7 +17,7 @@ use tokio::time::error::Elapsed;
 
 use crate::code::Code;
 use crate::inbound::{MAX_BODY_BYTES, MAX_JSON_DEPTH};
-use crate::routes::writes_to_crm;
+use crate::routes::{Routed, find};
 
 /// Stages that a refusal names.
 const MAX_NAMED_STAGES: usize = 20;
@@ -154,7 +154,10 @@ impl Problem {
     /// A request that was not done in time: of a write of the CRM nobody knows whether it has happened.
     pub(crate) fn late(method: &Method, path: &str, elapsed: Elapsed) -> Self {
         let fault = Fault { doing: "answer in time", source: elapsed.into() };
-        if writes_to_crm(method, path) { Self::Unconfirmed(fault) } else { Self::Internal(fault) }
+        match find(method, path) {
+            Routed::Known(route) if route.writes_to_crm() => Self::Unconfirmed(fault),
+            _ => Self::Internal(fault),
+        }
     }
 
     /// The stable name, which goes with one status.

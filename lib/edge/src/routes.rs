@@ -1,96 +1,112 @@
-//! All routes of the service. Unknown paths and methods reach whatever function the gateway sends them to; it answers
-//! by this table.
+//! All routes of the service, each with what a caller has to present. The gate, the OpenAPI document and the tests take
+//! it from here. Unknown paths and methods reach whatever function the gateway sends them to; it answers by this table.
 
+use domain::api_key::Permission;
 use http::Method;
 
-/// Method and path template of each route, by path.
-pub const ROUTES: &[(&str, &str)] = &[
-    ("GET", "/v1/ping"),
-    ("GET", "/v1/clients"),
-    ("POST", "/v1/clients"),
-    ("GET", "/v1/clients/{clientId}"),
-    ("PATCH", "/v1/clients/{clientId}"),
-    ("POST", "/v1/clients/{clientId}/login-link"),
-    ("GET", "/login/{token}"),
-    ("HEAD", "/login/{token}"),
-    ("POST", "/login/{token}"),
-    ("GET", "/.well-known/jwks.json"),
-    ("GET", "/v1/clients/{clientId}/compliance"),
-    ("GET", "/v1/clients/{clientId}/check-ins"),
-    ("GET", "/v1/clients/{clientId}/daily-logs"),
-    ("GET", "/v1/crm/contacts"),
-    ("POST", "/v1/crm/contacts"),
-    ("PATCH", "/v1/crm/contacts/{id}"),
-    ("GET", "/v1/crm/opportunities"),
-    ("POST", "/v1/crm/opportunities"),
-    ("PATCH", "/v1/crm/opportunities/{id}"),
-    ("GET", "/v1/crm/calendars"),
-    ("GET", "/v1/crm/bookings"),
-    ("POST", "/v1/crm/bookings"),
-    ("POST", "/v1/crm/bookings/availability"),
-    ("PATCH", "/v1/crm/bookings/{id}"),
-    ("DELETE", "/v1/crm/bookings/{id}"),
-    ("GET", "/v1/crm/workflows"),
-    ("GET", "/settings/keys"),
-    ("POST", "/settings/keys"),
-    ("POST", "/settings/keys/{id}/rotate"),
-    ("DELETE", "/settings/keys/{id}"),
-    ("GET", "/settings/webhooks"),
-    ("POST", "/settings/webhooks"),
-    ("GET", "/settings/webhooks/{id}"),
-    ("PATCH", "/settings/webhooks/{id}"),
-    ("DELETE", "/settings/webhooks/{id}"),
-    ("POST", "/settings/webhooks/{id}/rotate-secret"),
-    ("POST", "/settings/webhooks/{id}/test"),
-    ("POST", "/settings/webhooks/{id}/recover"),
-    ("GET", "/settings/webhooks/{id}/deliveries"),
-    ("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry"),
-    ("GET", "/openapi.json"),
-    ("GET", "/docs"),
-    ("GET", "/docs/{file}"),
-    ("GET", "/docs/guides/{page}"),
+/// A route of the service.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Route {
+    pub method: &'static str,
+    /// The template of the path.
+    pub path: &'static str,
+    pub access: Access,
+}
+
+/// Credential that a caller has to present.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// No credential.
+    Public,
+    /// A partner key.
+    Partner,
+    /// A CRM key with this permission.
+    Crm(Permission),
+    /// The session of a coach, which the gateway has verified.
+    Session,
+}
+
+/// All routes.
+pub const ROUTES: &[Route] = &[
+    route("GET", "/v1/ping", Access::Partner),
+    route("GET", "/v1/clients", Access::Partner),
+    route("POST", "/v1/clients", Access::Partner),
+    route("GET", "/v1/clients/{clientId}", Access::Partner),
+    route("PATCH", "/v1/clients/{clientId}", Access::Partner),
+    route("POST", "/v1/clients/{clientId}/login-link", Access::Partner),
+    route("GET", "/login/{token}", Access::Public),
+    route("HEAD", "/login/{token}", Access::Public),
+    route("POST", "/login/{token}", Access::Public),
+    route("GET", "/.well-known/jwks.json", Access::Public),
+    route("GET", "/v1/clients/{clientId}/compliance", Access::Partner),
+    route("GET", "/v1/clients/{clientId}/check-ins", Access::Partner),
+    route("GET", "/v1/clients/{clientId}/daily-logs", Access::Partner),
+    route("GET", "/v1/crm/contacts", Access::Crm(Permission::ContactsRead)),
+    route("POST", "/v1/crm/contacts", Access::Crm(Permission::ContactsWrite)),
+    route("PATCH", "/v1/crm/contacts/{id}", Access::Crm(Permission::ContactsWrite)),
+    route("GET", "/v1/crm/opportunities", Access::Crm(Permission::OpportunitiesRead)),
+    route("POST", "/v1/crm/opportunities", Access::Crm(Permission::OpportunitiesWrite)),
+    route("PATCH", "/v1/crm/opportunities/{id}", Access::Crm(Permission::OpportunitiesWrite)),
+    route("GET", "/v1/crm/calendars", Access::Crm(Permission::BookingsRead)),
+    route("GET", "/v1/crm/bookings", Access::Crm(Permission::BookingsRead)),
+    route("POST", "/v1/crm/bookings", Access::Crm(Permission::BookingsWrite)),
+    route("POST", "/v1/crm/bookings/availability", Access::Crm(Permission::BookingsRead)),
+    route("PATCH", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsWrite)),
+    route("DELETE", "/v1/crm/bookings/{id}", Access::Crm(Permission::BookingsWrite)),
+    route("GET", "/v1/crm/workflows", Access::Crm(Permission::WorkflowsRead)),
+    route("GET", "/settings/keys", Access::Session),
+    route("POST", "/settings/keys", Access::Session),
+    route("POST", "/settings/keys/{id}/rotate", Access::Session),
+    route("DELETE", "/settings/keys/{id}", Access::Session),
+    route("GET", "/settings/webhooks", Access::Session),
+    route("POST", "/settings/webhooks", Access::Session),
+    route("GET", "/settings/webhooks/{id}", Access::Session),
+    route("PATCH", "/settings/webhooks/{id}", Access::Session),
+    route("DELETE", "/settings/webhooks/{id}", Access::Session),
+    route("POST", "/settings/webhooks/{id}/rotate-secret", Access::Session),
+    route("POST", "/settings/webhooks/{id}/test", Access::Session),
+    route("POST", "/settings/webhooks/{id}/recover", Access::Session),
+    route("GET", "/settings/webhooks/{id}/deliveries", Access::Session),
+    route("POST", "/settings/webhooks/{id}/deliveries/{delivery_id}/retry", Access::Session),
+    route("GET", "/openapi.json", Access::Public),
+    route("GET", "/docs", Access::Public),
+    route("GET", "/docs/{file}", Access::Public),
+    route("GET", "/docs/guides/{page}", Access::Public),
 ];
 
-/// Those of them that take neither a key nor a session.
-pub const PUBLIC: &[(&str, &str)] = &[
-    ("GET", "/login/{token}"),
-    ("HEAD", "/login/{token}"),
-    ("POST", "/login/{token}"),
-    ("GET", "/.well-known/jwks.json"),
-    ("GET", "/openapi.json"),
-    ("GET", "/docs"),
-    ("GET", "/docs/{file}"),
-    ("GET", "/docs/guides/{page}"),
-];
+const fn route(method: &'static str, path: &'static str, access: Access) -> Route {
+    Route { method, path, access }
+}
 
-/// What the table says of a request.
+impl Route {
+    /// Returns true if the route writes to the CRM, so that a caller without an answer has to repeat the request.
+    pub(crate) fn writes_to_crm(&self) -> bool {
+        matches!(self.access, Access::Crm(permission) if permission.is_write())
+    }
+}
+
+/// The result of looking a request up.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Routed {
-    /// The path's template.
-    Known(&'static str),
+    Known(&'static Route),
     /// The methods that the path has.
     OtherMethods(Vec<&'static str>),
     UnknownPath,
 }
 
 /// Looks a request up.
-pub fn route(method: &Method, path: &str) -> Routed {
+pub fn find(method: &Method, path: &str) -> Routed {
     // A path that is written out goes before one with a parameter, whatever its methods.
-    let written_out = ROUTES.iter().any(|(_, template)| *template == path);
+    let written_out = ROUTES.iter().any(|route| route.path == path);
     let fits = |template: &str| if written_out { template == path } else { matches(template, path) };
     let mut methods = Vec::new();
-    for (known, template) in ROUTES.iter().filter(|(_, template)| fits(template)) {
-        if *known == method.as_str() {
-            return Routed::Known(template);
+    for route in ROUTES.iter().filter(|route| fits(route.path)) {
+        if route.method == method.as_str() {
+            return Routed::Known(route);
         }
-        methods.push(*known);
+        methods.push(route.method);
     }
     if methods.is_empty() { Routed::UnknownPath } else { Routed::OtherMethods(methods) }
-}
-
-/// Whether a route writes to the CRM, so that nobody knows what has come of a request that was not answered.
-pub(crate) fn writes_to_crm(method: &Method, template: &str) -> bool {
-    template.starts_with("/v1/crm/") && method != Method::GET && template != "/v1/crm/bookings/availability"
 }
 
 fn matches(template: &str, path: &str) -> bool {
@@ -111,13 +127,14 @@ mod tests {
 
     #[test]
     fn a_request_is_known_or_told_what_there_is() {
-        assert_eq!(route(&Method::GET, "/v1/clients/c1"), Routed::Known("/v1/clients/{clientId}"));
-        assert_eq!(route(&Method::HEAD, "/v1/clients/c1"), Routed::OtherMethods(vec!["GET", "PATCH"]));
-        assert_eq!(route(&Method::PATCH, "/v1/crm/bookings/availability"), Routed::OtherMethods(vec!["POST"]));
-        assert_eq!(route(&Method::DELETE, "/v1/ping"), Routed::OtherMethods(vec!["GET"]));
+        let Routed::Known(known) = find(&Method::GET, "/v1/clients/c1") else { panic!("a known route") };
+        assert_eq!(known.path, "/v1/clients/{clientId}");
+        assert_eq!(find(&Method::HEAD, "/v1/clients/c1"), Routed::OtherMethods(vec!["GET", "PATCH"]));
+        assert_eq!(find(&Method::PATCH, "/v1/crm/bookings/availability"), Routed::OtherMethods(vec!["POST"]));
+        assert_eq!(find(&Method::DELETE, "/v1/ping"), Routed::OtherMethods(vec!["GET"]));
         for path in ["/", "/v1", "/v1/clients/", "/v1/clients/a/b", "/V1/ping", "//v1/ping", "/v1/ping/", "/v1/%70ing"]
         {
-            assert_eq!(route(&Method::GET, path), Routed::UnknownPath, "{path}");
+            assert_eq!(find(&Method::GET, path), Routed::UnknownPath, "{path}");
         }
     }
 }

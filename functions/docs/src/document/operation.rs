@@ -1,11 +1,11 @@
 //! One operation of the document.
 
-use domain::api_key::Permission;
 use domain::list::PageSize;
 use domain::openapi::Body;
 use domain::rate_limit::Limit;
 use edge::Problem;
 use edge::problem::Fault;
+use edge::routes::{Access, ROUTES};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
@@ -28,30 +28,6 @@ pub(super) const COACH_SESSION: &str = "coachSession";
 /// Statuses of answers that are recorded and may be replayed.
 const RECORDED: [u16; 5] = [200, 201, 400, 404, 409];
 
-/// The callers of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Caller {
-    /// Callers with a partner key.
-    Partner,
-    /// Callers with a CRM key that has the permission.
-    Crm(Permission),
-    /// A coach who is signed in to the settings.
-    Coach,
-    Anyone,
-}
-
-impl Caller {
-    /// The beginning of the names of refusals that these callers alone meet.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Partner => "Partner",
-            Self::Crm(_) => "Crm",
-            Self::Coach => "Coach",
-            Self::Anyone => "Anyone",
-        }
-    }
-}
-
 /// An operation.
 pub(super) struct Operation {
     pub(super) method: &'static str,
@@ -59,7 +35,7 @@ pub(super) struct Operation {
     pub(super) id: &'static str,
     summary: &'static str,
     about: String,
-    caller: Caller,
+    access: Access,
     parameters: Vec<Value>,
     body: Option<Value>,
     answers: Vec<Answer>,
@@ -78,50 +54,23 @@ pub(super) struct Answer {
 }
 
 impl Operation {
-    /// An operation that anyone may call. The summary says what it does, in a few words.
+    /// The operation of a route, with the refusals of its credential. The summary is a few words.
     pub(super) fn new(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Self {
+        let route = ROUTES.iter().find(|route| (route.method, route.path) == (method, path));
+        let access = route.map_or(Access::Public, |route| route.access);
         Self {
             method,
             path,
             id,
             summary,
             about: String::new(),
-            caller: Caller::Anyone,
+            access,
             parameters: Vec::new(),
             body: None,
             answers: Vec::new(),
-            refusals: Vec::new(),
+            refusals: refusals_of(access),
             replays: false,
         }
-    }
-
-    /// Takes a partner key.
-    pub(super) fn partner(mut self) -> Self {
-        self.caller = Caller::Partner;
-        self.refuses([
-            Problem::Unauthenticated("This API key is unknown, revoked or expired."),
-            Problem::NotEntitled,
-            Problem::WrongScope { needed: "partner" },
-            Problem::BodyTooLarge,
-            used_up(Limit::Requests),
-            Problem::internal("", ""),
-        ])
-    }
-
-    /// Takes a CRM key that has the permission.
-    pub(super) fn crm(mut self, permission: Permission) -> Self {
-        self.caller = Caller::Crm(permission);
-        self.refuses([
-            Problem::Unauthenticated("This API key is unknown, revoked or expired."),
-            Problem::WrongScope { needed: "crm" },
-            Problem::CrmNotEntitled,
-            Problem::GymNotEnabled,
-            Problem::CrmNotConfigured,
-            Problem::PermissionMissing(permission),
-            Problem::BodyTooLarge,
-            used_up(Limit::Requests),
-            Problem::internal("", ""),
-        ])
     }
 
     /// Writes to the CRM, once per idempotency key.
@@ -136,18 +85,6 @@ impl Operation {
             Problem::IdempotencyInProgress,
             Problem::IdempotencyPayloadMismatch,
             Problem::Unconfirmed(Fault { doing: "", source: "".into() }),
-        ])
-    }
-
-    /// Takes the session of a coach.
-    pub(super) fn coach(mut self) -> Self {
-        self.caller = Caller::Coach;
-        self.refuses([
-            Problem::NoSession,
-            used_up(Limit::SettingsRequests),
-            Problem::WorkspaceUnknown,
-            Problem::BodyTooLarge,
-            Problem::internal("", ""),
         ])
     }
 
@@ -232,20 +169,20 @@ impl Operation {
 
     /// The operation as JSON, in the group of that name.
     pub(super) fn render(self, tag: &str) -> Value {
-        let security = match self.caller {
-            Caller::Partner => json!([{ BEARER_KEY: [] }, { KEY_HEADER: [] }]),
-            Caller::Crm(permission) => {
+        let security = match self.access {
+            Access::Partner => json!([{ BEARER_KEY: [] }, { KEY_HEADER: [] }]),
+            Access::Crm(permission) => {
                 let needed = [permission.as_str()];
                 json!([{ CRM_BEARER_KEY: needed }, { CRM_KEY_HEADER: needed }])
             }
-            Caller::Coach => json!([{ COACH_SESSION: [] }]),
-            Caller::Anyone => json!([]),
+            Access::Session => json!([{ COACH_SESSION: [] }]),
+            Access::Public => json!([]),
         };
         let mut operation = json!({
             "operationId": self.id, "tags": [tag], "summary": self.summary, "security": security,
         });
         let mut about = self.about;
-        if let Caller::Crm(permission) = self.caller {
+        if let Access::Crm(permission) = self.access {
             operation["x-permission"] = json!(permission.as_str());
             about.push_str(&format!("\n\nNeeds the permission `{}`.", permission.as_str()));
         }
@@ -258,24 +195,24 @@ impl Operation {
         if let Some(body) = self.body {
             operation["requestBody"] = body;
         }
-        let (caller, replays) = (self.caller, self.replays);
+        let (access, replays) = (self.access, self.replays);
         let mut responses = Map::new();
         for answer in self.answers {
-            let mut sent = standing(caller, answer.status);
-            sent.extend(recorded(replays, caller, answer.status));
+            let mut sent = standing(access, answer.status);
+            sent.extend(recorded(replays, access, answer.status));
             responses.insert(answer.status.to_string(), answer.render(sent));
         }
         for (status, group) in problems::by_status(self.refusals) {
-            let mut sent = standing(caller, status);
-            sent.extend(recorded(replays, caller, status));
+            let mut sent = standing(access, status);
+            sent.extend(recorded(replays, access, status));
             let is_short =
                 |refusal: &Problem| matches!(refusal, Problem::IdempotencyInProgress | Problem::RecoveryRunning { .. });
             if group.iter().any(is_short) {
                 sent.push(at_times(RETRY_AFTER));
             }
-            responses.insert(status.to_string(), problems::response(status, &group, caller, &sent));
+            responses.insert(status.to_string(), problems::response(status, &group, access, &sent));
         }
-        for (status, about) in problems::GATEWAY.into_iter().filter(|(one, _)| problems::may_be_gateways(caller, *one))
+        for (status, about) in problems::GATEWAY.into_iter().filter(|(one, _)| problems::may_be_gateways(access, *one))
         {
             let response = || problems::gateway_response(about);
             responses.entry(status.to_string()).or_insert_with(response);
@@ -285,17 +222,54 @@ impl Operation {
     }
 }
 
+/// The beginning of the names of refusals that callers with this credential alone meet.
+pub(super) fn name_of(access: Access) -> &'static str {
+    match access {
+        Access::Partner => "Partner",
+        Access::Crm(_) => "Crm",
+        Access::Session => "Coach",
+        Access::Public => "Anyone",
+    }
+}
+
+/// Refusals that callers with this credential meet on any route.
+fn refusals_of(access: Access) -> Vec<Problem> {
+    let unknown_key = || Problem::Unauthenticated("This API key is unknown, revoked or expired.");
+    let own = match access {
+        Access::Public => return Vec::new(),
+        Access::Partner => vec![
+            unknown_key(),
+            Problem::NotEntitled,
+            Problem::WrongScope { needed: "partner" },
+            used_up(Limit::Requests),
+        ],
+        Access::Crm(permission) => vec![
+            unknown_key(),
+            Problem::WrongScope { needed: "crm" },
+            Problem::CrmNotEntitled,
+            Problem::GymNotEnabled,
+            Problem::CrmNotConfigured,
+            Problem::PermissionMissing(permission),
+            used_up(Limit::Requests),
+        ],
+        Access::Session => {
+            vec![Problem::NoSession, used_up(Limit::SettingsRequests), Problem::WorkspaceUnknown]
+        }
+    };
+    own.into_iter().chain([Problem::BodyTooLarge, Problem::internal("", "")]).collect()
+}
+
 /// Headers that go with a status whatever the operation.
-fn standing(caller: Caller, status: u16) -> Vec<Sent> {
+fn standing(access: Access, status: u16) -> Vec<Sent> {
     // The gateway's own answers have none of ours. Nor is there a count to tell where it is the count that failed.
-    let ours = if problems::may_be_gateways(caller, status) { at_times } else { always };
+    let ours = if problems::may_be_gateways(access, status) { at_times } else { always };
     let mut sent = vec![ours(REQUEST_ID)];
-    match (caller, status) {
+    match (access, status) {
         (_, 401) => sent.push(always(AUTHENTICATE)),
-        (Caller::Partner | Caller::Crm(_) | Caller::Coach, _) => {
+        (Access::Partner | Access::Crm(_) | Access::Session, _) => {
             sent.extend([ours(RATE_LIMIT), ours(RATE_LIMIT_POLICY)]);
         }
-        (Caller::Anyone, _) => {}
+        (Access::Public, _) => {}
     }
     if matches!(status, 429 | 503) {
         sent.push(ours(RETRY_AFTER));
@@ -303,11 +277,11 @@ fn standing(caller: Caller, status: u16) -> Vec<Sent> {
     sent
 }
 
-fn recorded(replays: bool, caller: Caller, status: u16) -> Vec<Sent> {
-    match caller {
+fn recorded(replays: bool, access: Access, status: u16) -> Vec<Sent> {
+    match access {
         _ if !replays || !RECORDED.contains(&status) => Vec::new(),
         // Another payload is a conflict.
-        Caller::Crm(_) => vec![at_times(REPLAY)],
+        Access::Crm(_) => vec![at_times(REPLAY)],
         _ => vec![at_times(REPLAY), at_times(PAYLOAD_MISMATCH)],
     }
 }

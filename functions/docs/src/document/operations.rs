@@ -12,7 +12,6 @@ mod ping;
 mod records;
 mod webhooks;
 
-use domain::api_key::Permission;
 use domain::fields::Invalid;
 use domain::id::InvalidUuid;
 use domain::list::{CRM_PAGE, CrmPage};
@@ -93,10 +92,9 @@ fn of_record(operation: Operation, about: &str, example: &str) -> Operation {
 }
 
 /// A list of the CRM.
-fn crm_list(operation: Operation, permission: Permission, answer: Answer) -> Operation {
+fn crm_list(operation: Operation, answer: Answer) -> Operation {
     let answer = answer.link(&[operation.id], json!({ "cursor": "$response.body#/next_cursor" }));
     operation
-        .crm(permission)
         .size("limit", "Records in the answer", CRM_PAGE)
         .in_query(
             "cursor",

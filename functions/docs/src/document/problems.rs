@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use edge::reply::problem_details;
+use edge::routes::Access;
 use edge::{Code, Problem};
 use serde_json::{Map, Value, json};
 
 use super::headers::{self, Sent};
-use super::operation::Caller;
+use super::operation::name_of;
 use super::schemas::reference;
 use super::share::SHARED_NAME;
 
@@ -39,11 +40,11 @@ pub(super) const GATEWAY: [(u16, &str); 4] = [
 ];
 
 /// Returns true if an answer of this status may be the gateway's, in words of its own.
-pub(super) fn may_be_gateways(caller: Caller, status: u16) -> bool {
-    match caller {
+pub(super) fn may_be_gateways(access: Access, status: u16) -> bool {
+    match access {
         // Throttled, or more callers without a key than the function has places.
-        Caller::Anyone => matches!(status, 429 | 503),
-        Caller::Coach if status == 401 => true,
+        Access::Public => matches!(status, 429 | 503),
+        Access::Session if status == 401 => true,
         _ => GATEWAY.iter().any(|(one, _)| *one == status),
     }
 }
@@ -60,17 +61,17 @@ pub(super) fn gateway_response(about: &str) -> Value {
 
 /// The response for problems of one status. Its codes stand in an extension: said in its schema they would make a type
 /// of each response in generated clients.
-pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[Sent]) -> Value {
+pub(super) fn response(status: u16, group: &[Problem], access: Access, sent: &[Sent]) -> Value {
     let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
     codes.sort_unstable();
     codes.dedup();
     let names: Vec<&str> = codes.iter().map(|code| code.as_str()).collect();
-    let by_gateway = may_be_gateways(caller, status);
+    let by_gateway = may_be_gateways(access, status);
     let error = reference("Error");
     let schema = if by_gateway { json!({ "anyOf": [error, reference("GatewayError")] }) } else { error };
     let others = GATEWAY.iter().filter(|(one, _)| by_gateway && *one == status).map(|(_, about)| *about);
     json!({
-        SHARED_NAME: shared_name(&names, caller),
+        SHARED_NAME: shared_name(&names, access),
         "description": description(&codes, others),
         CODES: names,
         "headers": headers::references(sent),
@@ -82,12 +83,12 @@ pub(super) fn response(status: u16, group: &[Problem], caller: Caller, sent: &[S
 }
 
 /// The name of a response that several operations have: `Coach.InvalidRequestOrInvalidJson`.
-fn shared_name(codes: &[&str], caller: Caller) -> String {
+fn shared_name(codes: &[&str], access: Access) -> String {
     let camel = |code: &&str| -> String {
         let upper = |word: &str| word[..1].to_uppercase() + &word[1..];
         code.split('_').map(upper).collect()
     };
-    format!("{}.{}", caller.name(), codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
+    format!("{}.{}", name_of(access), codes.iter().map(camel).collect::<Vec<_>>().join("Or"))
 }
 
 fn description(codes: &[Code], others: impl Iterator<Item = &'static str>) -> String {

@@ -19,7 +19,6 @@ fn list(schemas: &mut Schemas) -> Operation {
     let answer = Answer::of(schemas, 200, "Clients, newest first.", "page", &client_list())
         .link(&["listClients"], json!({ "cursor": "$response.body#/next_cursor" }));
     Operation::new("GET", "/v1/clients", "listClients", "List clients")
-        .partner()
         .about("Newest first. A parameter that is given twice counts as it stands first.")
         .size("limit", "Clients in the answer", CLIENT_PAGE)
         .in_query(
@@ -47,7 +46,6 @@ fn create(schemas: &mut Schemas) -> Operation {
         );
     let goals_rule = format!("must be at most {MAX_GOALS_CHARS} characters; it has {}", MAX_GOALS_CHARS + 381);
     Operation::new("POST", "/v1/clients", "createClient", "Create a client")
-        .partner()
         .about(
             "Makes an account, takes a seat of the plan and of the team, mints one intake, links a CRM contact with the same e-mail \
              address or phone number, and fires `new_client`. Once per idempotency key, however often it is sent: see \
@@ -85,7 +83,6 @@ fn create(schemas: &mut Schemas) -> Operation {
 
 fn read(schemas: &mut Schemas) -> Operation {
     of_client(Operation::new("GET", "/v1/clients/{clientId}", "readClient", "Read a client"))
-        .partner()
         .about("A client of another coach, handed over to a teammate for instance, is not found.")
         .answers(Answer::of(schemas, 200, "The client.", "client", &client().to_detail()))
 }
@@ -93,7 +90,6 @@ fn read(schemas: &mut Schemas) -> Operation {
 fn update(schemas: &mut Schemas) -> Operation {
     let about = "The client as it is now. Setting what is set changes nothing.";
     of_client(Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient", "Switch a client on or off"))
-        .partner()
         .about(
             "Neither frees nor takes a seat: a seat is held by the record. Switching off ends the client's login links, and switching \
              on again revives none.",

@@ -1,6 +1,5 @@
 //! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it.
 
-use domain::api_key::Permission;
 use domain::availability::MAX_CANDIDATES;
 use domain::booking::{AvailabilityRequest, BookingDraft, BookingOutcome, CancelDraft, RescheduleDraft};
 use domain::id::InvalidUuid;
@@ -33,7 +32,7 @@ fn list_calendars(schemas: &mut Schemas) -> Operation {
     );
     let list = Operation::new("GET", "/v1/crm/calendars", "listCalendars", "List calendars")
         .about("Those that can be booked. A calendar that the coach has switched off is not among them.");
-    crm_list(list, Permission::BookingsRead, answer)
+    crm_list(list, answer)
 }
 
 fn find_times(schemas: &mut Schemas) -> Operation {
@@ -46,7 +45,6 @@ fn find_times(schemas: &mut Schemas) -> Operation {
         "is required here: all calendars together have over {MAX_CANDIDATES} times to look at; ask for one at a time"
     );
     Operation::new("POST", "/v1/crm/bookings/availability", "findTimes", "Find free times")
-        .crm(Permission::BookingsRead)
         .about(
             "By the wall clock of each calendar, ready to be booked. What is listed can be booked, and what is not listed cannot. Nothing \
              is reserved, so that another booking may come first. It writes nothing and takes no `Idempotency-Key`.",
@@ -92,7 +90,7 @@ fn list(schemas: &mut Schemas) -> Operation {
     let list = Operation::new("GET", "/v1/crm/bookings", "listBookings", "List bookings").about(
         "Those that are not cancelled, past ones too. What a coach has entered privately takes time and is never listed.",
     );
-    crm_list(list, Permission::BookingsRead, answer)
+    crm_list(list, answer)
 }
 
 fn reschedule(schemas: &mut Schemas) -> Operation {
@@ -122,7 +120,7 @@ fn cancel(schemas: &mut Schemas) -> Operation {
 
 /// A write about a contact.
 fn write(operation: Operation) -> Operation {
-    operation.crm(Permission::BookingsWrite).once().refuses([
+    operation.once().refuses([
         invalid("leadId", InvalidUuid),
         Problem::NotFound("contact"),
         Problem::ContactMerged(merged_into()),

@@ -1,6 +1,5 @@
 //! `/v1/crm/contacts` and `/v1/crm/contacts/{id}`.
 
-use domain::api_key::Permission;
 use domain::contact::{Contact, ContactDraft, ContactPatch};
 use edge::Problem;
 use serde_json::{Value, json};
@@ -17,13 +16,12 @@ fn list(schemas: &mut Schemas) -> Operation {
     let answer = what_next(crm_page(schemas, "Contacts, by id.", "ContactPage", contact()), "/data/0");
     let list = Operation::new("GET", "/v1/crm/contacts", "listContacts", "List contacts")
         .about("Contacts that were merged into another are not among them.");
-    crm_list(list, Permission::ContactsRead, answer)
+    crm_list(list, answer)
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
     let answer = answer(schemas, 201, "The contact: a new one, or the one that has the address.", &new_contact());
     Operation::new("POST", "/v1/crm/contacts", "createContact", "Create a contact, or find it")
-        .crm(Permission::ContactsWrite)
         .once()
         .about(
             "By e-mail address, compared lower-cased and with the domain in ASCII form. A contact that has it is answered as it is: its name, its preferences and its \
@@ -39,7 +37,6 @@ fn update(schemas: &mut Schemas) -> Operation {
     let answer = answer(schemas, 200, "The contact as it is now.", &suppressed_contact());
     let update = Operation::new("PATCH", "/v1/crm/contacts/{id}", "updateContact", "Change a contact");
     of_record(update, "The contact's id.", CONTACT_ID)
-        .crm(Permission::ContactsWrite)
         .once()
         .about(
             "`doNotContact` stops all messages, and is not taken back here: neither suppression nor consent is the API's to lift or to \

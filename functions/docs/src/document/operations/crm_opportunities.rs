@@ -1,6 +1,5 @@
 //! `/v1/crm/opportunities` and `/v1/crm/opportunities/{id}`.
 
-use domain::api_key::Permission;
 use domain::id::InvalidUuid;
 use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult, OpportunityView};
 use edge::Problem;
@@ -19,12 +18,11 @@ fn list(schemas: &mut Schemas) -> Operation {
         .link(&["updateOpportunity"], json!({ "id": "$response.body#/data/0/id" }));
     let list = Operation::new("GET", "/v1/crm/opportunities", "listOpportunities", "List opportunities")
         .about("Of all the coach's pipelines. `status` is read off the stage, as the pipeline is now.");
-    crm_list(list, Permission::OpportunitiesRead, answer)
+    crm_list(list, answer)
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
     Operation::new("POST", "/v1/crm/opportunities", "createOpportunity", "Create an opportunity")
-        .crm(Permission::OpportunitiesWrite)
         .once()
         .about(
             "In the pipeline, and in the initial stage, that the coach has chosen for the API in the application. A request chooses \
@@ -45,7 +43,6 @@ fn update(schemas: &mut Schemas) -> Operation {
     let path = "/v1/crm/opportunities/{id}";
     let update = Operation::new("PATCH", path, "updateOpportunity", "Change an opportunity");
     of_record(update, "The opportunity's id.", OPPORTUNITY_ID)
-        .crm(Permission::OpportunitiesWrite)
         .once()
         .about(
             "One of the pipeline that the coach has chosen for the API; others are not found. A lost stage needs a `lostReason`, and an \

@@ -16,7 +16,6 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 fn of_key(operation: Operation) -> Operation {
     operation
         .in_path("id", identifier(), "The key's id, which is not the key.", KEY_ID)
-        .coach()
         .refuses([Problem::NotFound("key")])
 }
 
@@ -30,7 +29,6 @@ fn list(schemas: &mut Schemas) -> Operation {
     let answer = Answer::of(schemas, 200, about, "keys", &KeyList { keys: vec![key()], next_cursor: None })
         .link(&["listKeys"], json!({ "cursor": "$response.body#/next_cursor" }));
     Operation::new("GET", "/settings/keys", "listKeys", "List keys")
-        .coach()
         .about(
             "A key that ends while pages are read keeps its place, so that each key is listed once. A replaced key is live until its overlap \
              ends.",
@@ -52,7 +50,6 @@ fn list(schemas: &mut Schemas) -> Operation {
 
 fn create(schemas: &mut Schemas) -> Operation {
     Operation::new("POST", "/settings/keys", "createKey", "Create a key")
-        .coach()
         .about(format!("The key is shown this once. At most {MAX_LIVE_KEYS} of a workspace live at a time."))
         .body(schemas, "CreateKey", KeyDraft::schema())
         .example("partner", json!({ "name": "Booking desk", "scope": "partner" }))

@@ -18,7 +18,6 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 
 fn mint(schemas: &mut Schemas) -> Operation {
     of_client(Operation::new("POST", "/v1/clients/{clientId}/login-link", "createLoginLink", "Mint a login link"))
-        .partner()
         .about(
             "The URL is a credential: whoever opens it is taken for the client. It works once, within 15 minutes, and is never stored. \
              Meant to go with `send_welcome: false`. This operation has a limit of its own beside the one that all share.",

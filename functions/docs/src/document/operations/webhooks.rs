@@ -33,7 +33,6 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 fn of_endpoint(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation::new(method, path, id, summary)
         .in_path("id", identifier(), "The endpoint's id.", ENDPOINT_ID)
-        .coach()
         .refuses([Problem::NotFound("webhook endpoint")])
 }
 
@@ -47,7 +46,7 @@ fn bad_url() -> Problem {
 
 fn list(schemas: &mut Schemas) -> Operation {
     let example = EndpointList { endpoints: vec![endpoint()] };
-    Operation::new("GET", "/settings/webhooks", "listEndpoints", "List webhook endpoints").coach().answers(Answer::of(
+    Operation::new("GET", "/settings/webhooks", "listEndpoints", "List webhook endpoints").answers(Answer::of(
         schemas,
         200,
         "All endpoints.",
@@ -62,7 +61,6 @@ fn create(schemas: &mut Schemas) -> Operation {
         json!({ "id": "$response.body#/id" }),
     );
     Operation::new("POST", "/settings/webhooks", "createEndpoint", "Register a webhook endpoint")
-        .coach()
         .about(format!(
             "The secret is shown this once. Addresses that are not public are refused here as far as the URL tells, and at each \
              delivery once more. At most {MAX_ENDPOINTS} of a workspace."
