@@ -33,14 +33,14 @@ const MAX_PAGES: usize = 4;
 
 /// An automation as stored.
 #[derive(Debug)]
-enum Stored {
-    Present(Box<Record>),
-    Deleted(Tombstone),
+enum StoredAutomation {
+    Present(Box<AutomationItem>),
+    Deleted(AutomationTombstone),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Record {
-    #[serde(flatten, with = "StoredFields")]
+struct AutomationItem {
+    #[serde(flatten, with = "AutomationAttributes")]
     automation: Automation,
     #[serde(flatten)]
     saved_at: SavedAt,
@@ -51,7 +51,7 @@ struct Record {
 /// The attributes of an automation.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Automation")]
-struct StoredFields {
+struct AutomationAttributes {
     #[serde(rename = "automation_id")]
     id: AutomationId,
     coach_id: CoachId,
@@ -62,7 +62,7 @@ struct StoredFields {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Tombstone {
+struct AutomationTombstone {
     deleted: bool,
     #[serde(flatten)]
     saved_at: SavedAt,
@@ -71,18 +71,18 @@ struct Tombstone {
 /// The items of an automation under its two keys.
 #[derive(Debug, Default)]
 pub(crate) struct FoundAutomation {
-    active: Option<Stored>,
-    inactive: Option<Stored>,
+    active: Option<StoredAutomation>,
+    inactive: Option<StoredAutomation>,
 }
 
 /// The next state of an automation.
 pub(crate) struct NextAutomation {
-    stored: Stored,
+    stored: StoredAutomation,
     /// Clients have to be evaluated again: a computed event is emitted by another revision, or not any more.
     pub(crate) changes_rules: bool,
 }
 
-impl Stored {
+impl StoredAutomation {
     fn from_item(item: Item) -> Result<Self, StoreError> {
         if item.contains_key("deleted") {
             return Ok(Self::Deleted(from_item(ENTITY, item)?));
@@ -97,7 +97,7 @@ impl Stored {
         }
     }
 
-    fn present(&self) -> Option<&Record> {
+    fn present(&self) -> Option<&AutomationItem> {
         match self {
             Self::Present(record) => Some(record),
             Self::Deleted(_) => None,
@@ -115,7 +115,7 @@ fn is_swept(automation: &Automation) -> bool {
 }
 
 impl FoundAutomation {
-    fn latest(&self) -> Option<&Stored> {
+    fn latest(&self) -> Option<&StoredAutomation> {
         [&self.active, &self.inactive].into_iter().flatten().max_by_key(|stored| stored.occurred_at())
     }
 
@@ -130,10 +130,10 @@ impl FoundAutomation {
         if found.is_some_and(|found| found.occurred_at() > occurred_at) {
             return None;
         }
-        let was = found.and_then(Stored::present);
+        let was = found.and_then(StoredAutomation::present);
         let was_swept = was.is_some_and(|was| is_swept(&was.automation));
         let Some(to) = to else {
-            let stored = Stored::Deleted(Tombstone { deleted: true, saved_at: occurred_at.into() });
+            let stored = StoredAutomation::Deleted(AutomationTombstone { deleted: true, saved_at: occurred_at.into() });
             return Some(NextAutomation { stored, changes_rules: was_swept });
         };
         // Another name alone is no other revision.
@@ -145,8 +145,9 @@ impl FoundAutomation {
             (None, None) => now,
         };
         let changes_rules = same.is_none() && (was_swept || is_swept(to));
-        let record = Record { automation: to.clone(), saved_at: occurred_at.into(), stored_at };
-        (was != Some(&record)).then(|| NextAutomation { stored: Stored::Present(Box::new(record)), changes_rules })
+        let record = AutomationItem { automation: to.clone(), saved_at: occurred_at.into(), stored_at };
+        (was != Some(&record))
+            .then(|| NextAutomation { stored: StoredAutomation::Present(Box::new(record)), changes_rules })
     }
 }
 
@@ -157,7 +158,7 @@ impl Workspaces {
         let mut found = FoundAutomation::default();
         for item in self.table.read(keys.into()).await? {
             let is_active = sk_of(&item).starts_with(ACTIVE_PREFIX);
-            let stored = Some(Stored::from_item(item)?);
+            let stored = Some(StoredAutomation::from_item(item)?);
             if is_active { found.active = stored } else { found.inactive = stored }
         }
         Ok(found)
@@ -177,10 +178,10 @@ impl Workspaces {
         let ((mut item, own), (other_key, other)) =
             if next.stored.is_active() { (active, inactive) } else { (inactive, active) };
         item.extend(match &next.stored {
-            Stored::Present(record) => to_item(record),
-            Stored::Deleted(tombstone) => to_item(tombstone),
+            StoredAutomation::Present(record) => to_item(record),
+            StoredAutomation::Deleted(tombstone) => to_item(tombstone),
         });
-        let [own, other] = [own, other].map(|stored| stored.as_ref().map(Stored::occurred_at));
+        let [own, other] = [own, other].map(|stored| stored.as_ref().map(StoredAutomation::occurred_at));
         [
             as_found(self.table.write(item), own).put(Part::Automation),
             as_found(self.table.write(other_key), other).delete(Part::Automation),
@@ -207,10 +208,10 @@ impl Workspaces {
             note_left_out(coach, event.as_str(), waiting.count(), MAX_SWEPT);
         }
         let rules = found.into_iter();
-        Ok(rules.map(|Record { automation, stored_at, .. }| Rule { automation, revision: stored_at }).collect())
+        Ok(rules.map(|AutomationItem { automation, stored_at, .. }| Rule { automation, revision: stored_at }).collect())
     }
 
-    async fn active_automations(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<Record>, StoreError> {
+    async fn active_automations(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<AutomationItem>, StoreError> {
         let names: Vec<String> = (0..events.len()).map(|index| format!(":event{index}")).collect();
         let values = [(":pk", s(partition(coach))), (":prefix", s(ACTIVE_PREFIX))];
         let mut query = self
@@ -223,7 +224,7 @@ impl Workspaces {
         for (name, event) in names.iter().zip(events) {
             query = query.expression_attribute_values(name, s(*event));
         }
-        let mut found: Vec<Record> = Vec::new();
+        let mut found: Vec<AutomationItem> = Vec::new();
         let mut start = None;
         for _ in 0..MAX_PAGES {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn a_record_reads_back_from_its_item() {
         let trigger = Trigger::ComplianceDrop { threshold: 70.0, window_days: 7 };
-        let record = Record {
+        let record = AutomationItem {
             automation: Automation {
                 id: AutomationId::parse("a1").unwrap(),
                 coach_id: CoachId::parse("coach_1").unwrap(),
@@ -280,6 +281,6 @@ mod tests {
         let attributes =
             ["active", "automation_id", "coach_id", "name", "saved_at", "saved_ns", "steps", "stored_at", "trigger"];
         assert_eq!(names, attributes);
-        assert_eq!(from_item::<Record>(ENTITY, item).unwrap(), record);
+        assert_eq!(from_item::<AutomationItem>(ENTITY, item).unwrap(), record);
     }
 }

@@ -20,7 +20,7 @@ mod bucket;
 mod change;
 mod conflict;
 mod feed;
-mod waiting;
+mod pending_buffers;
 
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
@@ -34,7 +34,7 @@ use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, s, to_item};
-use crate::fact_order::ToldAt;
+use crate::fact_order::EventSetAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -55,7 +55,7 @@ pub struct StoredEvent {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct EventItem {
     pk: String,
     sk: String,
     listed: Option<String>,
@@ -70,7 +70,7 @@ struct Record {
     created_at: i64,
     updated_at: i64,
     #[serde(flatten)]
-    told_at: ToldAt,
+    set_at: EventSetAt,
     moved_at: Option<i64>,
     cancelled_at: Option<i64>,
     changed_by: Option<String>,
@@ -139,7 +139,7 @@ impl StoredEvent {
     }
 
     fn from_item(item: Item) -> Result<Self, StoreError> {
-        let record: Record = from_item("calendar event", item)?;
+        let record: EventItem = from_item("calendar event", item)?;
         let at = Timestamp::from_ms;
         let event = CalendarEvent {
             id: record.id,
@@ -150,18 +150,18 @@ impl StoredEvent {
             buffers: record.buffers,
             created_at: at(record.created_at),
             updated_at: at(record.updated_at),
-            told_at: record.told_at.into(),
+            told_at: record.set_at.into(),
             moved_at: record.moved_at.map(at),
             cancelled_at: record.cancelled_at.map(at),
         };
-        let Record { version, changed_by, conflict_check, .. } = record;
+        let EventItem { version, changed_by, conflict_check, .. } = record;
         Ok(Self { event, version, changed_by, conflict_check })
     }
 
     fn to_item(&self, coach: &CoachId) -> Item {
         let event = &self.event;
         let is_listed = event.is_confirmed() && event.is_booking();
-        to_item(&Record {
+        to_item(&EventItem {
             pk: partition(coach),
             sk: event_sk(event.id),
             listed: is_listed.then(|| format!("{LISTED_PREFIX}{}", event.id)),
@@ -175,7 +175,7 @@ impl StoredEvent {
             buffers: event.buffers,
             created_at: event.created_at.ms(),
             updated_at: event.updated_at.ms(),
-            told_at: event.told_at.into(),
+            set_at: event.told_at.into(),
             moved_at: event.moved_at.map(Timestamp::ms),
             cancelled_at: event.cancelled_at.map(Timestamp::ms),
             changed_by: self.changed_by.clone(),

@@ -77,9 +77,9 @@ impl Calendars {
     }
 
     /// Stores a calendar as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, said_at: FactTime) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, occurred_at: FactTime) -> Result<(), StoreError> {
         let write = self.table.write(key(coach, calendar.id)).set("calendar", to_attribute(calendar)).count("version");
-        set_by_fact(write, said_at).update_now().await?;
+        set_by_fact(write, occurred_at).update_now().await?;
         Ok(())
     }
 

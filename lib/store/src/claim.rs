@@ -52,9 +52,9 @@ pub struct Claim {
 #[serde(transparent)]
 pub struct ClaimKey(String);
 
-/// The person that an answer, or the stage before it, is about. Their erasure finds the record by it.
+/// The person that an answer, or the stage before it, is subject. Their erasure finds the record by it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum About {
+pub enum AnswerSubject {
     Client(ClientId),
     Contact(ContactRef),
 }
@@ -68,7 +68,7 @@ pub struct Answer {
 }
 domain::discreet! { Answer }
 
-impl About {
+impl AnswerSubject {
     fn attribute(&self) -> &'static str {
         match self {
             Self::Client(_) => "client_id",
@@ -93,7 +93,7 @@ impl Claim {
 
 /// The request that claims a key.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct ClaimRequest {
     pub fingerprint: Fingerprint,
     /// The fate of the request if the key stands for another payload.
     pub mismatch: Mismatch,
@@ -101,7 +101,7 @@ pub struct Asked {
 
 /// The state of a key when a request arrives with it.
 #[derive(Debug)]
-pub enum Begun<S> {
+pub enum ClaimState<S> {
     /// Nothing, or work that died before it committed anything.
     Fresh(Claim),
     /// Work that died after it committed this stage.
@@ -113,7 +113,7 @@ pub enum Begun<S> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct ClaimItem {
     pk: String,
     owner: String,
     /// Milliseconds.
@@ -148,10 +148,10 @@ impl Claims {
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
-        asked: Asked,
+        asked: ClaimRequest,
         now: Timestamp,
-    ) -> Result<Begun<S>, StoreError> {
-        let record = Record {
+    ) -> Result<ClaimState<S>, StoreError> {
+        let record = ClaimItem {
             pk: format!("CLAIM#{}", key.as_str()),
             owner: hex::encode(random_bytes::<16>()),
             lease_until: (now + LEASE).ms(),
@@ -170,10 +170,10 @@ impl Claims {
             [(":now", n(now.unix_s())), (":owner", s(&claim.owner))],
         );
         match put.put_now().await {
-            Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
-            Ok(Written::Refused(Some(old))) => self.standing(claim, old, asked, now).await,
+            Ok(Written::Done(_)) => Ok(ClaimState::Fresh(claim)),
+            Ok(Written::Refused(Some(old))) => self.existing(claim, old, asked, now).await,
             // Deleted by TTL between the check and the answer.
-            Ok(Written::Refused(None)) => Ok(Begun::InProgress { same_payload: true }),
+            Ok(Written::Refused(None)) => Ok(ClaimState::InProgress { same_payload: true }),
             Err(error) => {
                 // It may have been taken all the same, and nobody would work under it.
                 if let Err(error) = self.release(&claim).await {
@@ -184,23 +184,23 @@ impl Claims {
         }
     }
 
-    async fn standing<S: DeserializeOwned>(
+    async fn existing<S: DeserializeOwned>(
         &self,
         claim: Claim,
         old: Item,
-        Asked { fingerprint, mismatch }: Asked,
+        ClaimRequest { fingerprint, mismatch }: ClaimRequest,
         now: Timestamp,
-    ) -> Result<Begun<S>, StoreError> {
-        let old: Record = from_item("claim", old)?;
+    ) -> Result<ClaimState<S>, StoreError> {
+        let old: ClaimItem = from_item("claim", old)?;
         let same_payload = fingerprint.is(&old.fingerprint);
         if let (Some(status), Some(body)) = (old.status, &old.body) {
             let body = self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?;
             let answer = Answer { status, body };
-            return Ok(Begun::Answered { answer, same_payload });
+            return Ok(ClaimState::Answered { answer, same_payload });
         }
         // Also after the lease: what the key stands for may have been done, or is what its caller was told to repeat.
         if old.lease_until > now.ms() || (!same_payload && mismatch == Mismatch::Refused) {
-            return Ok(Begun::InProgress { same_payload });
+            return Ok(ClaimState::InProgress { same_payload });
         }
         self.take_over(claim, &old, fingerprint, now).await
     }
@@ -208,10 +208,10 @@ impl Claims {
     async fn take_over<S: DeserializeOwned>(
         &self,
         claim: Claim,
-        lapsed: &Record,
+        lapsed: &ClaimItem,
         fingerprint: Fingerprint,
         now: Timestamp,
-    ) -> Result<Begun<S>, StoreError> {
+    ) -> Result<ClaimState<S>, StoreError> {
         let same_payload = fingerprint.is(&lapsed.fingerprint);
         // A stage was committed under the old payload and stays its; a claim without a stage is as good as new.
         let recorded = if lapsed.stage.is_some() { &lapsed.fingerprint[..] } else { fingerprint.as_bytes() };
@@ -230,26 +230,26 @@ impl Claims {
             .when("attribute_not_exists(#status)", [])
             .returning_item();
         let Written::Done(taken) = update.update_now().await? else {
-            return Ok(Begun::InProgress { same_payload: true });
+            return Ok(ClaimState::InProgress { same_payload: true });
         };
-        let taken: Record = from_item("claim", taken)?;
+        let taken: ClaimItem = from_item("claim", taken)?;
         // One that was given back is no sign of work that died.
         if lapsed.lease_until > 0 {
             runtime::add(TAKEOVERS, 1.0);
         }
         match taken.stage {
-            None => Ok(Begun::Fresh(claim)),
+            None => Ok(ClaimState::Fresh(claim)),
             Some(stage) => {
                 let stage = self.vault.unseal_json("claim", &context(&claim.pk, "stage"), &stage.0)?;
-                Ok(Begun::Staged { claim, stage, same_payload })
+                Ok(ClaimState::Staged { claim, stage, same_payload })
             }
         }
     }
 
     /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
-    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, about: &About) -> Write {
+    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, subject: &AnswerSubject) -> Write {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
-        self.owned(claim).set("stage", b(sealed)).set(about.attribute(), about.value()).update(Part::Claim)
+        self.owned(claim).set("stage", b(sealed)).set(subject.attribute(), subject.value()).update(Part::Claim)
     }
 
     /// The claim ends with an answer, together with the work that it is the answer to.
@@ -257,41 +257,41 @@ impl Claims {
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: &About,
+        subject: &AnswerSubject,
         keep: TimeDelta,
         now: Timestamp,
     ) -> Write {
-        self.answering(claim, answer, Some(about), keep, now).update(Part::Claim)
+        self.answer_write(claim, answer, Some(subject), keep, now).update(Part::Claim)
     }
 
-    /// Records an answer, and the person that it is about, if any. Returns false if the claim was taken over in the
+    /// Records an answer, and the person that it is subject, if any. Returns false if the claim was taken over in the
     /// meantime: it keeps what its new owner makes of it.
     pub async fn finish(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: Option<&About>,
+        subject: Option<&AnswerSubject>,
         keep: TimeDelta,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(self.answering(claim, answer, about, keep, now).update_now().await?.is_done())
+        Ok(self.answer_write(claim, answer, subject, keep, now).update_now().await?.is_done())
     }
 
     /// The stage goes with the answer: the password in it has no further use.
-    fn answering(
+    fn answer_write(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: Option<&About>,
+        subject: Option<&AnswerSubject>,
         keep: TimeDelta,
         now: Timestamp,
     ) -> ItemWrite<'_> {
         let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
         let answered = self.owned(claim).set("status", n(answer.status)).set("body", b(body)).remove(["stage"]);
         let answered = answered.set("expires_at", n(ends_s(now + keep)));
-        match about {
+        match subject {
             None => answered,
-            Some(about) => answered.set(about.attribute(), about.value()),
+            Some(subject) => answered.set(subject.attribute(), subject.value()),
         }
     }
 

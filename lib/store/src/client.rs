@@ -15,9 +15,9 @@
 mod create;
 mod erase;
 mod feed;
+mod item;
 mod lookup;
-mod record;
-mod standing;
+mod state;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::change::Change;
@@ -27,13 +27,13 @@ use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite, WelcomeWrite};
+pub use create::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite, WelcomeWrite};
 pub use feed::FeedOutcome;
+pub use item::{Traces, list_position};
 pub use lookup::ClientLookup;
 use lookup::is_tombstone;
-pub use record::{Traces, place_of};
-pub(crate) use standing::Standing;
-pub use standing::StoredClient;
+pub(crate) use state::ClientState;
+pub use state::StoredClient;
 
 use crate::contact::Contacts;
 use crate::db::{
@@ -42,14 +42,14 @@ use crate::db::{
 use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
 use crate::page::Listed;
-use crate::watch::{Marked, WatchUpdate, Watches};
+use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
-use record::Record;
-use standing::client_pk;
+use item::ClientItem;
+use state::client_pk;
 
 /// One page of a list.
 #[derive(Debug)]
-pub struct Page<T> {
+pub struct ClientPage<T> {
     pub items: Vec<T>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<String>,
@@ -92,7 +92,7 @@ impl Clients {
         active_only: bool,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<Page<ClientListItem>, StoreError> {
+    ) -> Result<ClientPage<ClientListItem>, StoreError> {
         let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
         // One more than asked for shows whether there is a next page.
         let wanted = limit + 1;
@@ -104,8 +104,8 @@ impl Clients {
             .set_exclusive_start_key(after.map(|listed_at| page_start(coach, partition, listed_at)));
         let Listed { records: items, more } = Listed::new(query_up_to(query, wanted as usize).await?, limit);
         let next = items.last().filter(|_| more).map(listed_at);
-        let items = items.into_iter().map(record::list_item).collect::<Result<Vec<_>, _>>()?;
-        Ok(Page { items, next })
+        let items = items.into_iter().map(item::list_item).collect::<Result<Vec<_>, _>>()?;
+        Ok(ClientPage { items, next })
     }
 
     /// All clients with that address, of all coaches, newest first.
@@ -118,7 +118,7 @@ impl Clients {
             return Ok(clients);
         }
         for item in self.table.read(keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
-            let client = from_item::<Record>("client", item)?.client;
+            let client = from_item::<ClientItem>("client", item)?.client;
             let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
             clients.extend(has_it.then_some(client));
         }
@@ -158,13 +158,13 @@ impl Clients {
         is_active: bool,
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
-        let set_at = stored.flag_set_at(now);
+        let set_at = stored.next_flag_time(now);
         let client = Client { is_active, ..stored.client.clone() };
         let is_new = stored.client.is_active != is_active;
         let mut writes = Vec::new();
         if is_new || !stored.flag_is_ours {
-            let fact = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
-            writes.push(self.outbox.put(&fact, now));
+            let change = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
+            writes.push(self.outbox.put(&change, now));
         }
         let update = self.update_of(stored).set("activation_set_at", n(set_at.ms()));
         if is_new {
@@ -176,8 +176,8 @@ impl Clients {
             writes.push(update.update(Part::Client));
             writes.push(self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 }));
             let change = WatchUpdate::between(&stored.client, &client);
-            let marked = Marked { now, silent: false };
-            writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
+            let mark = DueMark { now, silent: false };
+            writes.extend(change.map(|change| self.watches.change(&client.id, change, mark)));
         } else {
             writes.push(update.update(Part::Client));
         }
@@ -203,7 +203,7 @@ impl Clients {
 
     /// Creates the watch of a client that has none, such as one whose table was restored to an earlier time.
     pub(crate) async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
-        let writes = [self.watches.create_missing(&found.client, now), self.unchanged(found)];
+        let writes = [self.watches.create_missing(&found.client, now), self.check_unchanged(found)];
         self.table.db.transact(&writes).await?;
         Ok(())
     }

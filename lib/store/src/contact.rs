@@ -6,7 +6,7 @@
 //!
 //! 1. `page`       Query `listed`, consistent.
 //! 2. `with_email` Query `by_email`, consistent; if no live contact has the address, reads along chains of merges.
-//! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
+//! 3. `standing`, `survivor` A read of the contact, and one of each that it was merged into.
 //! 4. `create`, `change`     Transaction: record, address, what the write leaves (module `crm_write`).
 //! 5. `save`       Read, then a transaction on the version read: record and addresses. The first time Query
 //!    `by_contact`.
@@ -17,8 +17,8 @@
 
 mod erase;
 mod feed;
-mod record;
-mod standing;
+mod item;
+mod state;
 mod write;
 
 use domain::contact::Contact;
@@ -30,17 +30,17 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 
-pub use erase::{Going, Gone};
-pub use feed::{MergeContext, Merged};
-pub use record::StoredContact;
-pub use standing::Standing;
-pub(crate) use standing::contact_key;
+pub use erase::{ContactsToErase, ErasedContacts};
+pub use feed::{MergeContext, MergeOutcome};
+pub use item::StoredContact;
+pub use state::ContactState;
+pub(crate) use state::contact_key;
 
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
-use record::Stored;
+use item::ContactItem;
 
 /// Contacts of one address that are looked at.
 const MAX_NAMESAKES: usize = 100;
@@ -76,16 +76,16 @@ impl Contacts {
         let query = query.index_name("by_email").consistent_read(true).limit(MAX_NAMESAKES as i32);
         let (mut live, mut merged) = (Vec::new(), Vec::new());
         for item in query_page(query).await?.items {
-            match Stored::from_item(item)? {
-                Stored::Live(contact) if contact.has_email(email) => live.push(*contact),
-                Stored::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
+            match ContactItem::from_item(item)? {
+                ContactItem::Live(contact) if contact.has_email(email) => live.push(*contact),
+                ContactItem::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
                 // It only sorts between the two.
-                Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
+                ContactItem::Live(_) | ContactItem::Merged(_) | ContactItem::Erased(_) => {}
             }
         }
         if live.is_empty() {
             for into in merged.into_iter().take(MAX_MERGED) {
-                live.extend(self.living(coach, into).await?);
+                live.extend(self.live_survivor(coach, into).await?);
             }
         }
         Ok(live.into_iter().min_by_key(known_first))
@@ -130,9 +130,9 @@ impl Contacts {
         let mut free: Vec<StoredContact> = Vec::new();
         let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();
         for item in self.read(coach, some).await? {
-            match Stored::from_item(item)? {
-                Stored::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
-                Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
+            match ContactItem::from_item(item)? {
+                ContactItem::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
+                ContactItem::Live(_) | ContactItem::Merged(_) | ContactItem::Erased(_) => {}
             }
         }
         Ok(free)

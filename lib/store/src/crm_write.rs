@@ -6,7 +6,7 @@ use domain::id::{CoachId, ContactId};
 use domain::idempotency::RETENTION;
 use domain::time::Timestamp;
 
-use crate::claim::{About, Answer, Claim, Claims};
+use crate::claim::{Answer, AnswerSubject, Claim, Claims};
 use crate::contact_ref::ContactRef;
 use crate::db::{Part, StoreError, Transacted, Write};
 use crate::outbox::{Content, Outbox};
@@ -21,7 +21,7 @@ pub struct CrmWrite<'a> {
     pub contact: ContactId,
     pub answer: Answer,
     /// `None`: nothing that shows has changed.
-    pub fact: Option<Change>,
+    pub change: Option<Change>,
     pub now: Timestamp,
 }
 
@@ -41,19 +41,21 @@ impl CrmWrite<'_> {
         let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
         let mut writes = vec![answer];
         writes.extend(records);
-        writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), self.now)));
+        writes.extend(
+            self.change.iter().map(|change| self.outbox.put(&Content::Change(Box::new(change.clone())), self.now)),
+        );
         self.outbox.table.db.transact(&writes).await
     }
 
     /// Records the answer where no record is to change.
     pub async fn answer_alone(&self) -> Result<Committed, StoreError> {
-        let about = self.about();
-        let finished = self.claims.finish(self.claim, &self.answer, Some(&about), RETENTION, self.now).await?;
+        let subject = self.about();
+        let finished = self.claims.finish(self.claim, &self.answer, Some(&subject), RETENTION, self.now).await?;
         Ok(if finished { Committed::Done } else { Committed::ClaimLost })
     }
 
-    fn about(&self) -> About {
-        About::Contact(ContactRef::new(self.coach, self.contact))
+    fn about(&self) -> AnswerSubject {
+        AnswerSubject::Contact(ContactRef::new(self.coach, self.contact))
     }
 }
 

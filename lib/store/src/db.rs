@@ -1,6 +1,6 @@
 //! The parts that all tables share: the client, item conversion, and kinds of failures.
 //!
-//! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction
+//! Requests are made by [`MeteredRequest`]. A failed condition is an outcome. `TransactionConflict` means that another transaction
 //! touched an item at the same moment: the write is tried again, a bounded number of times with jitter (module
 //! `retry`). What the SDK gives up on after its own retries is [`StoreError::Unavailable`].
 
@@ -15,21 +15,21 @@ use serde::de::DeserializeOwned;
 
 use crate::metering::Metering;
 
-mod ask;
 mod failure;
 mod item_write;
+mod request;
 mod retry;
 mod table;
 mod transaction;
 
-pub(crate) use ask::Ask;
 pub(crate) use failure::failed;
 pub(crate) use item_write::ItemWrite;
+pub(crate) use request::MeteredRequest;
 pub use retry::retry;
 use retry::write;
 pub(crate) use retry::{MAX_ROUNDS, Written, backoff};
-pub(crate) use table::{Page, Table, query_all, query_page, query_up_to};
-pub(crate) use transaction::{Part, Refused, Transacted, Write};
+pub(crate) use table::{QueryPage, Table, query_all, query_page, query_up_to};
+pub(crate) use transaction::{Part, RefusedTransaction, Transacted, Write};
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;

@@ -1,4 +1,4 @@
-//! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
+//! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. ResendableDelivery for 30 days,
 //! and up to 3 more for a chain of attempts that was begun late.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, which orders a partition.
 //! `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`, `lease_until`: the
@@ -34,11 +34,11 @@ use serde::{Deserialize, Serialize};
 use crate::db::{self, Db, Item, ItemWrite, StoreError, Table, Written, from_item, n, s, to_item};
 use crate::vault::Vault;
 
-pub use claim::{Claim, Spent, Taken};
-pub use erase::Erasing;
-pub use log::Page;
-pub use outcome::Recorded;
-pub use restart::{Found, Kept, Recovery, Restarted};
+pub use claim::{AttemptClaim, ClaimedAttempt, SpentOrder};
+pub use erase::ErasureProgress;
+pub use log::DeliveryLogPage;
+pub use outcome::AttemptRecording;
+pub use restart::{Recovery, ResendLookup, ResendableDelivery, Restarted};
 
 use attempt::StoredAttempt;
 
@@ -60,7 +60,7 @@ pub struct NewDelivery<'a> {
 
 /// The result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
+pub enum DeliveryCreation {
     New,
     /// It was there, and its first attempt has not been made: its order may never have been sent.
     Waiting,
@@ -70,16 +70,16 @@ pub enum Created {
 
 /// The result of noting that an order goes back to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PuttingBack {
+pub enum PutBackOutcome {
     /// Nobody else has noted it.
     Ours,
     /// Another copy of the order was noted. It may never have been sent on.
     Noted,
-    Spent(Spent),
+    Spent(SpentOrder),
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct DeliveryItem {
     pk: String,
     sk: String,
     id: DeliveryId,
@@ -125,41 +125,42 @@ impl Deliveries {
     }
 
     /// Stores a delivery, whose first attempt is due at once.
-    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<Created, StoreError> {
+    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<DeliveryCreation, StoreError> {
         let item = to_item(&self.record_of(delivery, now));
         match self.table.write(item).when_absent().put_now().await? {
-            Written::Done(_) => Ok(Created::New),
-            Written::Refused(None) => Ok(Created::Known),
+            Written::Done(_) => Ok(DeliveryCreation::New),
+            Written::Refused(None) => Ok(DeliveryCreation::Known),
             Written::Refused(Some(item)) => {
-                let stored: Record = from_item(ENTITY, item)?;
+                let stored: DeliveryItem = from_item(ENTITY, item)?;
                 let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
-                Ok(if waiting { Created::Waiting } else { Created::Known })
+                Ok(if waiting { DeliveryCreation::Waiting } else { DeliveryCreation::Known })
             }
         }
     }
 
     /// Notes that the order has come round before it may be carried out, and goes back to the queue.
-    pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PuttingBack, StoreError> {
+    pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PutBackOutcome, StoreError> {
         let owner = new_owner();
         let update = self.update_of_next(order, now).set("hop", n(order.hop)).set("hop_owner", s(&owner));
-        let record: Record = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await? {
-            Written::Done(_) => return Ok(PuttingBack::Ours),
-            Written::Refused(None) => return Ok(PuttingBack::Spent(Spent::Nothing)),
+        let record: DeliveryItem = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await?
+        {
+            Written::Done(_) => return Ok(PutBackOutcome::Ours),
+            Written::Refused(None) => return Ok(PutBackOutcome::Spent(SpentOrder::Nothing)),
             Written::Refused(Some(item)) => from_item(ENTITY, item)?,
         };
-        Ok(match claim::spent(order, &record, now).unwrap_or(Some(Spent::Nothing)) {
-            Some(spent) => PuttingBack::Spent(spent),
-            None if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
-            None if record.hop == Some(order.hop) => PuttingBack::Noted,
+        Ok(match claim::spent(order, &record, now).unwrap_or(Some(SpentOrder::Nothing)) {
+            Some(spent) => PutBackOutcome::Spent(spent),
+            None if record.hop_owner.as_ref() == Some(&owner) => PutBackOutcome::Ours,
+            None if record.hop == Some(order.hop) => PutBackOutcome::Noted,
             // Another copy has come further.
-            None => PuttingBack::Spent(Spent::Nothing),
+            None => PutBackOutcome::Spent(SpentOrder::Nothing),
         })
     }
 
-    fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
+    fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> DeliveryItem {
         let NewDelivery { endpoint_id, id, event_id, event_type, subject, made_at, body, not_sent } = delivery;
         let is_sent = not_sent.is_none();
-        Record {
+        DeliveryItem {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
             webhook_id: event_id.clone(),

@@ -23,7 +23,7 @@ pub struct Doses {
 
 /// A client's dose schedule, as stored.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Schedule {
+pub(crate) struct DoseScheduleItem {
     pub(crate) pk: String,
     pub(crate) sk: String,
     pub(crate) doses: DoseSchedule,
@@ -44,7 +44,7 @@ impl Doses {
     pub(crate) fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let sk = sk_of(&item).to_owned();
         if sk == SCHEDULE {
-            self.schedule = from_item::<Schedule>("dose schedule", item)?.doses;
+            self.schedule = from_item::<DoseScheduleItem>("dose schedule", item)?.doses;
             return Ok(());
         }
         let month = sk.strip_prefix(DOSES_PREFIX).and_then(Month::parse);

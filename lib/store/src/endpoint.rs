@@ -43,8 +43,8 @@ use crate::db::{
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
-pub use by_hand::{Begun, RecoveryLease};
-pub use secret::Rotated;
+pub use by_hand::{RecoveryLease, RecoveryStart};
+pub use secret::SecretRotation;
 pub use slots::Slot;
 
 /// A coach's endpoint.
@@ -56,7 +56,7 @@ pub struct EndpointRef {
 
 /// The result of registering an endpoint.
 #[derive(Debug)]
-pub enum Created {
+pub enum EndpointCreation {
     Done(Box<Endpoint>),
     /// The workspace has as many endpoints as it may have.
     TooMany,
@@ -66,7 +66,7 @@ pub enum Created {
 
 /// The result of changing an endpoint.
 #[derive(Debug)]
-pub enum Changed {
+pub enum EndpointUpdate {
     Done(Box<Endpoint>),
     /// It is gone for good and cannot be enabled.
     Gone,
@@ -74,11 +74,11 @@ pub enum Changed {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct EndpointItem {
     pk: String,
     sk: String,
     version: u64,
-    #[serde(flatten, with = "StoredFields")]
+    #[serde(flatten, with = "EndpointAttributes")]
     endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
     #[serde(default)]
@@ -92,7 +92,7 @@ struct Record {
 /// The attributes of an endpoint.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Endpoint")]
-struct StoredFields {
+struct EndpointAttributes {
     id: EndpointId,
     #[serde(serialize_with = "write_url", deserialize_with = "read_url")]
     url: ReceiverUrl,
@@ -149,7 +149,7 @@ impl Endpoints {
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
         let items = query_page(query).await?.items.into_iter();
-        items.map(|item| from_item::<Record>("endpoint", item).map(|record| record.endpoint)).collect()
+        items.map(|item| from_item::<EndpointItem>("endpoint", item).map(|record| record.endpoint)).collect()
     }
 
     /// One endpoint and what signs its deliveries now.
@@ -178,14 +178,14 @@ impl Endpoints {
         Ok(endpoints.iter().map(|endpoint| read(&endpoint.id)).collect())
     }
 
-    fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
+    fn signed(&self, record: EndpointItem, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.endpoint.id, secret)).collect::<Result<_, _>>()?;
         let pace = record
             .late_until
             .zip(record.late_gap_ms)
             .map(|(until, gap_ms)| Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until) });
-        let Record { endpoint, health, .. } = record;
+        let EndpointItem { endpoint, health, .. } = record;
         Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
@@ -197,9 +197,9 @@ impl Endpoints {
         id: EndpointId,
         secret: &SigningSecret,
         now: Timestamp,
-    ) -> Result<Created, StoreError> {
+    ) -> Result<EndpointCreation, StoreError> {
         let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
-        let record = Record {
+        let record = EndpointItem {
             pk: partition(coach),
             sk: sort_key(&id),
             version: 1,
@@ -228,9 +228,9 @@ impl Endpoints {
             audit::record(&self.table, coach, "endpoint.created", record.endpoint.id.as_str(), now),
         ];
         match self.table.db.transact(&writes).await? {
-            Transacted::Done => Ok(Created::Done(Box::new(record.endpoint))),
-            Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(Created::WorkspaceUnknown),
-            Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(Created::TooMany),
+            Transacted::Done => Ok(EndpointCreation::Done(Box::new(record.endpoint))),
+            Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(EndpointCreation::WorkspaceUnknown),
+            Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(EndpointCreation::TooMany),
             Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),
         }
     }
@@ -242,12 +242,12 @@ impl Endpoints {
         id: &EndpointId,
         change: &EndpointChange,
         now: Timestamp,
-    ) -> Result<Changed, StoreError> {
+    ) -> Result<EndpointUpdate, StoreError> {
         retry("an endpoint", || async {
-            let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(Changed::NotFound)) };
+            let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(EndpointUpdate::NotFound)) };
             let endpoint = match record.endpoint.changed(change, now) {
                 Ok(endpoint) => endpoint,
-                Err(EndpointGone) => return Ok(Some(Changed::Gone)),
+                Err(EndpointGone) => return Ok(Some(EndpointUpdate::Gone)),
             };
             if endpoint.status != record.endpoint.status || endpoint.url != record.endpoint.url {
                 // Whatever failed or was late before, the endpoint is given its time anew.
@@ -258,7 +258,7 @@ impl Endpoints {
                 self.replace(record, &endpoint),
                 audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(Changed::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(endpoint))))
         })
         .await
     }
@@ -282,7 +282,7 @@ impl Endpoints {
         Ok(self.table.db.transact(&writes).await?.is_done().then_some(record.endpoint))
     }
 
-    async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Record>, StoreError> {
+    async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<EndpointItem>, StoreError> {
         self.table.get("endpoint", key(coach, id)).await
     }
 
@@ -292,9 +292,9 @@ impl Endpoints {
     }
 
     /// The record with another content, if nobody else has changed it since it was read.
-    fn replace(&self, record: Record, endpoint: &Endpoint) -> Write {
+    fn replace(&self, record: EndpointItem, endpoint: &Endpoint) -> Write {
         let found = record.version;
-        let replacement = Record { version: found + 1, endpoint: endpoint.clone(), ..record };
+        let replacement = EndpointItem { version: found + 1, endpoint: endpoint.clone(), ..record };
         self.table.write(to_item(&replacement)).when_version(Some(found)).put(Part::Endpoint)
     }
 }
@@ -334,7 +334,7 @@ mod tests {
             disabled_at: Some(Timestamp::from_ms(7)),
             created_at: Timestamp::from_ms(5),
         };
-        let item = to_item(&Record {
+        let item = to_item(&EndpointItem {
             pk: "COACH#coach_1".to_owned(),
             sk: "ENDPOINT#we_1".to_owned(),
             version: 3,
@@ -351,7 +351,7 @@ mod tests {
             ["payload_mode", "pk", "secrets", "sk", "status", "url", "version"],
         ];
         assert_eq!(names, [first, second].concat());
-        let read: Record = from_item("endpoint", item).unwrap();
+        let read: EndpointItem = from_item("endpoint", item).unwrap();
         assert_eq!((read.endpoint, read.late_gap_ms, read.late_until), (endpoint, Some(5), None));
         assert_eq!(read.secrets[0].sealed, [1, 2]);
     }

@@ -18,7 +18,7 @@ use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, from_item, n, s, to_item};
-use crate::watch::Marked;
+use crate::watch::DueMark;
 
 /// How long a fact is remembered.
 const RETENTION: TimeDelta = TimeDelta::days(14);
@@ -40,13 +40,13 @@ pub struct FactContext<'a> {
 
 impl FactContext<'_> {
     /// How the fact marks a client, or all of a coach's, as due.
-    pub(crate) fn marked(self) -> Marked {
-        Marked { now: self.now, silent: self.backfill }
+    pub(crate) fn due_mark(self) -> DueMark {
+        DueMark { now: self.now, silent: self.backfill }
     }
 }
 
 #[derive(Serialize, Deserialize)]
-struct Mark {
+struct FactMark {
     pk: String,
     /// The owner of a round.
     owner: Option<String>,
@@ -71,7 +71,7 @@ impl SeenFacts {
         let keys = facts.iter().map(|id| db::pk(pk(id))).collect();
         let mut seen = HashSet::new();
         for item in self.table.read(keys).await? {
-            let mark: Mark = from_item("fact", item)?;
+            let mark: FactMark = from_item("fact", item)?;
             let id = mark.pk.strip_prefix(PREFIX).and_then(|id| FactId::parse(id).ok());
             // TTL deletes late.
             seen.extend(id.filter(|_| mark.expires_at > now.unix_s()));
@@ -90,7 +90,7 @@ impl SeenFacts {
         let expires_at = (now + ROUND_RETENTION).unix_s();
         let owner = hex::encode(random_bytes::<16>());
         let pk = format!("ROUND#{fact}#{}#{round}", since.ms());
-        let put = self.table.write(to_item(&Mark { pk, owner: Some(owner.clone()), expires_at }));
+        let put = self.table.write(to_item(&FactMark { pk, owner: Some(owner.clone()), expires_at }));
         // A put whose answer was lost is repeated by the SDK and finds its own token.
         let put = put.when("attribute_not_exists(pk) OR #owner = :owner", [(":owner", s(owner))]);
         Ok(put.put_now().await?.is_done())
@@ -103,12 +103,12 @@ impl SeenFacts {
 
     /// Part of a transaction: a fact that is applied, which no fact is twice.
     pub(crate) fn mark_once(&self, fact: FactContext<'_>) -> Write {
-        unless_alive(self.table.write(marked(fact.id, fact.now)), fact.now).put(Part::Fact)
+        unless_alive(self.table.write(mark_item(fact.id, fact.now)), fact.now).put(Part::Fact)
     }
 
     /// Notes that a fact has been stored.
     pub async fn mark(&self, fact: &FactId, now: Timestamp) -> Result<(), StoreError> {
-        self.table.write(marked(fact, now)).put_now().await?;
+        self.table.write(mark_item(fact, now)).put_now().await?;
         Ok(())
     }
 }
@@ -118,8 +118,8 @@ pub(crate) fn unless_alive(write: ItemWrite<'_>, now: Timestamp) -> ItemWrite<'_
     write.when("attribute_not_exists(pk) OR expires_at <= :now", [(":now", n(now.unix_s()))])
 }
 
-fn marked(fact: &FactId, now: Timestamp) -> Item {
-    to_item(&Mark { pk: pk(fact), owner: None, expires_at: (now + RETENTION).unix_s() })
+fn mark_item(fact: &FactId, now: Timestamp) -> Item {
+    to_item(&FactMark { pk: pk(fact), owner: None, expires_at: (now + RETENTION).unix_s() })
 }
 
 fn pk(fact: &FactId) -> String {

@@ -54,11 +54,11 @@ stored_time! {
 }
 stored_time! {
     /// The time of the fact that set a dose log.
-    SaidAt: said_at, said_ns
+    DoseLogSetAt: said_at, said_ns
 }
 stored_time! {
     /// The time of the fact, or of the request, that set a whole event.
-    ToldAt: told_at, told_ns
+    EventSetAt: told_at, told_ns
 }
 stored_time! {
     /// The time of the last fact about a step to another phase.
@@ -66,11 +66,11 @@ stored_time! {
 }
 stored_time! {
     /// The time of the last fact that a check-in was submitted.
-    SubmissionSaidAt: submission_said_at, submission_said_ns
+    SubmissionSetAt: submission_said_at, submission_said_ns
 }
 stored_time! {
     /// The time of the last fact that a check-in was reviewed.
-    ReviewSaidAt: review_said_at, review_said_ns
+    ReviewSetAt: review_said_at, review_said_ns
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

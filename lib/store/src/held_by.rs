@@ -77,12 +77,12 @@ impl Address<'_> {
     pub(crate) fn leave(self, found: Option<&Holders>, id: &str) -> Option<Write> {
         let holders = found.filter(|holders| holders.has(id))?;
         let write = self.table.write(self.key).when("holder = :found", [(":found", s(&holders.holder))]);
-        let (write, leaving) = match holders.others.first() {
+        let (write, removed) = match holders.others.first() {
             None => return Some(write.when("attribute_not_exists(later_holders)", []).delete(Part::Address)),
             Some(heir) if holders.holder == id => (write.set("holder", s(heir)), heir.as_str()),
             Some(_) => (write, id),
         };
-        let write = write.take_out("later_holders", AttributeValue::Ss(vec![leaving.to_owned()]));
-        Some(write.when("contains(later_holders, :leaving)", [(":leaving", s(leaving))]).update(Part::Address))
+        let write = write.take_out("later_holders", AttributeValue::Ss(vec![removed.to_owned()]));
+        Some(write.when("contains(later_holders, :removed)", [(":removed", s(removed))]).update(Part::Address))
     }
 }

@@ -29,8 +29,8 @@ use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-pub use list::Page;
-pub use make::Made;
+pub use list::KeyPage;
+pub use make::KeyCreation;
 pub use present::Presented;
 
 use crate::db::{self, Db, Item, StoreError, Table, from_item, query_all, s, sk_of};
@@ -80,7 +80,7 @@ impl KeyRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct KeyItem {
     pk: String,
     sk: String,
     #[serde(with = "crate::binary")]
@@ -119,7 +119,7 @@ impl Keys {
     async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
         let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();
         for item in self.table.read(ids.iter().map(item_key).collect()).await? {
-            let stored: Stored = from_item("key", item)?;
+            let stored: KeyItem = from_item("key", item)?;
             found.insert(stored.record.key_id.clone(), stored.record);
         }
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())

@@ -15,7 +15,7 @@ use crate::client::ClientLookup;
 use crate::db::{self, Db, Item, Part, StoreError, Table, n, to_item};
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct LoginLinkItem {
     pk: String,
     client_id: ClientId,
     coach_id: CoachId,
@@ -43,7 +43,7 @@ impl LoginLinks {
 
     /// Keeps a new link.
     pub async fn put(&self, token: &LoginToken, grant: &LoginGrant) -> Result<(), StoreError> {
-        let item = to_item(&Record {
+        let item = to_item(&LoginLinkItem {
             pk: pk(token),
             client_id: grant.client_id.clone(),
             coach_id: grant.coach_id.clone(),
@@ -59,7 +59,7 @@ impl LoginLinks {
 
     /// The grant of an unused link. The link may have expired, and its client may have changed.
     pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
-        let found: Option<Record> = self.table.get("login link", key(token)).await?;
+        let found: Option<LoginLinkItem> = self.table.get("login link", key(token)).await?;
         Ok(found.filter(|record| record.used_at.is_none()).map(|record| LoginGrant {
             client_id: record.client_id,
             coach_id: record.coach_id,
@@ -72,7 +72,7 @@ impl LoginLinks {
     pub async fn use_up(&self, token: &LoginToken, grant: &LoginGrant, now: Timestamp) -> Result<bool, StoreError> {
         let used = self.table.write(key(token)).set("used_at", n(now.ms())).when_present();
         let used = used.when("attribute_not_exists(used_at) AND valid_until > :used_at", []);
-        let writes = [used.update(Part::LoginLink), self.clients.still_grants(grant)];
+        let writes = [used.update(Part::LoginLink), self.clients.check_grant(grant)];
         Ok(self.table.db.transact(&writes).await?.is_done())
     }
 }

@@ -17,7 +17,7 @@ use futures::future::try_join;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::contact::{Contacts, Standing};
+use crate::contact::{ContactState, Contacts};
 use crate::contact_ref::ContactRef;
 use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Db, Item, Part, StoreError, Table, Transacted, Write, from_item, retry, to_item};
@@ -27,7 +27,7 @@ use crate::workspace::{key_of, partition};
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct OpportunityItem {
     pk: String,
     sk: String,
     contact_ref: String,
@@ -93,20 +93,25 @@ impl Opportunities {
 
     /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline
     /// need not have been seen; of an erased contact nothing is kept.
-    pub async fn save(&self, saved: &OpportunitySaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn save(
+        &self,
+        saved: &OpportunitySaved,
+        occurred_at: FactTime,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
         retry("the opportunity", || async {
             let found = self.get(coach, saved.opportunity_id);
-            let (found, standing) = try_join(found, self.contacts.standing(coach, contact)).await?;
-            if let Standing::Erased = standing {
+            let (found, standing) = try_join(found, self.contacts.state(coach, contact)).await?;
+            if let ContactState::Erased = standing {
                 return Ok(Some(()));
             }
             let known = found.as_ref().map(|found| &found.opportunity);
-            let Some(heard) = Opportunity::heard(known, saved, said_at, now) else { return Ok(Some(())) };
-            if known == Some(&heard) {
+            let Some(updated) = Opportunity::heard(known, saved, occurred_at, now) else { return Ok(Some(())) };
+            if known == Some(&updated) {
                 return Ok(Some(()));
             }
-            let put = self.put(coach, &heard, found.as_ref().map(|found| found.version));
+            let put = self.put(coach, &updated, found.as_ref().map(|found| found.version));
             let writes = [put, self.contacts.check_not_erased(coach, contact)];
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
@@ -114,7 +119,7 @@ impl Opportunities {
     }
 
     fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> Write {
-        let record = Record {
+        let record = OpportunityItem {
             pk: partition(coach),
             sk: sort_key(opportunity.id),
             contact_ref: ContactRef::new(coach, opportunity.contact_id).to_string(),
@@ -126,7 +131,7 @@ impl Opportunities {
 }
 
 fn stored(item: Item) -> Result<StoredOpportunity, StoreError> {
-    let record: Record = from_item("opportunity", item)?;
+    let record: OpportunityItem = from_item("opportunity", item)?;
     Ok(StoredOpportunity { opportunity: record.opportunity, version: record.version })
 }
 

@@ -26,7 +26,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    self, Ask, Db, Item, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
+    self, Db, Item, MeteredRequest, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
 };
 use crate::group::Bounds;
 use crate::unreadable::unreadable;
@@ -38,7 +38,7 @@ pub const SHARDS: u8 = 4;
 /// Events of one cause that have an entry each: nearly always all.
 const SINGLE_EVENTS: usize = 40;
 /// Further events that one entry holds, and their bytes: an item has 400 KB. Names may be long and steps many.
-const TOGETHER: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
+const GROUP_BOUNDS: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
 /// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -104,7 +104,7 @@ pub struct Entry {
 pub struct UnsentStart(Item);
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct OutboxItem {
     pk: String,
     unsent_shard: String,
     send_after: i64,
@@ -127,7 +127,7 @@ impl Outbox {
 
     /// Writes an entry. The id derives from the cause, so that writing it again changes nothing.
     pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> Write {
-        let record = Record {
+        let record = OutboxItem {
             pk: content.id().into_owned(),
             unsent_shard: shard_of(&content.id()),
             send_after: send_after.ms(),
@@ -188,7 +188,7 @@ impl Outbox {
         loop {
             let scan = self.table.db.client().scan().table_name(&self.table.name).index_name("unsent").limit(1);
             let scan = scan.set_exclusive_start_key(start);
-            let page = scan.ask().await.map_err(|error| failed("Scan", error))?;
+            let page = scan.send_metered().await.map_err(|error| failed("Scan", error))?;
             start = page.last_evaluated_key;
             if page.items.is_some_and(|items| !items.is_empty()) {
                 return Ok(true);
@@ -210,7 +210,7 @@ impl Outbox {
         Ok(())
     }
 
-    fn entry(&self, record: Record) -> Result<Entry, StoreError> {
+    fn entry(&self, record: OutboxItem) -> Result<Entry, StoreError> {
         let content = self.vault.unseal_json("outbox entry", &context(&record.pk), &record.sealed)?;
         Ok(Entry { content, send_after: Timestamp::from_ms(record.send_after) })
     }
@@ -219,9 +219,9 @@ impl Outbox {
 fn contents(events: impl IntoIterator<Item = Event>) -> impl Iterator<Item = Content> {
     let mut single: Vec<Event> = events.into_iter().collect();
     let more = single.split_off(single.len().min(SINGLE_EVENTS));
-    let together: Vec<Content> =
-        TOGETHER.groups(&more, size_of).iter().map(|events| Content::Events { events: events.to_vec() }).collect();
-    single.into_iter().map(|event| Content::Event(Box::new(event))).chain(together)
+    let grouped: Vec<Content> =
+        GROUP_BOUNDS.groups(&more, size_of).iter().map(|events| Content::Events { events: events.to_vec() }).collect();
+    single.into_iter().map(|event| Content::Event(Box::new(event))).chain(grouped)
 }
 
 /// The bytes of an event in its entry.

@@ -21,7 +21,7 @@ use crate::workspace::{key_of, partition};
 const PREFIX: &str = "PIPELINE#";
 
 #[derive(Deserialize)]
-struct Record {
+struct PipelineItem {
     pipeline: Pipeline,
     #[serde(default)]
     won_once: BTreeSet<StageId>,
@@ -52,14 +52,14 @@ impl Pipelines {
     }
 
     /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: FactTime) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, occurred_at: FactTime) -> Result<(), StoreError> {
         let won: Vec<String> = pipeline.won().map(|stage| stage.as_str().to_owned()).collect();
         let mut add_won = self.table.write(key(coach, &pipeline.pipeline_id));
         // There is no empty set.
         if !won.is_empty() {
             add_won = add_won.add("won_once", AttributeValue::Ss(won.clone()));
         }
-        let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), said_at);
+        let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), occurred_at);
         if !save.update_now().await?.is_done() && !won.is_empty() {
             // A state that is over still counts for the stages that were won in it.
             add_won.when_present().update_now().await?;
@@ -69,7 +69,8 @@ impl Pipelines {
 }
 
 fn pipeline(item: Item) -> Result<Pipeline, StoreError> {
-    from_item::<Record>("pipeline", item).map(|Record { pipeline, won_once }| Pipeline { won_once, ..pipeline })
+    from_item::<PipelineItem>("pipeline", item)
+        .map(|PipelineItem { pipeline, won_once }| Pipeline { won_once, ..pipeline })
 }
 
 fn key(coach: &CoachId, id: &PipelineId) -> Item {

@@ -25,10 +25,10 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
-use crate::client::{Clients, Standing, StoredClient};
+use crate::client::{ClientState, Clients, StoredClient};
 use crate::db::{
-    self, Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Table, Transacted, Write, backoff, failed, n, query_page, retry,
-    s, sk_of,
+    self, Db, Item, MAX_ROUNDS, MeteredRequest, Part, StoreError, Table, Transacted, Write, backoff, failed, n,
+    query_page, retry, s, sk_of,
 };
 pub use crate::doses::Doses;
 use crate::fact::{FactContext, SeenFacts, unless_alive};
@@ -45,7 +45,7 @@ const MAX_BATCH_WRITES: usize = 25;
 
 /// The result of applying a fact about a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordOutcome {
     /// The record is stored, and its fact is marked.
     Applied,
     /// The stored record is newer or the same, or the client has been erased.
@@ -101,7 +101,7 @@ impl Records {
     fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> Write {
         let mut item = key(client, &format!("SEEN#{what}"));
         item.insert("expires_at".to_owned(), n((now + SEEN_RETENTION).unix_s()));
-        unless_alive(self.table.write(item), now).put(Part::Mark)
+        unless_alive(self.table.write(item), now).put(Part::EmittedMark)
     }
 
     /// Applies a fact about a client: all of the writes that `decide` makes of the client and of what `read` finds, and
@@ -113,24 +113,26 @@ impl Records {
         fact: FactContext<'_>,
         read: impl Fn() -> R,
         decide: impl Fn(StoredClient, T) -> D,
-    ) -> Result<Recorded, StoreError>
+    ) -> Result<RecordOutcome, StoreError>
     where
         R: Future<Output = Result<T, StoreError>>,
         D: Future<Output = Result<Option<Vec<Write>>, StoreError>>,
     {
         retry(what, || async {
-            let (standing, found) = try_join(self.clients.lookup.standing(client), read()).await?;
-            let stored = match known(standing) {
+            let (standing, found) = try_join(self.clients.lookup.state(client), read()).await?;
+            let stored = match known_client(standing) {
                 Ok(stored) => stored,
                 Err(outcome) => return Ok(Some(outcome)),
             };
-            let Some(mut writes) = decide(stored.clone(), found).await? else { return Ok(Some(Recorded::Unchanged)) };
+            let Some(mut writes) = decide(stored.clone(), found).await? else {
+                return Ok(Some(RecordOutcome::Unchanged));
+            };
             writes.push(self.facts.mark_once(fact));
             Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
-                Transacted::Done => Some(Recorded::Applied),
+                Transacted::Done => Some(RecordOutcome::Applied),
                 // Applied before, or emitted under another fact. Otherwise something has changed since it was read.
                 Transacted::Refused(refused) => {
-                    (refused.is(Part::Fact) || refused.is(Part::Mark)).then_some(Recorded::Unchanged)
+                    (refused.is(Part::Fact) || refused.is(Part::EmittedMark)).then_some(RecordOutcome::Unchanged)
                 }
             })
         })
@@ -162,7 +164,7 @@ impl Records {
             backoff(round).await;
             round += 1;
             let request = self.table.db.client().batch_write_item().request_items(&self.table.name, wanted);
-            let written = request.ask().await.map_err(|error| failed("BatchWriteItem", error))?;
+            let written = request.send_metered().await.map_err(|error| failed("BatchWriteItem", error))?;
             wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table.name).unwrap_or_default();
         }
         Ok(())
@@ -170,12 +172,12 @@ impl Records {
 }
 
 /// The client, or what there is to say where it is not known.
-fn known<T>(standing: Standing<T>) -> Result<T, Recorded> {
+fn known_client<T>(standing: ClientState<T>) -> Result<T, RecordOutcome> {
     match standing {
-        Standing::Known(stored) => Ok(stored),
-        Standing::Unknown => Err(Recorded::UnknownClient),
+        ClientState::Known(stored) => Ok(stored),
+        ClientState::Unknown => Err(RecordOutcome::UnknownClient),
         // Whatever later facts say of it, nothing comes back.
-        Standing::Erased => Err(Recorded::Unchanged),
+        ClientState::Erased => Err(RecordOutcome::Unchanged),
     }
 }
 
@@ -188,7 +190,7 @@ fn key(client: &ClientId, sk: &str) -> Item {
 }
 
 /// The item with that sort key among those of one client that were read.
-fn take(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
+fn take_item(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
     let index = items.iter().position(|item| sk_of(item) == sk);
     index.map(|index| items.swap_remove(index))
 }

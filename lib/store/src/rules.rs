@@ -14,7 +14,7 @@ use runtime::{BoxError, Environment};
 
 use crate::db::{Db, StoreError, retry};
 use crate::fact::FactContext;
-use crate::watch::{Marked, Watches};
+use crate::watch::{DueMark, Watches};
 use crate::workspace::Workspaces;
 
 /// The rules of coaches.
@@ -63,7 +63,7 @@ impl Rules {
             let found = self.workspaces.automation(coach, id).await?;
             let Some(next) = found.next(to, occurred_at, now) else { return Ok(Some(())) };
             let mut writes: Vec<_> = self.workspaces.put_automation(coach, id, &next, &found).into();
-            writes.extend(next.changes_rules.then(|| self.watches.change_rules(coach, Marked { now, silent: false })));
+            writes.extend(next.changes_rules.then(|| self.watches.change_rules(coach, DueMark { now, silent: false })));
             Ok(self.workspaces.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
@@ -80,7 +80,7 @@ impl Rules {
             }
             let is_same = found.as_ref().map_or(phases.is_empty(), |found| found.phases == *phases);
             let mut writes = vec![self.workspaces.put_programme(programme, occurred_at, found.as_ref())];
-            writes.extend((!is_same).then(|| self.watches.change_rules(coach, fact.marked())));
+            writes.extend((!is_same).then(|| self.watches.change_rules(coach, fact.due_mark())));
             Ok(self.workspaces.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await

@@ -7,8 +7,8 @@ use crate::db::StoreError;
 
 /// The error for a record that is not of its form. Of what serde says, a missing member alone names no value.
 pub(crate) fn unreadable(entity: &'static str, error: impl Display) -> StoreError {
-    let told = error.to_string();
-    let reason = if told.starts_with("missing field") { told } else { "a member has another form".to_owned() };
+    let text = error.to_string();
+    let reason = if text.starts_with("missing field") { text } else { "a member has another form".to_owned() };
     StoreError::Corrupt { entity, reason }
 }
 
@@ -22,7 +22,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "it is never read")]
-    struct Record {
+    struct Thing {
         kind: Kind,
         count: u32,
     }
@@ -35,9 +35,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_told_without_its_values() {
-        let told = |record: serde_json::Value| {
-            let item = from_item::<Record>("thing", to_item(&record)).unwrap_err().to_string();
-            let json = serde_json::from_value::<Record>(record).map_err(|error| unreadable("thing", error));
+        let text = |record: serde_json::Value| {
+            let item = from_item::<Thing>("thing", to_item(&record)).unwrap_err().to_string();
+            let json = serde_json::from_value::<Thing>(record).map_err(|error| unreadable("thing", error));
             assert_eq!(json.unwrap_err().to_string(), item);
             item
         };
@@ -48,8 +48,8 @@ mod tests {
             json!({ "kind": "known", "count": -4155552671_i64 }),
             json!({ "kind": ["grace"], "count": 1 }),
         ] {
-            assert_eq!(told(record), form);
+            assert_eq!(text(record), form);
         }
-        assert_eq!(told(json!({ "kind": "known" })), "a stored thing cannot be read: missing field `count`");
+        assert_eq!(text(json!({ "kind": "known" })), "a stored thing cannot be read: missing field `count`");
     }
 }

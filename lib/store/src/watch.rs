@@ -62,9 +62,9 @@ pub enum Due {
     Unreadable(String),
 }
 
-/// How a client, or all of a coach's, are marked as due.
+/// How a client, or all of a coach's, are mark as due.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Marked {
+pub(crate) struct DueMark {
     pub(crate) now: Timestamp,
     /// The next evaluation emits nothing.
     pub(crate) silent: bool,
@@ -137,7 +137,7 @@ impl Watches {
             let Some(place) = items.iter().position(|item| sk_of(item) == client::SORT_KEY) else { return Ok(None) };
             let watch = Watch::from_item(items.swap_remove(place))?;
             // A query may see one item of a transaction as it is after it, and another as it was before.
-            if watch.is_met_by(&first, &versions_of(&items)) {
+            if watch.is_covered_by(&first, &versions_of(&items)) {
                 let mut doses = Doses::default();
                 items.into_iter().try_for_each(|item| doses.add(item))?;
                 return Ok(Some(Observed { watch, doses }));
@@ -168,8 +168,8 @@ impl Watches {
 
     /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was
     /// erased.
-    pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, marked: Marked) -> Write {
-        change.write(&self.table, client, marked).update(Part::Watch)
+    pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, mark: DueMark) -> Write {
+        change.write(&self.table, client, mark).update(Part::Watch)
     }
 
     /// The same without a transaction.
@@ -177,12 +177,12 @@ impl Watches {
         &self,
         client: &ClientId,
         change: WatchUpdate,
-        marked: Marked,
-    ) -> Result<Changed, StoreError> {
-        Ok(match change.write(&self.table, client, marked).update_now().await? {
-            Written::Done(_) => Changed::Done,
-            Written::Refused(Some(_)) => Changed::Unneeded,
-            Written::Refused(None) => Changed::Missing,
+        mark: DueMark,
+    ) -> Result<WatchWrite, StoreError> {
+        Ok(match change.write(&self.table, client, mark).update_now().await? {
+            Written::Done(_) => WatchWrite::Done,
+            Written::Refused(Some(_)) => WatchWrite::Unneeded,
+            Written::Refused(None) => WatchWrite::Missing,
         })
     }
 
@@ -193,19 +193,19 @@ impl Watches {
 
     /// Makes a client due.
     pub async fn mark_due(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
-        self.change_alone(client, WatchUpdate::default(), Marked { now, silent: false }).await?;
+        self.change_alone(client, WatchUpdate::default(), DueMark { now, silent: false }).await?;
         Ok(())
     }
 
     /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated
     /// again.
-    pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> Write {
-        coach::change_rules(&self.table, coach, None, marked).update(Part::CoachWatch)
+    pub(crate) fn change_rules(&self, coach: &CoachId, mark: DueMark) -> Write {
+        coach::change_rules(&self.table, coach, None, mark).update(Part::CoachWatch)
     }
 
     /// The same where a workspace is new or its time zone, by which the days of all clients begin, is another.
-    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, marked: Marked) -> Write {
-        coach::change_rules(&self.table, coach, Some(zone), marked).update(Part::CoachWatch)
+    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, mark: DueMark) -> Write {
+        coach::change_rules(&self.table, coach, Some(zone), mark).update(Part::CoachWatch)
     }
 
     /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed
@@ -268,7 +268,7 @@ pub struct Evaluated {
 
 /// The result of a change without a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub(crate) enum WatchWrite {
     Done,
     /// The change's own condition does not hold.
     Unneeded,

@@ -17,7 +17,7 @@ use crate::workspace::key_of;
 const PREFIX: &str = "WORKFLOW#";
 
 #[derive(Deserialize)]
-struct Record {
+struct WorkflowItem {
     workflow: Workflow,
 }
 
@@ -37,14 +37,14 @@ impl Workflows {
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Workflow>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
         let listed = listing.page(coach, request).await?;
-        listed.try_map(|item| from_item::<Record>("workflow", item).map(|record| record.workflow))
+        listed.try_map(|item| from_item::<WorkflowItem>("workflow", item).map(|record| record.workflow))
     }
 
     /// Stores a workflow as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, said_at: FactTime) -> Result<(), StoreError> {
+    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, occurred_at: FactTime) -> Result<(), StoreError> {
         let key = key_of(coach, &format!("{PREFIX}{}", workflow.id));
         let write = self.table.write(key).set("workflow", to_attribute(workflow));
-        set_by_fact(write, said_at).update_now().await?;
+        set_by_fact(write, occurred_at).update_now().await?;
         Ok(())
     }
 }

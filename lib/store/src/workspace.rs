@@ -110,7 +110,7 @@ impl Workspaces {
                 writes.extend(old_team.map(|team| self.move_team_seats(team, -seats).labelled(Part::FormerTeam)));
             }
             if found.as_ref().is_none_or(|found| found.workspace.time_zone != workspace.time_zone) {
-                writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.marked()));
+                writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.due_mark()));
             }
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => match self.get(&workspace.coach_id).await? {
@@ -157,7 +157,7 @@ impl Workspaces {
     }
 
     /// Part of a transaction: the workspace is as it was read, but for its counts.
-    pub(crate) fn unchanged(&self, workspace: &StoredWorkspace) -> Write {
+    pub(crate) fn check_unchanged(&self, workspace: &StoredWorkspace) -> Write {
         let found = self.table.write(key(&workspace.workspace.coach_id)).when_version(Some(workspace.version));
         found.check(Part::Workspace)
     }

@@ -10,7 +10,7 @@ use runtime::random_bytes;
 
 use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
 use crate::calendar::{StoredCalendar, find};
-use crate::contact::{Standing, contact_key};
+use crate::contact::{ContactState, contact_key};
 use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
 use crate::workspace::key_of;
@@ -48,7 +48,7 @@ impl Bookings {
         keys.push(contact_key(coach, lead));
         let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.table.read(keys)).await?;
         let (buckets, records) = split(items);
-        let lead = self.lead_read(coach, lead, records.into_iter().next()).await?;
+        let lead = self.lead_of_item(coach, lead, records.into_iter().next()).await?;
         Ok(BookingRead { lead, calendar, busy: BusyTimes::from_items(buckets)? })
     }
 
@@ -69,11 +69,11 @@ impl Bookings {
         let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
             // The event's contact may have been merged into the one that is named.
-            Some(bound) => bound == lead || self.contacts.lives_as(coach, bound).await? == Some(lead),
+            Some(bound) => bound == lead || self.contacts.survivor(coach, bound).await? == Some(lead),
             None => false,
         };
         Ok(ChangeRead {
-            lead: self.lead_read(coach, lead, contacts.into_iter().next()).await?,
+            lead: self.lead_of_item(coach, lead, contacts.into_iter().next()).await?,
             event: event.filter(|_| is_bound),
             calendars,
             busy: BusyTimes::from_items(buckets)?,
@@ -82,19 +82,19 @@ impl Bookings {
 
     /// The contact that a caller names.
     pub async fn lead(&self, coach: &CoachId, lead: ContactId) -> Result<Lead, StoreError> {
-        Ok(match self.contacts.standing(coach, lead).await? {
-            Standing::Live(_) => Lead::Live,
-            Standing::Merged { into } => Lead::Merged(into),
-            Standing::Unknown | Standing::Erased => Lead::Unknown,
+        Ok(match self.contacts.state(coach, lead).await? {
+            ContactState::Live(_) => Lead::Live,
+            ContactState::Merged { into } => Lead::Merged(into),
+            ContactState::Unknown | ContactState::Erased => Lead::Unknown,
         })
     }
 
     /// The same, whose item was read with others. Only the end of a chain of merges takes more reads.
-    async fn lead_read(&self, coach: &CoachId, lead: ContactId, item: Option<Item>) -> Result<Lead, StoreError> {
-        match Standing::from_item(item)? {
-            Standing::Live(_) => Ok(Lead::Live),
-            Standing::Unknown | Standing::Erased => Ok(Lead::Unknown),
-            Standing::Merged { .. } => self.lead(coach, lead).await,
+    async fn lead_of_item(&self, coach: &CoachId, lead: ContactId, item: Option<Item>) -> Result<Lead, StoreError> {
+        match ContactState::from_item(item)? {
+            ContactState::Live(_) => Ok(Lead::Live),
+            ContactState::Unknown | ContactState::Erased => Ok(Lead::Unknown),
+            ContactState::Merged { .. } => self.lead(coach, lead).await,
         }
     }
 
@@ -106,8 +106,8 @@ impl Bookings {
         write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
-        let buckets = buckets_of(None, event, &read.busy);
-        let records = self.records(write, event.id, put, &buckets, read.calendar.as_ref());
+        let buckets = bucket_writes(None, event, &read.busy);
+        let records = self.event_writes(write, event.id, put, &buckets, read.calendar.as_ref());
         Ok(match write.commit(records).await? {
             // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
             Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
@@ -126,9 +126,9 @@ impl Bookings {
         let mark = hex::encode(random_bytes::<16>());
         let stored = StoredEvent { changed_by: Some(mark.clone()), ..found.changed(event.clone()) };
         let put = self.put(write.coach, &stored, Some(found));
-        let buckets = buckets_of(found.event.busy(), event, &read.busy);
+        let buckets = bucket_writes(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
-        let records = self.records(write, event.id, put, &buckets, calendar);
+        let records = self.event_writes(write, event.id, put, &buckets, calendar);
         let transacted = write.commit(records).await?;
         // An earlier try of this one, whose answer was lost, may have left the event so.
         if let Transacted::Refused(refused) = &transacted
@@ -142,7 +142,7 @@ impl Bookings {
     }
 
     /// The event, its buckets, and what has to be as it was read: the calendar, and that the contact is live.
-    fn records(
+    fn event_writes(
         &self,
         write: &CrmWrite<'_>,
         event: CalendarEventId,
@@ -159,7 +159,7 @@ impl Bookings {
 }
 
 /// How the buckets follow an event from the time that it took to the time that it takes.
-fn buckets_of(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
+fn bucket_writes(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
     if old == event.busy() {
         return Vec::new();
     }

@@ -19,7 +19,7 @@ const EMITTED_TOGETHER: usize = 80;
 
 impl Bookings {
     /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps. Of two bookings, the
-    /// one that was there is reported.
+    /// one that was earlier is reported.
     pub(super) async fn emit_conflicts(
         &self,
         coach: &CoachId,
@@ -31,10 +31,10 @@ impl Bookings {
         let event = &marked.event;
         let others = self.overlapping(coach, event, now).await?;
         let calendars = if others.is_empty() { Vec::new() } else { self.calendars.all(coach).await? };
-        let facts: Vec<Change> =
+        let changes: Vec<Change> =
             others.iter().filter_map(|other| conflict(coach, event, other, &calendars, zone)).collect();
         let mut emitted = 0;
-        let mut groups = facts.chunks(EMITTED_TOGETHER).peekable();
+        let mut groups = changes.chunks(EMITTED_TOGETHER).peekable();
         loop {
             let group = groups.next().unwrap_or_default();
             // The last group removes the mark: after a crash before that, all are emitted again, under the same ids.
@@ -45,7 +45,7 @@ impl Bookings {
                 true => marked.remove(["conflict_check"]).update(Part::Event),
                 false => marked.check(Part::Event),
             }];
-            writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), now)));
+            writes.extend(group.iter().map(|change| self.outbox.put(&Content::Change(Box::new(change.clone())), now)));
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => emitted += group.len(),
                 // Somebody else was here.
@@ -94,7 +94,7 @@ impl Bookings {
 }
 
 /// The change for two events that overlap. Of two bookings, it says that the later one came over the one that was
-/// there: two that come at once find each other, and emit the same.
+/// earlier: two that come at once find each other, and emit the same.
 fn conflict(
     coach: &CoachId,
     event: &CalendarEvent,
@@ -103,10 +103,10 @@ fn conflict(
     zone: Tz,
 ) -> Option<Change> {
     let view = |event: &CalendarEvent| event.view(zone_of(calendars, event.calendar_id, zone));
-    let [there, later] =
+    let [earlier, later] =
         if (other.updated_at, other.id) <= (event.updated_at, event.id) { [other, event] } else { [event, other] };
-    match view(there) {
+    match view(earlier) {
         Some(booking) => Some(Change::booking_conflict(coach, &booking, later)),
-        None => Some(Change::booking_conflict(coach, &view(later)?, there)),
+        None => Some(Change::booking_conflict(coach, &view(later)?, earlier)),
     }
 }

@@ -14,7 +14,7 @@ use futures::future::try_join3;
 
 use crate::booking::{Bookings, StoredEvent};
 use crate::calendar::StoredCalendar;
-use crate::contact::Standing;
+use crate::contact::ContactState;
 use crate::db::{StoreError, retry};
 
 /// A fact about an event.
@@ -22,7 +22,7 @@ use crate::db::{StoreError, retry};
 pub struct EventFact<'a> {
     pub id: &'a FactId,
     pub saved: &'a CalendarEventSaved,
-    pub said_at: FactTime,
+    pub occurred_at: FactTime,
     /// Stored without telling of overlaps.
     pub backfill: bool,
 }
@@ -46,7 +46,7 @@ impl Bookings {
         conflicts: &AtomicUsize,
     ) -> Result<Option<()>, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
-        let (mut found, calendar, lead) = self.around(saved).await?;
+        let (mut found, calendar, lead) = self.read_context(saved).await?;
         // The function that put the event where it is died before it emitted the overlaps there.
         if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
             conflicts.fetch_add(self.emit_conflicts(coach, marked, zone, now).await?, Relaxed);
@@ -54,13 +54,13 @@ impl Bookings {
         }
         let known = found.as_ref().map(|found| &found.event);
         let calendar = calendar.as_ref().map(|found| &found.calendar);
-        let Some(event) = CalendarEvent::heard(known, saved, fact.said_at, calendar, lead, now) else {
+        let Some(event) = CalendarEvent::heard(known, saved, fact.occurred_at, calendar, lead, now) else {
             return Ok(Some(()));
         };
         if known == Some(&event) {
             return Ok(Some(()));
         }
-        let mark = (!fact.backfill && is_put_there(known, &event, now)).then(|| fact.id.to_string());
+        let mark = (!fact.backfill && takes_new_time(known, &event, now)).then(|| fact.id.to_string());
         let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
         let mut writes = vec![self.put(coach, &stored, found.as_ref())];
         let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
@@ -79,7 +79,7 @@ impl Bookings {
     }
 
     /// The event as it is known, its calendar, and its contact, unless the contact is erased.
-    async fn around(
+    async fn read_context(
         &self,
         saved: &CalendarEventSaved,
     ) -> Result<(Option<StoredEvent>, Option<StoredCalendar>, Option<ContactId>), StoreError> {
@@ -92,9 +92,9 @@ impl Bookings {
         };
         let lead = async {
             match saved.lead_id {
-                Some(lead) => Ok(match self.contacts.standing(coach, lead).await? {
-                    Standing::Erased => None,
-                    Standing::Live(_) | Standing::Merged { .. } | Standing::Unknown => Some(lead),
+                Some(lead) => Ok(match self.contacts.state(coach, lead).await? {
+                    ContactState::Erased => None,
+                    ContactState::Live(_) | ContactState::Merged { .. } | ContactState::Unknown => Some(lead),
                 }),
                 None => Ok(None),
             }
@@ -112,7 +112,7 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
 }
 
 /// Returns true if an event newly takes time that is not over, or takes it as a booking from now on.
-fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
+fn takes_new_time(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
     let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
     let new = taken(event).filter(|span| span.ends_at > now);
     let becomes_booking = event.is_booking() && !known.is_some_and(CalendarEvent::is_booking);

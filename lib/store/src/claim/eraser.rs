@@ -1,8 +1,8 @@
-//! Removes claims by whom their answers are about.
+//! Removes claims by whom their answers are subject.
 
 use runtime::{BoxError, Environment};
 
-use super::{About, ClaimKey};
+use super::{AnswerSubject, ClaimKey};
 use crate::contact_ref::ContactRef;
 use crate::db::{self, Db, StoreError, Table, query_page, s, text};
 
@@ -26,10 +26,10 @@ impl ClaimEraser {
     }
 
     /// Removes a record, its answer and its stage with it.
-    pub async fn forget(&self, key: &ClaimKey, about: &About) -> Result<(), StoreError> {
-        let condition = format!("{} = :about", about.attribute());
+    pub async fn forget(&self, key: &ClaimKey, subject: &AnswerSubject) -> Result<(), StoreError> {
+        let condition = format!("{} = :about", subject.attribute());
         // Refused: it has gone already, or somebody else has the key.
-        self.table.write(db::pk(&key.0)).when(condition, [(":about", about.value())]).delete_now().await?;
+        self.table.write(db::pk(&key.0)).when(condition, [(":about", subject.value())]).delete_now().await?;
         Ok(())
     }
 }

@@ -12,13 +12,13 @@ use domain::intake::IntakeState;
 use domain::time::Timestamp;
 use serde::Serialize;
 
-use crate::claim::{About, Answer, Claim, Claims};
+use crate::claim::{Answer, AnswerSubject, Claim, Claims};
 use crate::client::Clients;
-use crate::client::record::{Record, Traces};
-use crate::client::standing::intake_pk;
+use crate::client::item::{ClientItem, Traces};
+use crate::client::state::intake_pk;
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
-use crate::db::{self, Part, Refused, StoreError, Transacted, Write, to_attribute, to_item};
+use crate::db::{self, Part, RefusedTransaction, StoreError, Transacted, Write, to_attribute, to_item};
 use crate::outbox::Content;
 use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
@@ -75,7 +75,7 @@ pub enum ClaimStep<'a, S> {
 
 /// The result of a creation.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Created {
+pub enum ClientCreation {
     Done,
     EmailTaken,
     PlanFull,
@@ -87,7 +87,7 @@ pub enum Created {
 }
 
 #[derive(Serialize)]
-struct IntakeRecord<'a> {
+struct IntakeItem<'a> {
     pk: String,
     intake_id: &'a IntakeId,
     token_sha256: &'a str,
@@ -101,9 +101,9 @@ impl Clients {
         &self,
         new: &NewClientWrite<'_, S>,
         now: Timestamp,
-    ) -> Result<Created, StoreError> {
+    ) -> Result<ClientCreation, StoreError> {
         match self.table.db.transact(&self.writes(new, now)).await? {
-            Transacted::Done => Ok(Created::Done),
+            Transacted::Done => Ok(ClientCreation::Done),
             Transacted::Refused(refused) => refusal(&refused, new.team),
         }
     }
@@ -111,11 +111,11 @@ impl Clients {
     fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<Write> {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
-        let fact = Content::Change(Box::new(new.change.clone()));
+        let change = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
         let traces = Traces { lead, claim: Some(new.claim.key()) };
-        let record = Record::first(new.client.clone(), now.into(), Some(traces));
-        let intake = IntakeRecord {
+        let record = ClientItem::first(new.client.clone(), now.into(), Some(traces));
+        let intake = IntakeItem {
             pk: intake_pk(&new.client.id),
             intake_id: new.intake.id,
             token_sha256: new.intake.token_sha256,
@@ -128,7 +128,7 @@ impl Clients {
             self.table.write(to_item(&record)).when_absent().put(Part::Client),
             self.watches.create(new.client, now),
             self.table.write(to_item(&intake)).when_absent().put(Part::Intake),
-            self.outbox.put(&fact, new.change_after),
+            self.outbox.put(&change, new.change_after),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now));
         writes.extend(new.email.former_key().map(|former| self.address(&former).check_free()));
@@ -143,10 +143,10 @@ impl Clients {
             writes.push(self.contacts.link(coach, lead, &new.client.id, now));
             writes.push(self.outbox.put(&updated, now));
         }
-        let about = About::Client(new.client.id.clone());
+        let subject = AnswerSubject::Client(new.client.id.clone());
         writes.push(match &new.step {
-            ClaimStep::Stage(stage) => new.claims.stage(new.claim, stage, &about),
-            ClaimStep::Answer(answer, keep) => new.claims.answer(new.claim, answer, &about, *keep, now),
+            ClaimStep::Stage(stage) => new.claims.stage(new.claim, stage, &subject),
+            ClaimStep::Answer(answer, keep) => new.claims.answer(new.claim, answer, &subject, *keep, now),
         });
         writes
     }
@@ -158,8 +158,8 @@ impl Clients {
     pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let WelcomeWrite { client, state, change, claims, claim, answer, keep } = *end;
         let intake = self.table.write(db::pk(intake_pk(client))).set("state", to_attribute(&state)).when_present();
-        let about = About::Client(client.clone());
-        let own = [intake.update(Part::Intake), claims.answer(claim, answer, &about, keep, now)];
+        let subject = AnswerSubject::Client(client.clone());
+        let own = [intake.update(Part::Intake), claims.answer(claim, answer, &subject, keep, now)];
         let mut writes = own.to_vec();
         writes.push(self.outbox.release(&Content::Change(Box::new(change.clone())), now));
         let mut transacted = self.table.db.transact(&writes).await?;
@@ -179,18 +179,18 @@ impl Clients {
 }
 
 /// The first cause, in the order in which they are reported to callers.
-fn refusal(refused: &Refused, team: Option<&TeamId>) -> Result<Created, StoreError> {
+fn refusal(refused: &RefusedTransaction, team: Option<&TeamId>) -> Result<ClientCreation, StoreError> {
     if refused.is(Part::Claim) {
-        return Ok(Created::ClaimLost);
+        return Ok(ClientCreation::ClaimLost);
     }
     if refused.is(Part::Address) {
-        return Ok(Created::EmailTaken);
+        return Ok(ClientCreation::EmailTaken);
     }
     if refused.is(Part::Workspace) {
         return Ok(match seat_refusal(refused.item(Part::Workspace), team)? {
-            SeatRefusal::PlanFull => Created::PlanFull,
-            SeatRefusal::Changed => Created::Changed,
+            SeatRefusal::PlanFull => ClientCreation::PlanFull,
+            SeatRefusal::Changed => ClientCreation::Changed,
         });
     }
-    Ok(if refused.is(Part::Team) { Created::TeamFull } else { Created::Changed })
+    Ok(if refused.is(Part::Team) { ClientCreation::TeamFull } else { ClientCreation::Changed })
 }

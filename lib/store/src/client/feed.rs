@@ -11,8 +11,8 @@ use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
-use crate::client::record::Record;
-use crate::client::{Clients, Standing, StoredClient};
+use crate::client::item::ClientItem;
+use crate::client::{ClientState, Clients, StoredClient};
 use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
 use crate::fact::{FactContext, SeenFacts};
 use crate::watch::WatchUpdate;
@@ -69,9 +69,9 @@ impl Clients {
         let FactContext { occurred_at: at, backfill, now, .. } = fact;
         retry("the client", || async {
             let found = match self.lookup.find(&saved.client_id).await? {
-                Standing::Erased => return Ok(Some(FeedOutcome::Stale)),
-                Standing::Unknown => None,
-                Standing::Known(found) => Some(found),
+                ClientState::Erased => return Ok(Some(FeedOutcome::Stale)),
+                ClientState::Unknown => None,
+                ClientState::Known(found) => Some(found),
             };
             if found.as_ref().is_some_and(|found| found.saved_at() > at) {
                 return Ok(Some(FeedOutcome::Stale));
@@ -135,15 +135,15 @@ impl Clients {
     }
 
     /// Part of a transaction: the watch of a client that is new, or is another to the rules.
-    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext<'_>) -> Option<Write> {
+    fn watch_write(&self, client: &Client, found: Option<&ClientItem>, fact: FactContext<'_>) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
         let change = WatchUpdate::between(&found.client, client)?;
-        Some(self.watches.change(&client.id, change, fact.marked()))
+        Some(self.watches.change(&client.id, change, fact.due_mark()))
     }
 
-    fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> Write {
+    fn put_version(&self, client: &Client, found: Option<&ClientItem>, at: FactTime) -> Write {
         let record = match found {
-            None => Record::first(client.clone(), at, None),
+            None => ClientItem::first(client.clone(), at, None),
             Some(found) => found.next(client.clone(), at),
         };
         self.table.write(to_item(&record)).when_version(found.map(|found| found.version)).put(Part::Client)
@@ -162,7 +162,7 @@ impl Clients {
         writes
     }
 
-    async fn address_writes(&self, client: &Client, found: Option<&Record>) -> Result<Vec<Write>, StoreError> {
+    async fn address_writes(&self, client: &Client, found: Option<&ClientItem>) -> Result<Vec<Write>, StoreError> {
         let old = found.and_then(|found| found.client.profile.email.as_ref());
         let new = client.profile.email.as_ref().map(Email::key);
         if old.map(Email::key) == new {
@@ -180,9 +180,9 @@ impl Clients {
 }
 
 /// The client as the fact has it, but for what the application does not know, and a flag or phase that was set since.
-fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
-    let phase_is_newer = found.and_then(Record::phase_set_at) > Some(at);
-    let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);
+fn merged(saved: &ClientSaved, found: Option<&ClientItem>, at: FactTime) -> Client {
+    let phase_is_newer = found.and_then(ClientItem::phase_set_at) > Some(at);
+    let flag_is_newer = found.and_then(ClientItem::activation_set_at) > Some(at);
     let known = found.map(|found| &found.client);
     let phase = match known.filter(|_| phase_is_newer) {
         Some(known) => Phase { programme_id: saved.phase.programme_id.clone(), ..known.phase.clone() },

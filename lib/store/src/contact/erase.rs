@@ -11,7 +11,7 @@ use domain::id::{ClientId, CoachId, ContactId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::record::{ErasedContact, Stored};
+use super::item::{ContactItem, ContactTombstone};
 use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, Write, query_all, retry, s, sk_of, to_attribute};
@@ -20,11 +20,11 @@ use crate::workspace::key_of;
 use crate::{booking, opportunity};
 
 /// A chain of merges, from its first contact to its end.
-type Chain = [(ContactId, Option<Stored>)];
+type Chain = [(ContactId, Option<ContactItem>)];
 
 /// Contacts that are to be erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Going {
+pub struct ContactsToErase {
     pub contacts: Vec<ContactId>,
     /// Whose they were: a merge that comes late, and was said before, takes others along.
     pub client: Option<ClientId>,
@@ -36,12 +36,12 @@ pub struct Going {
 #[derive(Clone, Copy)]
 struct Erasure<'a> {
     client: Option<&'a ClientId>,
-    said_at: FactTime,
+    occurred_at: FactTime,
 }
 
 /// Contacts that were erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gone {
+pub struct ErasedContacts {
     pub contacts: Vec<ContactRef>,
     /// False: there is more about them.
     pub is_done: bool,
@@ -52,27 +52,28 @@ const MAX_ERASED: usize = 200;
 /// Opportunities and events that are written at once.
 const CONCURRENT_WRITES: usize = 16;
 
-impl Going {
-    pub(super) fn of_nobody(contacts: impl Into<Vec<ContactId>>, erased_at: FactTime) -> Self {
+impl ContactsToErase {
+    pub(super) fn without_client(contacts: impl Into<Vec<ContactId>>, erased_at: FactTime) -> Self {
         Self { contacts: contacts.into(), client: None, erased_at }
     }
 }
 
 impl Contacts {
     /// Parts of a client's erasure: the contact that the client is goes, with its addresses and entries of the outbox.
-    pub(crate) async fn erasure(
+    pub(crate) async fn erasure_writes(
         &self,
         lead: &ContactRef,
         client: &ClientId,
         outbox: &Outbox,
-        said_at: FactTime,
+        occurred_at: FactTime,
     ) -> Result<Vec<Write>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
-        let (chain, _) = said_by(&chain, said_at);
+        let (chain, _) = split_at_later_merge(&chain, occurred_at);
         match chain.last() {
-            Some((end, Some(stored @ Stored::Live(live)))) if is_of(chain, client) => {
+            Some((end, Some(stored @ ContactItem::Live(live)))) if is_client(chain, client) => {
                 let end = ContactRef::new(&lead.coach_id, *end);
-                let mut writes = self.erasing(&end, Some(stored), Erasure { client: Some(client), said_at }).await?;
+                let mut writes =
+                    self.tombstone_writes(&end, Some(stored), Erasure { client: Some(client), occurred_at }).await?;
                 writes.extend(Change::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
                 Ok(writes)
             }
@@ -86,12 +87,12 @@ impl Contacts {
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        said_at: FactTime,
+        occurred_at: FactTime,
         now: Timestamp,
-    ) -> Result<Gone, StoreError> {
+    ) -> Result<ErasedContacts, StoreError> {
         let whole = self.chain(&lead.coach_id, lead.contact_id).await?;
-        let (chain, _) = said_by(&whole, said_at);
-        let contacts: Vec<ContactId> = if is_of(chain, client) {
+        let (chain, _) = split_at_later_merge(&whole, occurred_at);
+        let contacts: Vec<ContactId> = if is_client(chain, client) {
             chain.iter().map(|(id, _)| *id).collect()
         } else if chain.len() > 1 {
             // It lives on as somebody who is another client.
@@ -102,7 +103,7 @@ impl Contacts {
         for (id, _) in whole.iter().filter(|(id, _)| !contacts.contains(id)) {
             self.unlink(&lead.coach_id, *id, client, now).await?;
         }
-        let going = Going { contacts, client: Some(client.clone()), erased_at: said_at };
+        let going = ContactsToErase { contacts, client: Some(client.clone()), erased_at: occurred_at };
         self.erase_all(&lead.coach_id, going).await
     }
 
@@ -116,21 +117,21 @@ impl Contacts {
     ) -> Result<(), StoreError> {
         retry("the contact", || async {
             let found = self.find(coach, contact).await?.filter(|found| found.client_id() == Some(client));
-            let Some(write) = found.and_then(|found| self.unlinking(found, now)) else { return Ok(Some(())) };
+            let Some(write) = found.and_then(|found| self.unlink_write(found, now)) else { return Ok(Some(())) };
             Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()))
         })
         .await
     }
 
     /// The write that takes the link to its client from a contact, unless the contact is erased.
-    pub(super) fn unlinking(&self, found: Stored, now: Timestamp) -> Option<Write> {
+    pub(super) fn unlink_write(&self, found: ContactItem, now: Timestamp) -> Option<Write> {
         match found {
-            Stored::Live(live) => Some(self.link_to(&live, None, now)),
-            Stored::Merged(merged) => {
+            ContactItem::Live(live) => Some(self.link_to(&live, None, now)),
+            ContactItem::Merged(merged) => {
                 let version = merged.version;
                 Some(self.put(&merged.unlinked(), Some(version)))
             }
-            Stored::Erased(_) => None,
+            ContactItem::Erased(_) => None,
         }
     }
 
@@ -138,8 +139,8 @@ impl Contacts {
     pub async fn erase_all(
         &self,
         coach: &CoachId,
-        Going { contacts, client, erased_at }: Going,
-    ) -> Result<Gone, StoreError> {
+        ContactsToErase { contacts, client, erased_at }: ContactsToErase,
+    ) -> Result<ErasedContacts, StoreError> {
         let mut going: Vec<_> = contacts.into_iter().map(|id| (id, client.as_ref())).collect();
         let mut gone = BTreeSet::new();
         let (mut most, mut is_done) = (MAX_ERASED, true);
@@ -147,7 +148,7 @@ impl Contacts {
             going.retain(|(id, _)| gone.insert(*id));
             let mut erasing = Vec::new();
             for (id, client) in &going {
-                let erasure = Erasure { client: *client, said_at: erased_at };
+                let erasure = Erasure { client: *client, occurred_at: erased_at };
                 erasing.push(self.erase_merged(coach, *id, erasure));
             }
             let erased: Vec<_> = stream::iter(erasing).buffer_unordered(CONCURRENT_WRITES).try_collect().await?;
@@ -160,7 +161,7 @@ impl Contacts {
                 is_done &= some.len() == about.len();
             }
         }
-        Ok(Gone { contacts: gone.into_iter().map(|id| ContactRef::new(coach, id)).collect(), is_done })
+        Ok(ErasedContacts { contacts: gone.into_iter().map(|id| ContactRef::new(coach, id)).collect(), is_done })
     }
 
     /// Erases a contact. Returns it with the contacts that were merged into it, and the keys of what else is about it.
@@ -183,7 +184,7 @@ impl Contacts {
     async fn erase_one(&self, contact: &ContactRef, erasure: Erasure<'_>) -> Result<(), StoreError> {
         retry("the contact", || async {
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
-            if let Some(Stored::Erased(erased)) = &found {
+            if let Some(ContactItem::Erased(erased)) = &found {
                 if let Some(client) = erasure.client.filter(|_| erased.client_id.is_none()) {
                     let tombstone = self.table.write(contact_key(&contact.coach_id, contact.contact_id));
                     let noted = tombstone.set("client_id", s(client.as_str()));
@@ -192,22 +193,22 @@ impl Contacts {
                 }
                 return Ok(Some(()));
             }
-            let writes = self.erasing(contact, found.as_ref(), erasure).await?;
+            let writes = self.tombstone_writes(contact, found.as_ref(), erasure).await?;
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
 
     /// Writes that leave a tombstone in the place of what was found.
-    async fn erasing(
+    async fn tombstone_writes(
         &self,
         contact: &ContactRef,
-        found: Option<&Stored>,
-        Erasure { client, said_at }: Erasure<'_>,
+        found: Option<&ContactItem>,
+        Erasure { client, occurred_at }: Erasure<'_>,
     ) -> Result<Vec<Write>, StoreError> {
-        let addresses = found.map(Stored::addresses).unwrap_or_default();
-        let tombstone = ErasedContact::new(contact, found, said_at).of(client);
-        let mut writes = vec![self.put(&tombstone, found.and_then(Stored::version))];
+        let addresses = found.map(ContactItem::addresses).unwrap_or_default();
+        let tombstone = ContactTombstone::new(contact, found, occurred_at).of(client);
+        let mut writes = vec![self.put(&tombstone, found.and_then(ContactItem::version))];
         writes.extend(self.move_addresses(&contact.coach_id, contact.contact_id, addresses, Default::default()).await?);
         Ok(writes)
     }
@@ -222,7 +223,7 @@ impl Contacts {
     }
 
     /// The contacts that were merged into a contact, as far as the index knows them, with what stands under their keys.
-    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<(ContactId, Stored)>, StoreError> {
+    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<(ContactId, ContactItem)>, StoreError> {
         let merged = self.about(contact).await?.0;
         self.find_all(&contact.coach_id, &merged).await
     }
@@ -250,13 +251,13 @@ impl Contacts {
         &self,
         contact: &ContactRef,
         into: ContactId,
-        said_at: FactTime,
+        occurred_at: FactTime,
     ) -> Result<(), StoreError> {
         let tombstone = self
             .table
             .write(contact_key(&contact.coach_id, contact.contact_id))
             .set("merged_into", to_attribute(&into))
-            .set("merged_at", to_attribute(&said_at))
+            .set("merged_at", to_attribute(&occurred_at))
             .set("contact_ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
             .when("attribute_exists(erased_at)", [])
             .when("attribute_not_exists(merged_at) OR merged_at <= :merged_at", []);
@@ -266,19 +267,21 @@ impl Contacts {
 }
 
 /// A chain up to the first contact whose merge was said after that, and what is beyond it.
-pub(super) fn said_by(chain: &Chain, said_at: FactTime) -> (&Chain, &Chain) {
-    let later = |(_, stored): &(ContactId, Option<Stored>)| stored.as_ref().and_then(Stored::merged_at) > Some(said_at);
+pub(super) fn split_at_later_merge(chain: &Chain, occurred_at: FactTime) -> (&Chain, &Chain) {
+    let later = |(_, stored): &(ContactId, Option<ContactItem>)| {
+        stored.as_ref().and_then(ContactItem::merged_at) > Some(occurred_at)
+    };
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }
 
 /// Returns true if the contact at the end of the chain is the client, will be once the link that was merged into it has
 /// come to it, or is erased already.
-fn is_of(chain: &Chain, client: &ClientId) -> bool {
+fn is_client(chain: &Chain, client: &ClientId) -> bool {
     match chain.last() {
-        Some((_, Some(Stored::Live(live)))) if live.contact().client_id.is_some() => {
+        Some((_, Some(ContactItem::Live(live)))) if live.contact().client_id.is_some() => {
             live.contact().client_id.as_ref() == Some(client)
         }
-        Some((_, Some(Stored::Erased(_)))) => true,
-        _ => chain.iter().any(|(_, stored)| stored.as_ref().and_then(Stored::client_id) == Some(client)),
+        Some((_, Some(ContactItem::Erased(_)))) => true,
+        _ => chain.iter().any(|(_, stored)| stored.as_ref().and_then(ContactItem::client_id) == Some(client)),
     }
 }

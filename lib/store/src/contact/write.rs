@@ -3,7 +3,7 @@
 use domain::contact::KnownContact;
 
 use super::Contacts;
-use super::record::StoredContact;
+use super::item::StoredContact;
 use crate::crm_write::{Committed, CrmWrite};
 use crate::db::StoreError;
 

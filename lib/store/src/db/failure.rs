@@ -53,9 +53,9 @@ mod tests {
         for (status, code) in [(400, "ValidationException"), (400, "ThrottlingException"), (500, "InternalServerError")]
         {
             let error = answered(status, code, message);
-            let told = error_chain(&error);
-            assert!(told.contains(code) && told.contains("REQ1"), "{told}");
-            assert!(!format!("{told}{error:?}").contains("Marguerite"), "{told}");
+            let text = error_chain(&error);
+            assert!(text.contains(code) && text.contains("REQ1"), "{text}");
+            assert!(!format!("{text}{error:?}").contains("Marguerite"), "{text}");
         }
     }
 

@@ -10,7 +10,7 @@ use aws_sdk_dynamodb::types::{
     Update,
 };
 
-use super::{Ask, Item, Part, StoreError, Table, Write, Written, n, write};
+use super::{Item, MeteredRequest, Part, StoreError, Table, Write, Written, n, write};
 
 /// A write that is being put together.
 #[must_use]
@@ -204,18 +204,20 @@ impl ItemWrite<'_> {
 impl ItemWrite<'_> {
     pub(crate) async fn put_now(self) -> Result<Written<()>, StoreError> {
         let put = conditional!(self, self.table.db.client().put_item()).set_item(Some(self.item));
-        Ok(write("PutItem", || put.clone().ask()).await?.map(drop))
+        Ok(write("PutItem", || put.clone().send_metered()).await?.map(drop))
     }
 
     pub(crate) async fn update_now(self) -> Result<Written<Item>, StoreError> {
         let update = conditional!(self, self.table.db.client().update_item()).set_return_values(self.returned.clone());
         let update = update.update_expression(self.update_expression()).set_key(Some(self.item));
-        Ok(write("UpdateItem", || update.clone().ask()).await?.map(|updated| updated.attributes.unwrap_or_default()))
+        Ok(write("UpdateItem", || update.clone().send_metered())
+            .await?
+            .map(|updated| updated.attributes.unwrap_or_default()))
     }
 
     pub(crate) async fn delete_now(self) -> Result<Written<()>, StoreError> {
         let delete = conditional!(self, self.table.db.client().delete_item()).set_key(Some(self.item));
-        Ok(write("DeleteItem", || delete.clone().ask()).await?.map(drop))
+        Ok(write("DeleteItem", || delete.clone().send_metered()).await?.map(drop))
     }
 }
 

@@ -6,7 +6,7 @@ use runtime::{BoxError, Environment};
 use serde::de::DeserializeOwned;
 
 use super::item_write::{ItemWrite, names_in};
-use super::{Ask, Db, Item, MAX_ROUNDS, StoreError, backoff, failed, from_item};
+use super::{Db, Item, MAX_ROUNDS, MeteredRequest, StoreError, backoff, failed, from_item};
 
 /// Keys that one BatchGetItem takes.
 const MAX_BATCH_KEYS: usize = 100;
@@ -19,7 +19,7 @@ pub(crate) struct Table {
 }
 
 /// The answer to one request of a query.
-pub(crate) struct Page {
+pub(crate) struct QueryPage {
     pub(crate) items: Vec<Item>,
     /// Where the query goes on; `None` at its end.
     pub(crate) next: Option<Item>,
@@ -42,7 +42,7 @@ impl Table {
     /// The item with that key, consistently.
     pub(crate) async fn item(&self, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.db.client.get_item().table_name(&self.name).set_key(Some(key)).consistent_read(true);
-        Ok(get.ask().await.map_err(|error| failed("GetItem", error))?.item)
+        Ok(get.send_metered().await.map_err(|error| failed("GetItem", error))?.item)
     }
 
     /// The items with these keys, consistently, in no order. A missing item is left out.
@@ -60,7 +60,7 @@ impl Table {
                 round += 1;
                 let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
                 let request = self.db.client.batch_get_item();
-                let got = request.request_items(&self.name, keys.expect("keys are given")).ask().await;
+                let got = request.request_items(&self.name, keys.expect("keys are given")).send_metered().await;
                 let got = got.map_err(|error| failed("BatchGetItem", error))?;
                 found.extend(got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default());
                 let unread = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
@@ -89,9 +89,9 @@ impl Table {
 }
 
 /// Makes one request of a query.
-pub(crate) async fn query_page(query: QueryFluentBuilder) -> Result<Page, StoreError> {
-    let page = query.ask().await.map_err(|error| failed("Query", error))?;
-    Ok(Page { items: page.items.unwrap_or_default(), next: page.last_evaluated_key })
+pub(crate) async fn query_page(query: QueryFluentBuilder) -> Result<QueryPage, StoreError> {
+    let page = query.send_metered().await.map_err(|error| failed("Query", error))?;
+    Ok(QueryPage { items: page.items.unwrap_or_default(), next: page.last_evaluated_key })
 }
 
 /// Everything that a query finds, in its order, however many requests that takes.

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::builders::TransactWriteItemBuilder;
 use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
 use super::retry::{WriteFailure, retrying_conflicts};
-use super::{Ask, Db, Item, StoreError};
+use super::{Db, Item, MeteredRequest, StoreError};
 
 /// The kind of item that a write of a transaction is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) enum Part {
     KeyRing,
     LoginLink,
     /// A mark that something was emitted.
-    Mark,
+    EmittedMark,
     Opportunity,
     Outbox,
     Programme,
@@ -70,7 +70,7 @@ impl Write {
 /// The result of a transaction.
 pub(crate) enum Transacted {
     Done,
-    Refused(Refused),
+    Refused(RefusedTransaction),
 }
 
 impl Transacted {
@@ -81,7 +81,7 @@ impl Transacted {
 
 /// A transaction of which nothing was written: a condition failed.
 #[derive(Debug)]
-pub(crate) struct Refused(Vec<FailedPart>);
+pub(crate) struct RefusedTransaction(Vec<FailedPart>);
 
 #[derive(Debug)]
 struct FailedPart {
@@ -90,7 +90,7 @@ struct FailedPart {
     item: Option<Item>,
 }
 
-impl Refused {
+impl RefusedTransaction {
     /// The failed parts of writes whose reasons these are, in the same order.
     fn new(parts: impl Iterator<Item = Part>, reasons: Vec<CancellationReason>) -> Self {
         let failed = parts.zip(reasons).filter(|(_, reason)| is_failed_condition(reason));
@@ -113,11 +113,13 @@ impl Db {
     pub(crate) async fn transact(&self, writes: &[Write]) -> Result<Transacted, StoreError> {
         let written = retrying_conflicts("TransactWriteItems", || {
             let items = writes.iter().map(|write| write.item.clone()).collect();
-            self.client.transact_write_items().set_transact_items(Some(items)).ask()
+            self.client.transact_write_items().set_transact_items(Some(items)).send_metered()
         });
         Ok(match written.await? {
             Ok(_) => Transacted::Done,
-            Err(reasons) => Transacted::Refused(Refused::new(writes.iter().map(|write| write.part), reasons)),
+            Err(reasons) => {
+                Transacted::Refused(RefusedTransaction::new(writes.iter().map(|write| write.part), reasons))
+            }
         })
     }
 }
@@ -154,9 +156,9 @@ mod tests {
     const FAILED: &str = "ConditionalCheckFailed";
     const PARTS: [Part; 4] = [Part::Client, Part::Watch, Part::Address, Part::Address];
 
-    fn refused(codes: [&str; 4]) -> Refused {
+    fn refused(codes: [&str; 4]) -> RefusedTransaction {
         let reason = |code: &str| CancellationReason::builder().code(code).build();
-        Refused::new(PARTS.into_iter(), codes.iter().map(|code| reason(code)).collect())
+        RefusedTransaction::new(PARTS.into_iter(), codes.iter().map(|code| reason(code)).collect())
     }
 
     #[test]
@@ -182,7 +184,7 @@ mod tests {
         let found = Item::from([("pk".to_owned(), s("a"))]);
         let asked = CancellationReason::builder().code(FAILED).set_item(Some(found.clone())).build();
         let reasons = [CancellationReason::builder().code(FAILED).build(), asked];
-        let refused = Refused::new([Part::Client, Part::Workspace].into_iter(), reasons.to_vec());
+        let refused = RefusedTransaction::new([Part::Client, Part::Workspace].into_iter(), reasons.to_vec());
         assert_eq!(refused.item(Part::Workspace), Some(&found));
         assert!(refused.item(Part::Client).is_none() && refused.item(Part::Team).is_none());
     }

@@ -52,12 +52,12 @@ impl StoredAttempt {
     }
 
     /// Returns true if the line holds nothing of the receiver's answer.
-    pub(super) fn is_silent(&self) -> bool {
+    pub(super) fn has_no_excerpt(&self) -> bool {
         self.excerpt.is_none()
     }
 
     /// The line without what the receiver answered.
-    pub(super) fn silenced(&self) -> Self {
+    pub(super) fn without_excerpt(&self) -> Self {
         Self { excerpt: None, ..self.clone() }
     }
 }

@@ -20,7 +20,7 @@ const CONCURRENT_UPDATES: usize = 16;
 
 /// A delivery that waits for its next attempt.
 #[derive(Deserialize)]
-struct Waiting {
+struct PendingDelivery {
     id: DeliveryId,
     chain: u32,
     next_attempt: u32,
@@ -28,7 +28,7 @@ struct Waiting {
     attempts: Vec<StoredAttempt>,
 }
 
-impl Waiting {
+impl PendingDelivery {
     /// Returns true if the delivery has waited since `then`: its latest attempt, or else its chain, began before.
     fn has_waited_since(&self, then: Timestamp) -> bool {
         // The first attempt of a chain is due when the chain begins.
@@ -52,9 +52,9 @@ impl Deliveries {
         for _ in 0..MAX_PAGES {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
             let found = page.items.into_iter().map(|item| from_item(ENTITY, item));
-            let mut waiting: Vec<Waiting> = found.collect::<Result<_, _>>()?;
+            let mut waiting: Vec<PendingDelivery> = found.collect::<Result<_, _>>()?;
             waiting.retain(|delivery| delivery.has_waited_since(now));
-            let ending = waiting.iter().map(|Waiting { id: delivery, chain, next_attempt, .. }| {
+            let ending = waiting.iter().map(|PendingDelivery { id: delivery, chain, next_attempt, .. }| {
                 self.end(NextAttempt { endpoint, delivery, chain: *chain, attempt: *next_attempt }, reason, now)
             });
             let ending: Vec<_> = ending.collect();
@@ -101,15 +101,15 @@ mod tests {
             (3, 99, &[1, 11], false),
         ];
         for (next_attempt, due_at, attempts, has_waited) in cases {
-            let waiting = Waiting {
+            let waiting = PendingDelivery {
                 id: DeliveryId::parse("dlv_1").unwrap(),
                 chain: 2,
                 next_attempt,
                 next_attempt_at: Some(Timestamp::from_ms(due_at)),
                 attempts: attempts.iter().map(|at| StoredAttempt::unsent(Timestamp::from_ms(*at), "refused")).collect(),
             };
-            let judged = waiting.has_waited_since(Timestamp::from_ms(10));
-            assert_eq!(judged, has_waited, "{next_attempt} due at {due_at} after {attempts:?}");
+            let waited = waiting.has_waited_since(Timestamp::from_ms(10));
+            assert_eq!(waited, has_waited, "{next_attempt} due at {due_at} after {attempts:?}");
         }
     }
 }

@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, Record};
+use super::{Deliveries, DeliveryItem, ENTITY};
 use crate::db::{self, Item, StoreError, Written, b, from_item, n, query_page, s, sk_of, to_attribute};
 
 /// Deliveries that are read at once: each may hold what some sixty answers said.
@@ -23,7 +23,7 @@ const ERASED: &str = "/erased";
 
 /// How far an erasure has come.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Erasing {
+pub enum ErasureProgress {
     Done,
     /// Up to this delivery. There are more.
     Until(String),
@@ -37,7 +37,7 @@ impl Deliveries {
         client: &ClientId,
         after: Option<&str>,
         now: Timestamp,
-    ) -> Result<Erasing, StoreError> {
+    ) -> Result<ErasureProgress, StoreError> {
         let mut after = after.unwrap_or_default().to_owned();
         for _ in 0..MAX_PAGES {
             // A key's value is never empty.
@@ -51,19 +51,19 @@ impl Deliveries {
             let erased = items.into_iter().map(|item| self.erase_body(item, now));
             stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
             if page.next.is_none() {
-                return Ok(Erasing::Done);
+                return Ok(ErasureProgress::Done);
             }
         }
-        Ok(Erasing::Until(after))
+        Ok(ErasureProgress::Until(after))
     }
 
     /// An attempt that begins or ends meanwhile changes the delivery: it is looked at again.
     async fn erase_body(&self, item: Item, now: Timestamp) -> Result<(), StoreError> {
-        let mut record: Record = from_item(ENTITY, item)?;
+        let mut record: DeliveryItem = from_item(ENTITY, item)?;
         loop {
-            let silent = record.attempts.iter().all(StoredAttempt::is_silent);
+            let has_no_excerpts = record.attempts.iter().all(StoredAttempt::has_no_excerpt);
             let is_left = record.under_way(now).is_some_and(|owner| owner.ends_with(ERASED));
-            if record.sealed.is_empty() && silent && (record.status != DeliveryStatus::Pending || is_left) {
+            if record.sealed.is_empty() && has_no_excerpts && (record.status != DeliveryStatus::Pending || is_left) {
                 return Ok(());
             }
             match self.write_erased(&record, now).await? {
@@ -74,9 +74,9 @@ impl Deliveries {
     }
 
     /// Takes out what there is, if the record is as it was read.
-    async fn write_erased(&self, record: &Record, now: Timestamp) -> Result<Written<Item>, StoreError> {
+    async fn write_erased(&self, record: &DeliveryItem, now: Timestamp) -> Result<Written<Item>, StoreError> {
         const NOT_UNDER_WAY: &str = "#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now";
-        let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::silenced).collect();
+        let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::without_excerpt).collect();
         let erased = self.table.write(db::key(&record.pk, &record.sk)).set("sealed", b(Vec::new()));
         let erased = erased.when("size(attempts) = :made", [(":made", n(record.attempts.len()))]);
         let erased = if let Some(owner) = record.under_way(now) {
@@ -99,7 +99,7 @@ impl Deliveries {
     }
 }
 
-impl Record {
+impl DeliveryItem {
     /// The owner of an attempt that is under way.
     fn under_way(&self, now: Timestamp) -> Option<&str> {
         let is_under_way = self.status == DeliveryStatus::Pending && self.lease_until > Some(now.ms());

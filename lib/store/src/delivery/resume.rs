@@ -17,7 +17,7 @@ const PAGE_ITEMS: i32 = 500;
 
 /// The state of a delivery that its next attempt's order states.
 #[derive(Deserialize)]
-struct Waiting {
+struct ResumableDelivery {
     id: DeliveryId,
     chain: u32,
     next_attempt: u32,
@@ -44,7 +44,7 @@ impl Deliveries {
         let page = query_page(query).await?;
         let mut orders = Vec::new();
         for item in page.items {
-            let waiting: Waiting = from_item(ENTITY, item)?;
+            let waiting: ResumableDelivery = from_item(ENTITY, item)?;
             orders.push(DeliveryOrder {
                 coach_id: coach_id.clone(),
                 endpoint_id: endpoint_id.clone(),

@@ -27,7 +27,7 @@ pub struct RecoveryLease {
 
 /// The result of beginning a recovery.
 #[derive(Debug)]
-pub enum Begun {
+pub enum RecoveryStart {
     Ours(RecoveryLease),
     /// Another recovery runs, until then at most.
     Running(Timestamp),
@@ -35,7 +35,7 @@ pub enum Begun {
 
 /// The lease that another recovery holds.
 #[derive(Deserialize)]
-struct Held {
+struct RunningRecovery {
     recovery_owner: String,
     recovery_until: i64,
     recovery_last: Option<DeliveryId>,
@@ -54,7 +54,7 @@ impl Endpoints {
         id: &EndpointId,
         deliveries: &Deliveries,
         now: Timestamp,
-    ) -> Result<Begun, StoreError> {
+    ) -> Result<RecoveryStart, StoreError> {
         const EXPIRED: &str = "attribute_not_exists(recovery_until) OR recovery_until <= :now";
         let key = by_hand_key(coach, id);
         let owner = hex::encode(random_bytes::<8>());
@@ -62,17 +62,17 @@ impl Endpoints {
         let lease = lease.set("recovery_until", n((now + RECOVERY_LEASE).ms()));
         let expired = lease.clone().when(EXPIRED, [(":now", n(now.ms()))]);
         let Some(held) = take_recovery(expired, &owner, now).await? else {
-            return Ok(Begun::Ours(RecoveryLease { key, owner }));
+            return Ok(RecoveryStart::Ours(RecoveryLease { key, owner }));
         };
         let until = Timestamp::from_ms(held.recovery_until);
-        let Some(last) = held.recovery_last else { return Ok(Begun::Running(until)) };
+        let Some(last) = held.recovery_last else { return Ok(RecoveryStart::Running(until)) };
         if deliveries.waits_for_first_attempt(id, &last).await? {
-            return Ok(Begun::Running(until));
+            return Ok(RecoveryStart::Running(until));
         }
         let ended = lease.when("recovery_owner = :seen", [(":seen", s(&held.recovery_owner))]);
         Ok(match take_recovery(ended, &owner, now).await? {
-            None => Begun::Ours(RecoveryLease { key, owner }),
-            Some(held) => Begun::Running(Timestamp::from_ms(held.recovery_until)),
+            None => RecoveryStart::Ours(RecoveryLease { key, owner }),
+            Some(held) => RecoveryStart::Running(Timestamp::from_ms(held.recovery_until)),
         })
     }
 
@@ -90,12 +90,16 @@ impl Endpoints {
 }
 
 /// Takes the lease under a condition. Returns the lease of another recovery that holds it instead.
-async fn take_recovery(lease: ItemWrite<'_>, owner: &str, now: Timestamp) -> Result<Option<Held>, StoreError> {
+async fn take_recovery(
+    lease: ItemWrite<'_>,
+    owner: &str,
+    now: Timestamp,
+) -> Result<Option<RunningRecovery>, StoreError> {
     let Written::Refused(item) = lease.update_now().await? else { return Ok(None) };
     let held = match item {
-        Some(item) if item.contains_key("recovery_owner") => from_item::<Held>("recovery", item)?,
+        Some(item) if item.contains_key("recovery_owner") => from_item::<RunningRecovery>("recovery", item)?,
         // The holder has given the lease back meanwhile.
-        _ => Held { recovery_owner: String::new(), recovery_until: now.ms(), recovery_last: None },
+        _ => RunningRecovery { recovery_owner: String::new(), recovery_until: now.ms(), recovery_last: None },
     };
     // Ours: the answer to the update was lost.
     Ok((held.recovery_owner != owner).then_some(held))

@@ -9,7 +9,7 @@ use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 
-use super::{Endpoints, Record, key};
+use super::{EndpointItem, Endpoints, key};
 use crate::audit;
 use crate::db::{StoreError, retry, s, to_attribute};
 use crate::outbox::{Content, Outbox};
@@ -51,13 +51,13 @@ impl Endpoints {
         if read.is_fresh(now) && read.health.after_failure(event, now) == Judgement::Known {
             return Ok(EndpointAfter::On);
         }
-        let judged = |record: &Record, endpoint: &Endpoint| match record.health.after_failure(event, now) {
+        let update = |record: &EndpointItem, endpoint: &Endpoint| match record.health.after_failure(event, now) {
             Judgement::Known => None,
             Judgement::Failing(health) => Some(HealthUpdate::Health(health)),
             Judgement::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
             Judgement::TooLong(since) => endpoint.given_up(since, now).map(HealthUpdate::Off),
         };
-        self.note(coach, read, outbox, now, judged).await
+        self.note(coach, read, outbox, now, update).await
     }
 
     /// Notes that the receiver answered 410.
@@ -77,7 +77,7 @@ impl Endpoints {
         read: &SignedEndpoint,
         outbox: &Outbox,
         now: Timestamp,
-        change: impl Fn(&Record, &Endpoint) -> Option<HealthUpdate>,
+        change: impl Fn(&EndpointItem, &Endpoint) -> Option<HealthUpdate>,
     ) -> Result<EndpointAfter, StoreError> {
         let id = &read.endpoint.id;
         retry("an endpoint", || async {
@@ -89,19 +89,19 @@ impl Endpoints {
             let (writes, noted) = match change(&record, &endpoint) {
                 None => return Ok(Some(EndpointAfter::On)),
                 Some(HealthUpdate::Health(health)) => {
-                    (vec![self.replace(Record { health, ..record }, &endpoint)], EndpointAfter::On)
+                    (vec![self.replace(EndpointItem { health, ..record }, &endpoint)], EndpointAfter::On)
                 }
                 Some(HealthUpdate::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
-                    let replaced = self.replace(Record { health, ..record }, &endpoint);
+                    let replaced = self.replace(EndpointItem { health, ..record }, &endpoint);
                     (vec![replaced, outbox.put(&notice, now)], EndpointAfter::On)
                 }
                 Some(HealthUpdate::Off(off)) => {
-                    let fact = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
+                    let change = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
-                    let [fact, notice] = [fact, notice].map(|told| outbox.put(&told, now));
+                    let [change, notice] = [change, notice].map(|content| outbox.put(&content, now));
                     let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);
-                    (vec![self.replace(record, &off), fact, notice, audited], EndpointAfter::Off(Box::new(off)))
+                    (vec![self.replace(record, &off), change, notice, audited], EndpointAfter::Off(Box::new(off)))
                 }
             };
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(noted))

@@ -6,7 +6,7 @@ use domain::key::{KeyDraft, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
+use super::{ChosenExpiry, KeyItem, KeyRecord, Keys, coach_key, item_key};
 use crate::audit;
 use crate::db::{Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
 use crate::workspace::{StoredWorkspace, Workspaces};
@@ -16,7 +16,7 @@ const CONCURRENT_COPIES: usize = 16;
 
 /// The result of making a key.
 #[derive(Debug)]
-pub enum Made {
+pub enum KeyCreation {
     Done(Box<KeyRecord>),
     TooMany,
     UnknownWorkspace,
@@ -36,7 +36,7 @@ impl Keys {
         draft: &KeyDraft,
         key: &ApiKey,
         now: Timestamp,
-    ) -> Result<Made, StoreError> {
+    ) -> Result<KeyCreation, StoreError> {
         self.make(workspaces, coach, draft, key, None, now).await
     }
 
@@ -48,10 +48,10 @@ impl Keys {
         id: &KeyId,
         new_key: impl FnOnce(Scope) -> ApiKey,
         now: Timestamp,
-    ) -> Result<(Made, Option<ApiKey>), StoreError> {
-        let Some(old) = self.get(coach, id).await? else { return Ok((Made::NotFound, None)) };
+    ) -> Result<(KeyCreation, Option<ApiKey>), StoreError> {
+        let Some(old) = self.get(coach, id).await? else { return Ok((KeyCreation::NotFound, None)) };
         if !old.is_live(now) {
-            return Ok((Made::NotLive, None));
+            return Ok((KeyCreation::NotLive, None));
         }
         let draft = KeyDraft {
             name: old.name.clone(),
@@ -72,9 +72,9 @@ impl Keys {
         key: &ApiKey,
         replaces: Option<&KeyRecord>,
         now: Timestamp,
-    ) -> Result<Made, StoreError> {
+    ) -> Result<KeyCreation, StoreError> {
         retry("the keys", || async {
-            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(Made::UnknownWorkspace)) };
+            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(KeyCreation::UnknownWorkspace)) };
             let record = KeyRecord {
                 key_id: key.id(),
                 coach_id: coach.clone(),
@@ -95,15 +95,15 @@ impl Keys {
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
             let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
-            let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.unchanged(&workspace)];
-            writes.extend(replaces.map(|old| self.retirement(old, now)));
-            writes.extend(self.creation(&record, key));
+            let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.check_unchanged(&workspace)];
+            writes.extend(replaces.map(|old| self.retirement_write(old, now)));
+            writes.extend(self.creation_writes(&record, key));
             writes.push(audit::record(&workspaces.table, coach, action, subject, now));
             match self.table.db.transact(&writes).await? {
-                Transacted::Done => Ok(Some(Made::Done(Box::new(record)))),
-                Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(Made::NotLive)),
+                Transacted::Done => Ok(Some(KeyCreation::Done(Box::new(record)))),
+                Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(KeyCreation::NotLive)),
                 Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
-                    Ok(Some(Made::TooMany))
+                    Ok(Some(KeyCreation::TooMany))
                 }
                 // The workspace has changed, or a place has become free.
                 Transacted::Refused(_) => Ok(None),
@@ -112,16 +112,20 @@ impl Keys {
         .await
     }
 
-    fn creation(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 2] {
+    fn creation_writes(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 2] {
         let id = record.key_id.as_str();
-        let stored =
-            Stored { pk: format!("KEY#{id}"), sk: "KEY".to_owned(), hash: key.hash().to_vec(), record: record.clone() };
+        let stored = KeyItem {
+            pk: format!("KEY#{id}"),
+            sk: "KEY".to_owned(),
+            hash: key.hash().to_vec(),
+            record: record.clone(),
+        };
         let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
         [self.table.write(to_item(&stored)).when_absent().put(Part::Key), self.table.write(entry).put(Part::Key)]
     }
 
     /// A rotated key ends after the overlap, or earlier if it was to end earlier.
-    fn retirement(&self, old: &KeyRecord, now: Timestamp) -> Write {
+    fn retirement_write(&self, old: &KeyRecord, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
         let chosen = to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() });

@@ -5,7 +5,7 @@ use domain::id::KeyId;
 use domain::rate_limit::{Limit, Minute, Quota, WINDOW_S};
 use domain::time::Timestamp;
 
-use super::{KeyRecord, Keys, Stored, item_key};
+use super::{KeyItem, KeyRecord, Keys, item_key};
 use crate::db::{Item, StoreError, Written, b, from_item, n};
 use crate::window::{self, Counting};
 
@@ -37,7 +37,7 @@ impl Keys {
             Written::Refused(Some(item)) => {
                 let quotas = counting.quotas(&item);
                 let used_up = Quota::used_up(&quotas);
-                let stored: Stored = from_item("key", item)?;
+                let stored: KeyItem = from_item("key", item)?;
                 let counts = stored.hash == key.hash() && stored.record.is_live(now);
                 Ok(match used_up.filter(|_| counts) {
                     Some(used_up) => Presented::Limited { used_up, quotas },
@@ -57,6 +57,6 @@ impl Keys {
 fn accepted(counting: &Counting<'_>, item: Item) -> Result<Presented, StoreError> {
     let quotas = counting.quotas(&item);
     let stale_windows = counting.stale_windows(&item);
-    let stored: Stored = from_item("key", item)?;
+    let stored: KeyItem = from_item("key", item)?;
     Ok(Presented::Accepted { record: Box::new(stored.record), quotas, stale_windows })
 }

@@ -93,7 +93,7 @@ impl Keys {
             let item = self.table.item(coach_key(coach, SORT_KEY)).await?.unwrap_or_default();
             let ring = Ring::from_item(&item)?;
             if ring.is_none() {
-                self.make_anew(coach, version_of(&item), now).await?;
+                self.rebuild(coach, version_of(&item), now).await?;
             }
             Ok(ring)
         })
@@ -101,7 +101,7 @@ impl Keys {
     }
 
     /// Puts all live keys on a ring that names none, if it has not changed since that version.
-    async fn make_anew(&self, coach: &CoachId, version: u64, now: Timestamp) -> Result<(), StoreError> {
+    async fn rebuild(&self, coach: &CoachId, version: u64, now: Timestamp) -> Result<(), StoreError> {
         let ids = self.key_ids(coach).await?;
         let chunks: Vec<_> = ids.chunks(READ_TOGETHER).map(|ids| self.live_among(ids, now)).collect();
         let live: Vec<Vec<KeyRecord>> = stream::iter(chunks).buffer_unordered(CONCURRENT_READS).try_collect().await?;

@@ -12,20 +12,21 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordReader, Recorded, Records, key, partition, take};
+use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
 use crate::client::StoredClient;
 use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::fact::FactContext;
-use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
+use crate::fact_order::{ReviewSetAt, SubmissionSetAt};
 use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
 const GRADES: &str = "GRADES";
 /// The events that a check-in may emit.
-const JUDGED: [EventType; 3] = [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
+const CHECK_IN_EVENTS: [EventType; 3] =
+    [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+struct CheckInItem {
     pk: String,
     sk: String,
     check_in_id: CheckInId,
@@ -34,16 +35,16 @@ struct Record {
     /// The first time that was said, where the time was corrected.
     first_submitted_at: Option<Timestamp>,
     #[serde(flatten)]
-    submission_said_at: Option<SubmissionSaidAt>,
+    submission_set_at: Option<SubmissionSetAt>,
     reviewed_at: Option<Timestamp>,
     #[serde(flatten)]
-    review_said_at: Option<ReviewSaidAt>,
+    review_set_at: Option<ReviewSetAt>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
 }
 
-impl Record {
+impl CheckInItem {
     fn new(client: &ClientId, check_in: &CheckInId) -> Self {
         Self {
             pk: partition(client),
@@ -52,9 +53,9 @@ impl Record {
             listed_at: None,
             submitted_at: None,
             first_submitted_at: None,
-            submission_said_at: None,
+            submission_set_at: None,
             reviewed_at: None,
-            review_said_at: None,
+            review_set_at: None,
             deleted: false,
             version: 0,
         }
@@ -73,8 +74,8 @@ impl Record {
 }
 
 /// The state that a change of a check-in starts from.
-struct Found {
-    record: Record,
+struct FoundCheckIn {
+    record: CheckInItem,
     grades: Grades,
     grades_version: u64,
 }
@@ -111,26 +112,26 @@ impl Records {
         client_id: &ClientId,
         check_in: &CheckInSubmitted,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let FactContext { occurred_at, backfill, now, .. } = fact;
         let read = || self.find(client_id, &check_in.check_in);
         self.apply("the check-in", client_id, fact, read, |stored, found| async move {
-            let Found { record, mut grades, grades_version } = found;
+            let FoundCheckIn { record, mut grades, grades_version } = found;
             let client = &stored.client;
-            if record.deleted || record.submission_said_at.map(FactTime::from) > Some(occurred_at) {
+            if record.deleted || record.submission_set_at.map(FactTime::from) > Some(occurred_at) {
                 return Ok(None);
             }
             let is_emitted = record.submitted_at.is_none() && !backfill;
-            let automations = self.automations(client, &JUDGED, !is_emitted);
+            let automations = self.automations(client, &CHECK_IN_EVENTS, !is_emitted);
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
             let times = record.times(check_in.submitted_at);
             let falls = grades.take(&check_in.check_in, times, &check_in.grades, backfill);
-            let mut writes = vec![self.put_check_in(Record {
+            let mut writes = vec![self.put_check_in(CheckInItem {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
                 first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_said_at: Some(occurred_at.into()),
+                submission_set_at: Some(occurred_at.into()),
                 ..record
             })];
             writes.extend(self.set_latest(&stored, latest, fact));
@@ -153,16 +154,16 @@ impl Records {
         check_in: &CheckInId,
         reviewed_at: Timestamp,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let occurred_at = fact.occurred_at;
         let read = || self.find(client_id, check_in);
-        self.apply("the check-in", client_id, fact, read, |_, Found { record, .. }| async move {
-            if record.deleted || record.review_said_at.map(FactTime::from) > Some(occurred_at) {
+        self.apply("the check-in", client_id, fact, read, |_, FoundCheckIn { record, .. }| async move {
+            if record.deleted || record.review_set_at.map(FactTime::from) > Some(occurred_at) {
                 return Ok(None);
             }
             let reviewed =
-                Record { reviewed_at: Some(reviewed_at), review_said_at: Some(occurred_at.into()), ..record };
-            Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.still_there(client_id)]))
+                CheckInItem { reviewed_at: Some(reviewed_at), review_set_at: Some(occurred_at.into()), ..record };
+            Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.check_not_erased(client_id)]))
         })
         .await
     }
@@ -173,10 +174,10 @@ impl Records {
         client_id: &ClientId,
         check_in: &CheckInId,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let read = || self.find(client_id, check_in);
         self.apply("the check-in", client_id, fact, read, |stored, found| async move {
-            let Found { record, mut grades, grades_version } = found;
+            let FoundCheckIn { record, mut grades, grades_version } = found;
             if record.deleted {
                 return Ok(None);
             }
@@ -201,23 +202,23 @@ impl Records {
     ) -> impl Iterator<Item = Write> {
         let client = &stored.client;
         let change = WatchUpdate::between(client, &Client { latest_check_in_at: latest, ..client.clone() });
-        let watch = change.map(|change| self.watches.change(&client.id, change, fact.marked()));
+        let watch = change.map(|change| self.watches.change(&client.id, change, fact.due_mark()));
         std::iter::once(self.clients.set_latest_check_in(stored, latest)).chain(watch)
     }
 
-    async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {
+    async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<FoundCheckIn, StoreError> {
         let own = sk(check_in);
         let keys = vec![key(client, &own), key(client, GRADES)];
         let mut items = self.table.read(keys).await?;
-        let record = match take(&mut items, &own) {
+        let record = match take_item(&mut items, &own) {
             Some(item) => from_item(ENTITY, item)?,
-            None => Record::new(client, check_in),
+            None => CheckInItem::new(client, check_in),
         };
-        let (grades, grades_version) = match take(&mut items, GRADES) {
+        let (grades, grades_version) = match take_item(&mut items, GRADES) {
             Some(item) => self.open_grades(client, item)?,
             None => (Grades::default(), 0),
         };
-        Ok(Found { record, grades, grades_version })
+        Ok(FoundCheckIn { record, grades, grades_version })
     }
 
     /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one
@@ -225,7 +226,7 @@ impl Records {
     async fn latest_with(
         &self,
         client: &Client,
-        record: &Record,
+        record: &CheckInItem,
         submitted_at: Option<Timestamp>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let was_latest = record.submitted_at.is_some() && record.submitted_at == client.latest_check_in_at;
@@ -239,9 +240,9 @@ impl Records {
         Ok(others.map(|other| other.submitted_at).max().max(submitted_at))
     }
 
-    fn put_check_in(&self, record: Record) -> Write {
+    fn put_check_in(&self, record: CheckInItem) -> Write {
         let found = record.version;
-        self.put_version(to_item(&Record { version: found + 1, ..record }), found)
+        self.put_version(to_item(&CheckInItem { version: found + 1, ..record }), found)
     }
 
     fn put_grades(&self, client: &ClientId, grades: &Grades, found: u64) -> Write {
@@ -253,12 +254,12 @@ impl Records {
 
     fn open_grades(&self, client: &ClientId, item: Item) -> Result<(Grades, u64), StoreError> {
         #[derive(Deserialize)]
-        struct Stored {
+        struct SealedGrades {
             #[serde(with = "crate::binary")]
             sealed: Vec<u8>,
             version: u64,
         }
-        let stored: Stored = from_item("grades", item)?;
+        let stored: SealedGrades = from_item("grades", item)?;
         Ok((self.vault.unseal_json("grades", &grades_context(client), &stored.sealed)?, stored.version))
     }
 

@@ -8,10 +8,10 @@ use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use futures::future::try_join;
 
-use super::{RecordReader, Recorded, Records, key, known, partition};
+use super::{RecordOutcome, RecordReader, Records, key, known_client, partition};
 use crate::db::{Item, ItemWrite, Part, StoreError, Transacted, n, query_page, retry, s, sk_of};
 use crate::fact::FactContext;
-use crate::watch::{Changed, WatchUpdate};
+use crate::watch::{WatchUpdate, WatchWrite};
 
 const SORT_PREFIX: &str = "LOGS#";
 /// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query
@@ -79,24 +79,24 @@ impl Records {
         client: &ClientId,
         date: NaiveDate,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let (is_seen, standing) = try_join(self.facts.is_seen(fact), self.clients.lookup.standing(client)).await?;
-        let stored = match known(standing) {
-            Ok(_) if is_seen => return Ok(Recorded::Applied),
+    ) -> Result<RecordOutcome, StoreError> {
+        let (is_seen, standing) = try_join(self.facts.is_seen(fact), self.clients.lookup.state(client)).await?;
+        let stored = match known_client(standing) {
+            Ok(_) if is_seen => return Ok(RecordOutcome::Applied),
             Ok(stored) => stored,
             Err(outcome) => return Ok(outcome),
         };
-        let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.marked());
+        let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.due_mark());
         let (written, watched) = try_join(self.date(client, date, fact, true).update_now(), watch).await?;
         if !written.is_done() {
             // A later fact has set the date, and may have deleted its log: the next evaluation looks up the latest
             // date.
-            self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.marked()).await?;
+            self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.due_mark()).await?;
         }
-        if watched == Changed::Missing {
+        if watched == WatchWrite::Missing {
             self.clients.restore_watch(&stored, fact.now).await?;
         }
-        Ok(Recorded::Unchanged)
+        Ok(RecordOutcome::Unchanged)
     }
 
     /// Notes that a date's log was deleted.
@@ -105,20 +105,20 @@ impl Records {
         client: &ClientId,
         date: NaiveDate,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let stored = match known(self.clients.lookup.standing(client).await?) {
+    ) -> Result<RecordOutcome, StoreError> {
+        let stored = match known_client(self.clients.lookup.state(client).await?) {
             Ok(stored) => stored,
             Err(outcome) => return Ok(outcome),
         };
         retry("the client's watch", || async {
             let date = self.date(client, date, fact, false).update(Part::Record);
-            let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.marked());
+            let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.due_mark());
             let writes = [date, watch, self.facts.mark_once(fact)];
             Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
-                Transacted::Done => Some(Recorded::Applied),
+                Transacted::Done => Some(RecordOutcome::Applied),
                 // Applied before, or a later fact has set the date.
                 Transacted::Refused(refused) => {
-                    (refused.is(Part::Fact) || refused.is(Part::Record)).then_some(Recorded::Unchanged)
+                    (refused.is(Part::Fact) || refused.is(Part::Record)).then_some(RecordOutcome::Unchanged)
                 }
             })
         })

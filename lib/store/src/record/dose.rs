@@ -13,21 +13,21 @@ use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordReader, Recorded, Records, key, partition, take};
+use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
 use crate::db::{Item, StoreError, Write, b, from_item, n, query_page, s, to_item};
-use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, Schedule, StoredMonth, month_sk};
+use crate::doses::{DOSES_PREFIX, DoseScheduleItem, Doses, SCHEDULE, StoredMonth, month_sk};
 use crate::fact::FactContext;
-use crate::fact_order::SaidAt;
+use crate::fact_order::DoseLogSetAt;
 use crate::watch::WatchUpdate;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Log {
+struct DoseLogItem {
     pk: String,
     sk: String,
     dose: Option<DoseId>,
     date: Option<NaiveDate>,
     #[serde(flatten)]
-    said_at: Option<SaidAt>,
+    set_at: Option<DoseLogSetAt>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
@@ -66,14 +66,14 @@ impl Records {
         client: &ClientId,
         schedule: &DoseSchedule,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let read = || self.table.get::<Schedule>("dose schedule", key(client, SCHEDULE));
+    ) -> Result<RecordOutcome, StoreError> {
+        let read = || self.table.get::<DoseScheduleItem>("dose schedule", key(client, SCHEDULE));
         self.apply("the dose schedule", client, fact, read, |_, found| async move {
             if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > fact.occurred_at) {
                 return Ok(None);
             }
             let version = found.map_or(0, |found| found.version);
-            let next = Schedule {
+            let next = DoseScheduleItem {
                 pk: partition(client),
                 sk: SCHEDULE.to_owned(),
                 doses: schedule.clone(),
@@ -81,7 +81,7 @@ impl Records {
                 version: version + 1,
             };
             let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
-            let watch = self.watches.change(client, change, fact.marked());
+            let watch = self.watches.change(client, change, fact.due_mark());
             Ok(Some(vec![self.put_version(to_item(&next), version), watch]))
         })
         .await
@@ -93,13 +93,13 @@ impl Records {
         client: &ClientId,
         logged: &DoseLogged,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let change = |found: &Log| {
-            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
-            let changed = Log { dose, date, said_at, ..found.clone() };
+    ) -> Result<RecordOutcome, StoreError> {
+        let change = |found: &DoseLogItem| {
+            let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
+            let changed = DoseLogItem { dose, date, set_at, ..found.clone() };
             // Said again it counts from then on: what was said between the two is not the last word.
-            let is_last_word = !found.deleted && found.said_at.map(FactTime::from) <= Some(fact.occurred_at);
-            (is_last_word && changed != *found).then_some(changed)
+            let is_latest = !found.deleted && found.set_at.map(FactTime::from) <= Some(fact.occurred_at);
+            (is_latest && changed != *found).then_some(changed)
         };
         self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), fact, change).await
     }
@@ -110,9 +110,9 @@ impl Records {
         client: &ClientId,
         log: &DoseLogId,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let change = |found: &Log| {
-            let tombstone = Log { deleted: true, dose: None, date: None, said_at: None, ..found.clone() };
+    ) -> Result<RecordOutcome, StoreError> {
+        let change = |found: &DoseLogItem| {
+            let tombstone = DoseLogItem { deleted: true, dose: None, date: None, set_at: None, ..found.clone() };
             (!found.deleted).then_some(tombstone)
         };
         self.change_log(client, log, None, fact, change).await
@@ -125,34 +125,35 @@ impl Records {
         id: &DoseLogId,
         expected: Option<Month>,
         fact: FactContext<'_>,
-        change: impl Fn(&Log) -> Option<Log>,
-    ) -> Result<Recorded, StoreError> {
+        change: impl Fn(&DoseLogItem) -> Option<DoseLogItem>,
+    ) -> Result<RecordOutcome, StoreError> {
         let (log_sk, change) = (&format!("DOSELOG#{id}"), &change);
         let keys = || std::iter::once(key(client, log_sk)).chain(expected.map(|month| key(client, &month_sk(month))));
         let read = || self.table.read(keys().collect());
         self.apply("the dose log", client, fact, read, |_, mut items| async move {
-            let found: Log = match take(&mut items, log_sk) {
+            let found: DoseLogItem = match take_item(&mut items, log_sk) {
                 Some(item) => from_item("dose log", item)?,
-                None => Log {
+                None => DoseLogItem {
                     pk: partition(client),
                     sk: log_sk.clone(),
                     dose: None,
                     date: None,
-                    said_at: None,
+                    set_at: None,
                     deleted: false,
                     version: 0,
                 },
             };
             let Some(changed) = change(&found) else { return Ok(None) };
             let version = found.version;
-            let mut writes = vec![self.put_version(to_item(&Log { version: version + 1, ..changed.clone() }), version)];
+            let mut writes =
+                vec![self.put_version(to_item(&DoseLogItem { version: version + 1, ..changed.clone() }), version)];
             if (&found.dose, found.date) == (&changed.dose, changed.date) {
-                writes.push(self.clients.lookup.still_there(client));
+                writes.push(self.clients.lookup.check_not_erased(client));
             } else {
                 let months = self.months(client, &found, &changed, items).await?;
                 writes.extend(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)));
                 let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
-                writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.marked()));
+                writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.due_mark()));
             }
             Ok(Some(writes))
         })
@@ -164,15 +165,15 @@ impl Records {
     async fn months(
         &self,
         client: &ClientId,
-        from: &Log,
-        to: &Log,
+        from: &DoseLogItem,
+        to: &DoseLogItem,
         mut items: Vec<Item>,
     ) -> Result<BTreeMap<Month, StoredMonth>, StoreError> {
         let months: BTreeSet<Month> = [from, to].into_iter().filter_map(|log| log.date).map(Month::of).collect();
         let mut stored: BTreeMap<Month, StoredMonth> = BTreeMap::new();
         for month in months {
             let sk = month_sk(month);
-            let item = match take(&mut items, &sk) {
+            let item = match take_item(&mut items, &sk) {
                 Some(item) => Some(item),
                 None => self.table.read(vec![key(client, &sk)]).await?.pop(),
             };

@@ -12,7 +12,7 @@ use domain::time::Timestamp;
 use domain::wall_clock::date_at;
 use futures::future::try_join;
 
-use super::{Recorded, Records};
+use super::{RecordOutcome, Records};
 use crate::db::{StoreError, Write};
 use crate::fact::FactContext;
 use crate::watch::WatchUpdate;
@@ -24,7 +24,7 @@ impl Records {
         client_id: &ClientId,
         advance: &PhaseAdvance,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let FactContext { occurred_at, backfill, now, .. } = fact;
         self.apply(
             "the client",
@@ -40,7 +40,7 @@ impl Records {
                 let event = Event::phase_advanced(client, advance);
                 let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
                 let change = WatchUpdate::between(client, &changed);
-                writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
+                writes.extend(change.map(|change| self.watches.change(client_id, change, fact.due_mark())));
                 writes.extend(self.emit(backfill, event, &automations, now));
                 Ok(Some(writes))
             },
@@ -55,7 +55,7 @@ impl Records {
         message: &MessageId,
         received_at: Timestamp,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let FactContext { backfill, now, .. } = fact;
         self.apply(
             "the client",
@@ -67,7 +67,7 @@ impl Records {
                 let automations = self.automations(client, &[EventType::MessageReceived], backfill).await?;
                 let event = Event::message_received(client, message, received_at);
                 let mark = self.mark(client_id, &format!("MESSAGE#{message}"), now);
-                let mut writes = vec![mark, self.clients.lookup.still_there(client_id)];
+                let mut writes = vec![mark, self.clients.lookup.check_not_erased(client_id)];
                 writes.extend(self.emit(backfill, event, &automations, now));
                 Ok(Some(writes))
             },

@@ -11,7 +11,7 @@ use domain::sweep::{PhaseEntry, States};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{CLIENT_PREFIX, Marked, shard_of};
+use super::{CLIENT_PREFIX, DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_attribute};
 
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
@@ -40,7 +40,7 @@ pub struct Watch {
     #[serde(default)]
     pub rules_version: u64,
     sweep_shard: Option<String>,
-    /// When the client is due by time, or was last marked as due.
+    /// When the client is due by time, or was last mark as due.
     sweep_due_at: Option<i64>,
     /// The items of doses that changed last, by sort key, with their versions since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -98,7 +98,7 @@ impl Watch {
         from_item("watch of a client", item)
     }
 
-    /// When the client is due by time, or was last marked as due.
+    /// When the client is due by time, or was last mark as due.
     pub fn due(&self) -> Option<Timestamp> {
         self.sweep_due_at.map(Timestamp::from_ms)
     }
@@ -127,7 +127,7 @@ impl Watch {
     }
 
     /// True if the doses that were read, from a sort key on, are at least as new as the watch.
-    pub(super) fn is_met_by(&self, first: &str, versions: &BTreeMap<&str, u64>) -> bool {
+    pub(super) fn is_covered_by(&self, first: &str, versions: &BTreeMap<&str, u64>) -> bool {
         let mut changed = self.doses_changed.iter().filter(|(sk, _)| sk.as_str() >= first);
         changed.all(|(sk, version)| versions.get(sk.as_str()).copied().unwrap_or(0) >= *version)
     }
@@ -202,17 +202,17 @@ impl WatchUpdate {
         self.set.push((name, Some(value)));
     }
 
-    pub(super) fn write<'a>(mut self, table: &'a Table, client: &ClientId, marked: Marked) -> ItemWrite<'a> {
+    pub(super) fn write<'a>(mut self, table: &'a Table, client: &ClientId, mark: DueMark) -> ItemWrite<'a> {
         if self.is_inactive {
             self.set.extend([("sweep_shard", None), ("sweep_due_at", None)]);
         } else {
-            self.set("sweep_due_at", n(marked.now.ms()));
+            self.set("sweep_due_at", n(mark.now.ms()));
         }
         let mut write = table.write(key(client)).when_present().count("version");
         for (name, value) in self.set {
             write = write.set_or_remove(name, value);
         }
-        if marked.silent || self.restarts {
+        if mark.silent || self.restarts {
             write = write.set("states.silent", AttributeValue::Bool(true));
         }
         if self.enters_phase {

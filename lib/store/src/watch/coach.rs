@@ -7,7 +7,7 @@ use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use serde::{Deserialize, Serialize};
 
-use super::{COACH_PREFIX, Marked, shard_of};
+use super::{COACH_PREFIX, DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s};
 
 const SORT_KEY: &str = "WATCH";
@@ -102,7 +102,7 @@ pub(super) fn change_rules<'a>(
     table: &'a Table,
     coach: &CoachId,
     zone: Option<&ZoneName>,
-    Marked { now, silent }: Marked,
+    DueMark { now, silent }: DueMark,
 ) -> ItemWrite<'a> {
     let mut update = table
         .write(key(coach))

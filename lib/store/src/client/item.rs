@@ -8,16 +8,16 @@ use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::standing::{client_id_of, client_pk};
+use super::state::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item, s};
 use crate::fact_order::{PhaseSetAt, SavedAt};
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct ClientItem {
     pk: String,
-    #[serde(flatten, with = "StoredFields")]
+    #[serde(flatten, with = "ClientAttributes")]
     pub(super) client: Client,
     active_owner: Option<CoachId>,
     listed_at: String,
@@ -32,12 +32,12 @@ pub(super) struct Record {
     pub(super) login_epoch: u64,
     pub(super) version: u64,
 }
-domain::discreet! { Record }
+domain::discreet! { ClientItem }
 
 /// The attributes of a client.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Client")]
-struct StoredFields {
+struct ClientAttributes {
     #[serde(rename = "client_id")]
     id: ClientId,
     #[serde(rename = "owner")]
@@ -45,7 +45,7 @@ struct StoredFields {
     #[serde(flatten)]
     profile: Profile,
     is_active: bool,
-    #[serde(flatten, with = "StoredPhase")]
+    #[serde(flatten, with = "PhaseAttributes")]
     phase: Phase,
     created_at: Timestamp,
     origin: Origin,
@@ -54,7 +54,7 @@ struct StoredFields {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Phase")]
-struct StoredPhase {
+struct PhaseAttributes {
     #[serde(rename = "current_phase")]
     current: Option<String>,
     #[serde(rename = "phase_started_on")]
@@ -73,13 +73,13 @@ pub struct Traces {
     pub lead: Option<ContactRef>,
 }
 
-impl Record {
+impl ClientItem {
     /// The record of a client that has not been stored before.
     pub(super) fn first(client: Client, saved_at: FactTime, traces: Option<Traces>) -> Self {
         Self {
             pk: client_pk(&client.id),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
-            listed_at: place_of(&client),
+            listed_at: list_position(&client),
             saved_at: saved_at.into(),
             activation_set_at: None,
             phase_set_at: None,
@@ -124,7 +124,7 @@ impl Record {
 }
 
 /// A client's place in lists, from which the next page goes on. The older, the less.
-pub fn place_of(client: &Client) -> String {
+pub fn list_position(client: &Client) -> String {
     format!("{}#{}", client.created_at, client.id)
 }
 
@@ -163,7 +163,7 @@ mod tests {
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };
-        let record = Record::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
+        let record = ClientItem::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
         let item = to_item(&record);
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
@@ -181,7 +181,7 @@ mod tests {
             ["listed_at", "login_epoch", "origin", "owner", "pk", "saved_at", "saved_ns", "version"],
         ];
         assert_eq!(names, [&first[..], &second[..], &["weight_lbs"]].concat());
-        let read: Record = from_item("client", item).unwrap();
+        let read: ClientItem = from_item("client", item).unwrap();
         assert_eq!((&read.client, read.saved_at()), (&client, record.saved_at()));
         assert!(read.phase_set_at().is_none() && read.traces.is_none());
 

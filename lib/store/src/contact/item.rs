@@ -101,30 +101,30 @@ impl MergedContact {
     }
 
     /// The same, with the address of the stored contact.
-    pub(super) fn with_email_of(mut self, found: Option<&Stored>) -> Self {
+    pub(super) fn with_email_of(mut self, found: Option<&ContactItem>) -> Self {
         (self.email_key, self.email_set_at) = match found {
-            Some(Stored::Live(live)) => {
+            Some(ContactItem::Live(live)) => {
                 let email_key = live.email_key.as_deref().map(merged_email_key);
                 (email_key, live.known.said.saved_at.max(live.known.said.email_set_at.map(FactTime::from)))
             }
-            Some(Stored::Merged(before)) => (before.email_key.clone(), before.email_set_at),
-            Some(Stored::Erased(_)) | None => (None, None),
+            Some(ContactItem::Merged(before)) => (before.email_key.clone(), before.email_set_at),
+            Some(ContactItem::Erased(_)) | None => (None, None),
         };
         self
     }
 
     /// The same, after a late record of the application with that address. The last address said before the merge
     /// counts, or else the first one after it. `None`: this address does not count, or changes nothing.
-    pub(super) fn with_late_email(&self, email: Option<&Email>, said_at: FactTime) -> Option<Self> {
+    pub(super) fn with_late_email(&self, email: Option<&Email>, occurred_at: FactTime) -> Option<Self> {
         let email_key = email.map(|email| merged_email_key(email.key().as_str()));
         let counts = match self.email_set_at {
             None => true,
-            Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&said_at),
-            Some(known) => said_at < known,
+            Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&occurred_at),
+            Some(known) => occurred_at < known,
         };
-        let is_news = (&self.email_key, self.email_set_at) != (&email_key, Some(said_at));
-        let told = Self { email_key, email_set_at: Some(said_at), version: self.version + 1, ..self.clone() };
-        (counts && is_news).then_some(told)
+        let is_change = (&self.email_key, self.email_set_at) != (&email_key, Some(occurred_at));
+        let updated = Self { email_key, email_set_at: Some(occurred_at), version: self.version + 1, ..self.clone() };
+        (counts && is_change).then_some(updated)
     }
 
     /// Returns true if the contact had that address.
@@ -138,14 +138,14 @@ impl MergedContact {
     }
 
     /// Returns true if another signpost says nothing new.
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+    pub(super) fn is_same_merge(&self, other: &Self) -> bool {
         (self.merged_into, self.merged_at, &self.client_id) == (other.merged_into, other.merged_at, &other.client_id)
     }
 }
 
 /// The rest of a contact that was erased: ids and dates.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ErasedContact {
+pub(super) struct ContactTombstone {
     pk: String,
     sk: String,
     /// When that was said.
@@ -158,15 +158,15 @@ pub(super) struct ErasedContact {
     pub(super) client_id: Option<ClientId>,
 }
 
-impl ErasedContact {
+impl ContactTombstone {
     /// In the place of what was found.
-    pub(super) fn new(own: &ContactRef, found: Option<&Stored>, erased_at: FactTime) -> Self {
+    pub(super) fn new(own: &ContactRef, found: Option<&ContactItem>, erased_at: FactTime) -> Self {
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
-        let client_id = found.and_then(Stored::client_id).cloned();
+        let client_id = found.and_then(ContactItem::client_id).cloned();
         let erased = Self { pk, sk, erased_at, merged_into: None, merged_at: None, contact_ref: None, client_id };
         match found {
-            Some(Stored::Merged(merged)) => erased.merged(&own.coach_id, merged.merged_into, merged.merged_at),
-            Some(Stored::Live(_) | Stored::Erased(_)) | None => erased,
+            Some(ContactItem::Merged(merged)) => erased.merged(&own.coach_id, merged.merged_into, merged.merged_at),
+            Some(ContactItem::Live(_) | ContactItem::Erased(_)) | None => erased,
         }
     }
 
@@ -183,22 +183,22 @@ impl ErasedContact {
         self
     }
 
-    /// Returns true if a late merge that was said at `said_at` decides whom the contact lived on as: it is no older
+    /// Returns true if a late merge that was said at `occurred_at` decides whom the contact lived on as: it is no older
     /// than the noted merge, and no younger than the erasure.
-    pub(super) fn is_led_by(&self, said_at: FactTime) -> bool {
-        said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
+    pub(super) fn is_redirected_by(&self, occurred_at: FactTime) -> bool {
+        occurred_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= occurred_at)
     }
 }
 
 /// The item under a contact's key.
 #[derive(Debug, Clone)]
-pub(super) enum Stored {
+pub(super) enum ContactItem {
     Live(Box<StoredContact>),
     Merged(MergedContact),
-    Erased(ErasedContact),
+    Erased(ContactTombstone),
 }
 
-impl Stored {
+impl ContactItem {
     pub(super) fn from_item(item: Item) -> Result<Self, StoreError> {
         if item.contains_key("erased_at") {
             return from_item("contact", item).map(Self::Erased);
@@ -269,7 +269,7 @@ mod tests {
         let known = KnownContact::create(id, &draft, Timestamp::from_ms(5));
         let item = to_item(&StoredContact::first(&CoachId::parse("coach_1").unwrap(), known.clone(), None));
         assert!(item.values().all(|value| !value.is_null()) && !item.contains_key("clientId"));
-        let Stored::Live(read) = Stored::from_item(item).unwrap() else { panic!("live") };
+        let ContactItem::Live(read) = ContactItem::from_item(item).unwrap() else { panic!("live") };
         assert_eq!((&read.known, read.version), (&known, 1));
         assert!(read.has_email(&draft.email.key()));
     }

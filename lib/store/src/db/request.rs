@@ -11,21 +11,21 @@ use aws_sdk_dynamodb::operation::{
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
 /// A request that is ready to be made.
-pub(crate) trait Ask {
+pub(crate) trait MeteredRequest {
     type Output;
     type Error;
 
     /// Makes it once it is awaited.
-    fn ask(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send;
+    fn send_metered(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send;
 }
 
 macro_rules! requests {
     ($($operation:ident: $request:ident $output:ident $error:ident,)*) => {$(
-        impl Ask for $operation::builders::$request {
+        impl MeteredRequest for $operation::builders::$request {
             type Output = $operation::$output;
             type Error = $operation::$error;
 
-            fn ask(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send {
+            fn send_metered(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send {
                 Box::pin(self.return_consumed_capacity(ReturnConsumedCapacity::Total).send())
             }
         }

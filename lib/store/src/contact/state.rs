@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use domain::id::{CoachId, ContactId};
 
-use super::record::{Stored, StoredContact};
+use super::item::{ContactItem, StoredContact};
 use super::{Contacts, contact_of, contact_sk};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, Part, StoreError, Write, sk_of};
@@ -15,7 +15,7 @@ const MAX_FOLLOWED: usize = 100;
 
 /// The state of a contact.
 #[derive(Debug, Clone)]
-pub enum Standing {
+pub enum ContactState {
     /// Nothing, yet.
     Unknown,
     Live(Box<StoredContact>),
@@ -27,7 +27,7 @@ pub enum Standing {
     Erased,
 }
 
-impl Standing {
+impl ContactState {
     /// The contact if it is live, or else the contact that it lives on as, if there is one.
     pub fn live(self) -> Result<StoredContact, Option<ContactId>> {
         match self {
@@ -38,13 +38,13 @@ impl Standing {
     }
 
     /// The state of a contact by its item. `into` is then the next contact, which may have been merged in turn:
-    /// [`Contacts::lives_as`] goes to the end.
+    /// [`Contacts::survivor`] goes to the end.
     pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
-        Ok(match item.map(Stored::from_item).transpose()? {
+        Ok(match item.map(ContactItem::from_item).transpose()? {
             None => Self::Unknown,
-            Some(Stored::Live(contact)) => Self::Live(contact),
-            Some(Stored::Merged(merged)) => Self::Merged { into: merged.merged_into },
-            Some(Stored::Erased(_)) => Self::Erased,
+            Some(ContactItem::Live(contact)) => Self::Live(contact),
+            Some(ContactItem::Merged(merged)) => Self::Merged { into: merged.merged_into },
+            Some(ContactItem::Erased(_)) => Self::Erased,
         })
     }
 }
@@ -79,39 +79,39 @@ impl Contacts {
 
     /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not
     /// been seen yet. A contact that was merged into an erased one is as good as erased.
-    pub async fn standing(&self, coach: &CoachId, contact: ContactId) -> Result<Standing, StoreError> {
+    pub async fn state(&self, coach: &CoachId, contact: ContactId) -> Result<ContactState, StoreError> {
         let mut chain = self.chain(coach, contact).await?;
-        if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) {
-            return Ok(Standing::Erased);
+        if chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_)))) {
+            return Ok(ContactState::Erased);
         }
         Ok(match chain.pop() {
-            Some((end, Some(Stored::Live(live)))) if end == contact => Standing::Live(live),
-            Some((end, _)) if end != contact => Standing::Merged { into: end },
-            _ => Standing::Unknown,
+            Some((end, Some(ContactItem::Live(live)))) if end == contact => ContactState::Live(live),
+            Some((end, _)) if end != contact => ContactState::Merged { into: end },
+            _ => ContactState::Unknown,
         })
     }
 
     /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is
     /// erased, or has not been seen.
-    pub async fn lives_as(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
-        Ok(match self.standing(coach, contact).await? {
-            Standing::Live(_) => Some(contact),
-            Standing::Merged { into } => Some(into),
-            Standing::Unknown | Standing::Erased => None,
+    pub async fn survivor(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
+        Ok(match self.state(coach, contact).await? {
+            ContactState::Live(_) => Some(contact),
+            ContactState::Merged { into } => Some(into),
+            ContactState::Unknown | ContactState::Erased => None,
         })
     }
 
     /// The live contact that a contact lives on as, or is. `None`: it is erased, has not been seen, or lies beyond
     /// [`MAX_FOLLOWED`] merges.
-    pub(super) async fn living(
+    pub(super) async fn live_survivor(
         &self,
         coach: &CoachId,
         contact: ContactId,
     ) -> Result<Option<StoredContact>, StoreError> {
         let mut chain = self.chain_of(coach, contact, MAX_FOLLOWED).await?;
-        let is_erased = chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_))));
+        let is_erased = chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_))));
         Ok(match chain.pop() {
-            Some((_, Some(Stored::Live(live)))) if !is_erased => Some(*live),
+            Some((_, Some(ContactItem::Live(live)))) if !is_erased => Some(*live),
             _ => None,
         })
     }
@@ -122,7 +122,7 @@ impl Contacts {
         &self,
         coach: &CoachId,
         first: ContactId,
-    ) -> Result<Vec<(ContactId, Option<Stored>)>, StoreError> {
+    ) -> Result<Vec<(ContactId, Option<ContactItem>)>, StoreError> {
         self.chain_of(coach, first, usize::MAX).await
     }
 
@@ -132,18 +132,18 @@ impl Contacts {
         coach: &CoachId,
         first: ContactId,
         most: usize,
-    ) -> Result<Vec<(ContactId, Option<Stored>)>, StoreError> {
+    ) -> Result<Vec<(ContactId, Option<ContactItem>)>, StoreError> {
         let mut chain = Vec::new();
         let mut next = Some(first);
         while let Some(id) = next.filter(|_| chain.len() < most) {
             if chain.iter().any(|(other, _)| *other == id) {
-                if chain.iter().any(|(_, stored)| matches!(stored, Some(Stored::Erased(_)))) {
+                if chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_)))) {
                     break;
                 }
                 return Err(StoreError::corrupt("contact", "merges go round in a circle"));
             }
             let stored = self.find(coach, id).await?;
-            next = stored.as_ref().and_then(Stored::merged_into);
+            next = stored.as_ref().and_then(ContactItem::merged_into);
             chain.push((id, stored));
         }
         Ok(chain)
@@ -154,18 +154,18 @@ impl Contacts {
         &self,
         coach: &CoachId,
         contacts: &[ContactId],
-    ) -> Result<Vec<(ContactId, Stored)>, StoreError> {
+    ) -> Result<Vec<(ContactId, ContactItem)>, StoreError> {
         let items = self.read(coach, contacts.iter().map(|id| contact_sk(*id)).collect()).await?;
         let found = items.into_iter().filter_map(|item| Some((contact_of(sk_of(&item))?, item)));
         let mut found: Vec<_> =
-            found.map(|(id, item)| Ok((id, Stored::from_item(item)?))).collect::<Result<_, StoreError>>()?;
+            found.map(|(id, item)| Ok((id, ContactItem::from_item(item)?))).collect::<Result<_, StoreError>>()?;
         found.sort_unstable_by_key(|(id, _)| *id);
         Ok(found)
     }
 
     /// The item under a contact's key.
-    pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<Stored>, StoreError> {
+    pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactItem>, StoreError> {
         let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
-        found.map(Stored::from_item).transpose()
+        found.map(ContactItem::from_item).transpose()
     }
 }

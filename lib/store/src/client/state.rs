@@ -10,7 +10,7 @@ use domain::id::ClientId;
 use domain::time::Timestamp;
 
 use super::Clients;
-use super::record::Record;
+use super::item::ClientItem;
 use crate::db::{self, Item, ItemWrite, Part, StoreError, Write, n, s, text};
 
 /// A client as stored.
@@ -22,35 +22,35 @@ pub struct StoredClient {
     /// True if the API was the last to say whether the client is active, by switching or by making it.
     pub(super) flag_is_ours: bool,
     /// The later of the record's time and of the time at which the API set the flag.
-    flag_said_at: FactTime,
+    flag_set_at: FactTime,
     /// The later of the record's time and of the last step to another phase.
-    pub(crate) phase_said_at: FactTime,
+    pub(crate) phase_set_at: FactTime,
     pub(super) version: u64,
 }
 
 impl StoredClient {
-    pub(super) fn new(record: Record) -> Self {
+    pub(super) fn new(record: ClientItem) -> Self {
         let client = &record.client;
         let made_here = client.origin == Origin::PartnerApi && record.saved_at() == client.created_at.into();
         Self {
             flag_is_ours: made_here || record.activation_set_at() > Some(record.saved_at()),
-            flag_said_at: record.activation_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
+            flag_set_at: record.activation_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
             login_epoch: record.login_epoch,
-            phase_said_at: record.phase_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
+            phase_set_at: record.phase_set_at().map_or(record.saved_at(), |set_at| set_at.max(record.saved_at())),
             version: record.version,
             client: record.client,
         }
     }
 
     /// The time at which the API sets the flag: after all that was said of it, even where a clock is behind others.
-    pub(super) fn flag_set_at(&self, now: Timestamp) -> Timestamp {
-        now.after(self.flag_said_at.timestamp())
+    pub(super) fn next_flag_time(&self, now: Timestamp) -> Timestamp {
+        now.after(self.flag_set_at.timestamp())
     }
 }
 
 /// The state of a client.
 #[derive(Debug)]
-pub(crate) enum Standing<T = StoredClient> {
+pub(crate) enum ClientState<T = StoredClient> {
     Unknown,
     /// Nothing comes back.
     Erased,
@@ -64,7 +64,7 @@ impl Clients {
     }
 
     /// Part of a transaction: the client is as it was read.
-    pub(super) fn unchanged(&self, found: &StoredClient) -> Write {
+    pub(super) fn check_unchanged(&self, found: &StoredClient) -> Write {
         let client = self.table.write(db::pk(client_pk(&found.client.id)));
         client.when_version(Some(found.version)).check(Part::Client)
     }
@@ -83,10 +83,10 @@ impl Clients {
         found: &StoredClient,
         phase: &str,
         started_on: NaiveDate,
-        said_at: FactTime,
+        occurred_at: FactTime,
     ) -> (Write, Client) {
-        if found.phase_said_at > said_at {
-            return (self.unchanged(found), found.client.clone());
+        if found.phase_set_at > occurred_at {
+            return (self.check_unchanged(found), found.client.clone());
         }
         let mut client = found.client.clone();
         (client.phase.current, client.phase.started_on) = (Some(phase.to_owned()), Some(started_on));
@@ -94,8 +94,8 @@ impl Clients {
             .update_of(found)
             .set("current_phase", s(phase))
             .set("phase_started_on", s(started_on.to_string()))
-            .set("phase_set_at", n(said_at.ms()))
-            .set("phase_set_ns", n(said_at.ns_of_ms()));
+            .set("phase_set_at", n(occurred_at.ms()))
+            .set("phase_set_ns", n(occurred_at.ns_of_ms()));
         (update.update(Part::Client), client)
     }
 
