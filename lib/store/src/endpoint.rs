@@ -1,18 +1,16 @@
-//! Table `workspaces`, the webhook endpoints of a workspace.
-//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one
-//! first).
-//! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
+//! Table `workspaces`, the webhook endpoints of a workspace. pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the
+//! record, its `version`, its secrets (sealed, the current one first). sk `ENDPOINTS`: the number of endpoints.
 //!
-//! 1. `list`   Query of the partition, consistent.
+//! 1. `list` Query of the base table, consistent: the settings page shows an endpoint as soon as it is created.
 //! 2. `get` GetItem, `get_all` BatchGetItem, consistent, with the secrets.
-//! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
-//! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
-//! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
-//! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
+//! 3. `create` Transaction: check of the workspace, the count below its limit, the endpoint, the audit record.
+//! 4. `change` Read, then a transaction on the version read: the endpoint, the audit record.
+//! 5. `delete` Transaction: the endpoint, the count, the audit record.
+//! 6. `rotate_secret` Read, then a transaction on the version read: module `secret`.
 //! 7. `acquire_slot`, `release_slot`, `reserve_place`, `note_pace` UpdateItem: module `slots`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
-//! 9. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is
-//!    something to note: module `health`.
+//! 9. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the health
+//!    changes: module `health`.
 
 mod by_hand;
 mod health;
@@ -58,9 +56,9 @@ pub struct EndpointRef {
 #[derive(Debug)]
 pub enum EndpointCreation {
     Done(Box<Endpoint>),
-    /// The workspace has as many endpoints as it may have.
+    /// The workspace has reached its limit of endpoints.
     TooMany,
-    /// The workspace has not been seen yet.
+    /// The workspace is not stored yet.
     WorkspaceUnknown,
 }
 
@@ -68,7 +66,7 @@ pub enum EndpointCreation {
 #[derive(Debug)]
 pub enum EndpointUpdate {
     Done(Box<Endpoint>),
-    /// It is gone for good and cannot be enabled.
+    /// The endpoint answered 410 and cannot be enabled again.
     Gone,
     NotFound,
 }
@@ -83,9 +81,9 @@ struct EndpointItem {
     secrets: Vec<SealedSecret>,
     #[serde(default)]
     health: EndpointHealth,
-    /// When the endpoint no longer counts as late, in ms.
+    /// The time until which the endpoint counts as late, in ms.
     late_until: Option<i64>,
-    /// The time between two places of an endpoint that is late.
+    /// The time between two places of a late endpoint, in ms.
     late_gap_ms: Option<i64>,
 }
 
@@ -109,7 +107,7 @@ fn write_url<S: Serializer>(url: &ReceiverUrl, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(url.expose())
 }
 
-/// The URL was judged when it was registered, and is again at each attempt: here it is only read.
+/// Parses without a check of the host: the URL was checked when it was registered, and each attempt checks it again.
 fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReceiverUrl, D::Error> {
     let url = String::deserialize(deserializer)?;
     ReceiverUrl::parse(&url, Reach::PublicAndLoopback).map_err(D::Error::custom)
@@ -119,7 +117,7 @@ fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReceiverUrl, D
 struct SealedSecret {
     #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
-    /// Until when it signs, in ms. Absent from the current one.
+    /// The time until which the secret signs, in ms. Absent from the current secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
 }
@@ -143,7 +141,7 @@ impl Endpoints {
         Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")?, vault: vault.clone() })
     }
 
-    /// All endpoints of a workspace, oldest first.
+    /// Reads all endpoints of a workspace, oldest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
         // At most MAX_ENDPOINTS small items: one page holds them.
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
@@ -152,7 +150,7 @@ impl Endpoints {
         items.map(|item| from_item::<EndpointItem>("endpoint", item).map(|record| record.endpoint)).collect()
     }
 
-    /// One endpoint and what signs its deliveries now.
+    /// Reads an endpoint with the secrets that sign now.
     pub async fn get(
         &self,
         coach: &CoachId,
@@ -162,7 +160,7 @@ impl Endpoints {
         self.read(coach, id).await?.map(|record| self.signed(record, now)).transpose()
     }
 
-    /// The same of several endpoints, in their order.
+    /// Reads several endpoints, in their order.
     pub async fn get_all(
         &self,
         endpoints: &[EndpointRef],
@@ -250,7 +248,7 @@ impl Endpoints {
                 Err(EndpointGone) => return Ok(Some(EndpointUpdate::Gone)),
             };
             if endpoint.status != record.endpoint.status || endpoint.url != record.endpoint.url {
-                // Whatever failed or was late before, the endpoint is given its time anew.
+                // The endpoint starts afresh: earlier failures and lateness no longer count.
                 record.health = EndpointHealth::default();
                 record.late_until = None;
             }
@@ -263,7 +261,7 @@ impl Endpoints {
         .await
     }
 
-    /// Deletes an endpoint; what it was, unless there is none.
+    /// Deletes an endpoint. Returns the deleted endpoint, if there was one.
     pub async fn delete(
         &self,
         coach: &CoachId,
@@ -291,7 +289,7 @@ impl Endpoints {
         SigningSecret::restore(&bytes).ok_or_else(|| StoreError::corrupt("endpoint", "its secret has another length"))
     }
 
-    /// The record with another content, if nobody else has changed it since it was read.
+    /// Part of a transaction: stores the record with another endpoint, if it is as it was read.
     fn replace(&self, record: EndpointItem, endpoint: &Endpoint) -> Write {
         let found = record.version;
         let replacement = EndpointItem { version: found + 1, endpoint: endpoint.clone(), ..record };

@@ -1,5 +1,5 @@
-//! The health of endpoints, by their attempts. Only news is written: an endpoint that stays healthy, or keeps failing,
-//! costs nothing.
+//! Health of endpoints, from the results of their attempts. Only changes are written: an endpoint that stays healthy,
+//! or keeps failing, costs nothing.
 
 use domain::change::Change;
 use domain::delivery::EndpointAfter;
@@ -17,29 +17,29 @@ use crate::outbox::{Content, Outbox};
 /// A change of an endpoint's health.
 enum HealthUpdate {
     Health(EndpointHealth),
-    /// It has failed since then, and its coach gets a notice.
+    /// The endpoint has failed since this time, and its coach gets a notice.
     Warned(EndpointHealth, Timestamp),
     Off(Endpoint),
 }
 
 impl Endpoints {
-    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of
-    /// failures that began after it goes on.
+    /// Records that an attempt at an endpoint succeeded at `at`, which may be long ago: a series of failures that began
+    /// later continues.
     pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
         if read.health.is_good() && read.is_fresh(at) {
             return Ok(());
         }
         let Endpoint { id, url, .. } = &read.endpoint;
-        // A put of the record as it was read must not undo this: the version moves. Texts of times sort as they do.
+        // The version rises, so that a put of an older record cannot undo this update. Times compare as their texts do.
         let good = self.table.write(key(coach, id)).set("health", to_attribute(&EndpointHealth::default()));
         let values = [(":url", s(url.expose())), (":at", s(at.to_string()))];
         let good = good.count("version").when("#url = :url AND health.failing_since <= :at", values);
-        // Refused: it has been noted, or has failed since then alone, or another address has taken its place.
+        // Refused: the success is recorded already, the failures began later, or the endpoint has another URL.
         good.update_now().await?;
         Ok(())
     }
 
-    /// Notes that an attempt at an event failed.
+    /// Records that an attempt at an event failed.
     pub async fn note_failure(
         &self,
         coach: &CoachId,
@@ -60,7 +60,7 @@ impl Endpoints {
         self.note(coach, read, outbox, now, update).await
     }
 
-    /// Notes that the receiver answered 410.
+    /// Records that the receiver answered 410.
     pub async fn note_gone(
         &self,
         coach: &CoachId,

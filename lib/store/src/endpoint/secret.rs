@@ -1,4 +1,4 @@
-//! Rotation of secrets. The replaced secret signs on for a while, so that the receiver can change in its own time.
+//! Rotation of secrets. The replaced secret signs for a while longer, so that the receiver can change in its own time.
 
 use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
 use domain::id::{CoachId, EndpointId};
@@ -13,13 +13,13 @@ use crate::db::{StoreError, retry};
 #[derive(Debug)]
 pub enum SecretRotation {
     Done(Box<Endpoint>),
-    /// As many secrets sign as may.
+    /// The limit of signing secrets is reached.
     TooMany,
     NotFound,
 }
 
 impl Endpoints {
-    /// Gives an endpoint another secret. The one before signs on for a while beside it.
+    /// Gives an endpoint another secret. The previous secret signs for a while beside it.
     pub async fn rotate_secret(
         &self,
         coach: &CoachId,
