@@ -1,8 +1,8 @@
 //! The list of a coach's keys, page by page: live keys first, then the others, newest first in both.
 //!
-//! The first page reads the ring with the newest entries, in one Query. Its cursor names the live keys: later pages
-//! read the rest of the live keys by name, and then the entries of all other keys. A page costs what it shows, and at
-//! most [`MAX_LIVE_KEYS`] entries and records besides.
+//! The first page reads the ring and the newest entries, in one Query. Its cursor names the live keys: later pages read
+//! the rest of the live keys by name, and then the entries of all other keys. A page reads the items that it shows, and
+//! at most [`MAX_LIVE_KEYS`] entries and records besides.
 
 use std::collections::HashMap;
 
@@ -15,19 +15,19 @@ use super::ring::Ring;
 use super::{KeyRecord, Keys, coach_key, coach_partition};
 use crate::db::{StoreError, query_page, s, sk_of};
 
-/// A part of the list.
+/// A page of the list.
 #[derive(Debug)]
 pub struct KeyPage {
     pub keys: Vec<KeyRecord>,
-    /// Where the next part begins. `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next_cursor: Option<KeyCursor>,
 }
 
-/// A key and when it was made.
+/// The time of a key's creation and its id.
 type KeyEntry = (Timestamp, KeyId);
 
 impl Keys {
-    /// A page of the coach's keys.
+    /// Reads a page of the coach's keys.
     pub async fn page(
         &self,
         coach: &CoachId,
@@ -61,7 +61,7 @@ impl Keys {
             records.into_iter().partition(|record| record.is_live(now));
         live.sort_by(|one, other| (other.created_at, &other.key_id).cmp(&(one.created_at, &one.key_id)));
         let ids: Vec<KeyId> = live.iter().map(|record| record.key_id.clone()).collect();
-        // A key that is made after the first page is on none.
+        // Later pages skip keys that were created after the first page.
         let newest = entries.first().map(|(at, _)| (*at + TimeDelta::milliseconds(1), KeyId::from_hash(&[0; 32])));
         let rest = OtherKeys::new(entries, &ids, limit.saturating_sub(live.len()));
         let shown = live.len().min(limit);
@@ -98,13 +98,13 @@ impl Keys {
             (next.into_iter().chain(others).collect(), rest.cursor(cursor))
         };
         let mut keys = self.records(&next).await?;
-        // A cursor may be made up. Where live keys are asked for, some may have ended since the first page.
+        // A client may forge a cursor. If only live keys are asked for, some may have ended since the first page.
         keys.retain(|record| record.coach_id == *coach && (filter == KeyFilter::All || record.is_live(now)));
         Ok(KeyPage { keys, next_cursor: cursor })
     }
 
-    /// The coach's newest keys after one, and with the first of them the ring, unless an earlier release wrote the
-    /// ring.
+    /// Reads the coach's newest keys after an entry. The first request reads the ring too; it is `None` if an earlier
+    /// release wrote it.
     async fn entries(
         &self,
         coach: &CoachId,
@@ -129,7 +129,7 @@ impl Keys {
     }
 }
 
-/// Keys of a page that were not live on the first one.
+/// Keys of a page that were not live when the first page was read.
 struct OtherKeys {
     entries: Vec<KeyEntry>,
     /// True if more entries follow.
@@ -144,14 +144,14 @@ impl OtherKeys {
         Self { entries, more }
     }
 
-    /// Where the list goes on after these.
+    /// The cursor after these keys.
     fn cursor(mut self, cursor: KeyCursor) -> Option<KeyCursor> {
         let after = self.entries.pop().or(cursor.after);
         self.more.then_some(KeyCursor { after, ..cursor })
     }
 }
 
-/// The sort key of the item that says that a key is the coach's.
+/// The sort key of a key's entry in the coach's list.
 pub(super) fn entry_sort_key(created_at: Timestamp, id: &KeyId) -> String {
     format!("{ENTRY_PREFIX}{:015}#{id}", created_at.ms())
 }

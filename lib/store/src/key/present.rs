@@ -1,4 +1,4 @@
-//! The way of a key through the gate: check and count in one write.
+//! Authentication of a request by its key: one write checks the key and counts the request.
 
 use domain::api_key::ApiKey;
 use domain::id::KeyId;
@@ -12,17 +12,17 @@ use crate::window::{self, Counting};
 /// The result of presenting a key.
 #[derive(Debug)]
 pub enum Presented {
-    /// It counts. `stale_windows` are to be dropped beside the work.
+    /// The key is valid and the request is counted. The caller removes `stale_windows` while the request is worked on.
     Accepted { record: Box<KeyRecord>, quotas: Vec<Quota>, stale_windows: Vec<String> },
-    /// No such key, or it is revoked or has expired.
+    /// The key is unknown or revoked or has expired.
     Rejected,
-    /// The key counts, but its minute is used up.
+    /// The key is valid, but its minute is used up.
     Limited { used_up: Quota, quotas: Vec<Quota> },
 }
 
 impl Keys {
-    /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in
-    /// the limits' order.
+    /// Checks a key and counts the request against its minute, under all of the limits or none. Quotas are in the
+    /// limits' order.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
         let counting = Counting::new(limits, now);
         let minute_ms = Minute::of(now).0 * i64::from(WINDOW_S) * 1000;
@@ -48,7 +48,7 @@ impl Keys {
         }
     }
 
-    /// Removes counters of minutes long past.
+    /// Removes counters of past minutes.
     pub async fn drop_windows(&self, id: &KeyId, windows: &[String]) -> Result<(), StoreError> {
         window::drop_windows(&self.table, item_key(id), windows).await
     }

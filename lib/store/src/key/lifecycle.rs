@@ -1,4 +1,8 @@
-//! How keys come and go, and how they keep up with their workspace.
+//! Creation, rotation and revocation of keys. Each state of a workspace reaches all of its live keys, without a
+//! transaction over them.
+//!
+//! A key is created on condition that its workspace has not changed since it was read. A change of the workspace then
+//! updates the live keys of the ring. So no key misses a change.
 
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
@@ -11,10 +15,10 @@ use crate::audit;
 use crate::db::{Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
 use crate::workspace::{StoredWorkspace, Workspaces};
 
-/// Copies that are written at once.
+/// Concurrent writes of copies.
 const CONCURRENT_COPIES: usize = 16;
 
-/// The result of making a key.
+/// The result of creating a key.
 #[derive(Debug)]
 pub enum KeyCreation {
     Done(Box<KeyRecord>),
@@ -27,8 +31,7 @@ pub enum KeyCreation {
 }
 
 impl Keys {
-    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new
-    /// key or is seen.
+    /// Creates a key.
     pub async fn create(
         &self,
         workspaces: &Workspaces,
@@ -37,10 +40,10 @@ impl Keys {
         key: &ApiKey,
         now: Timestamp,
     ) -> Result<KeyCreation, StoreError> {
-        self.make(workspaces, coach, draft, key, None, now).await
+        self.create_key(workspaces, coach, draft, key, None, now).await
     }
 
-    /// Makes a key like an old one, which lives on for a while.
+    /// Creates a key with the name, scope, permissions and expiry of an old one, which stays live for a while.
     pub async fn rotate(
         &self,
         workspaces: &Workspaces,
@@ -60,11 +63,11 @@ impl Keys {
             expires_at: old.chosen_expiry().map(Timestamp::from_ms),
         };
         let key = new_key(old.scope);
-        let made = self.make(workspaces, coach, &draft, &key, Some(&old), now).await?;
+        let made = self.create_key(workspaces, coach, &draft, &key, Some(&old), now).await?;
         Ok((made, Some(key)))
     }
 
-    async fn make(
+    async fn create_key(
         &self,
         workspaces: &Workspaces,
         coach: &CoachId,
@@ -105,7 +108,7 @@ impl Keys {
                 Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
                     Ok(Some(KeyCreation::TooMany))
                 }
-                // The workspace has changed, or a place has become free.
+                // The workspace has changed, or the ring has room again.
                 Transacted::Refused(_) => Ok(None),
             }
         })
@@ -124,7 +127,7 @@ impl Keys {
         [self.table.write(to_item(&stored)).when_absent().put(Part::Key), self.table.write(entry).put(Part::Key)]
     }
 
-    /// A rotated key ends after the overlap, or earlier if it was to end earlier.
+    /// The write that ends a rotated key after the overlap, or earlier if it was to end earlier.
     fn retirement_write(&self, old: &KeyRecord, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
@@ -134,7 +137,8 @@ impl Keys {
         update.when(is_live, [(":now", n(now.ms()))]).update(Part::ReplacedKey)
     }
 
-    /// Ends a key at once; the record stays. `None`: the coach has no such key. A second time changes nothing.
+    /// Ends a key at once. Its record stays. Returns `None` if the coach has no such key. A repeated call changes
+    /// nothing.
     pub async fn revoke(
         &self,
         workspaces: &Workspaces,
@@ -165,9 +169,8 @@ impl Keys {
         .await
     }
 
-    /// Updates the copies of the workspace's state that a coach's live keys hold. An older state overwrites no newer
-    /// one. A key that was made under an earlier state is on the ring by now. An expired key is refused whatever its
-    /// copy says.
+    /// Updates the copies of the workspace's state in a coach's live keys. An older state overwrites no newer one.
+    /// Expired keys keep their copies: they are refused anyway.
     pub async fn copy_entitlements(&self, workspace: &StoredWorkspace, now: Timestamp) -> Result<(), StoreError> {
         let live = self.live(&workspace.workspace.coach_id, now).await?;
         let copies: Vec<_> = live.iter().map(|key| self.copy_to(&key.key_id, workspace)).collect();
