@@ -13,11 +13,11 @@ use super::{Contacts, contact_key};
 use crate::contact_ref::ContactRef;
 use crate::db::{Part, StoreError, Write, retry, to_attribute};
 
-/// The circumstances of a merge.
+/// The time of a merge, and how it is applied.
 #[derive(Debug, Clone, Copy)]
 pub struct MergeContext {
     pub occurred_at: FactTime,
-    /// The merge is gone over again: what cannot be undone is done now.
+    /// The merge is applied again, after other facts had time to arrive: irreversible steps are allowed now.
     pub is_settled: bool,
     pub now: Timestamp,
 }
@@ -25,25 +25,25 @@ pub struct MergeContext {
 /// The result of a merge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MergeOutcome {
-    /// It is stored, or what is stored is newer.
+    /// The merge is stored, or the stored one is newer.
     Done,
-    /// It is stored, but the contact that it was merged into has not been seen, and a client's link waits to go there.
+    /// The merge is stored, but its target is not. The client's link waits for the target.
     AwaitsTarget,
-    /// One of the two is erased, and so is the other, unless a later merge leads elsewhere: the caller applies the
-    /// merge again. These contacts are to be erased now.
+    /// One of the two contacts is erased, so the other is erased too, unless a later merge leads elsewhere: the caller
+    /// applies the merge again. These contacts are to be erased now.
     Erased(ContactsToErase),
-    /// It says that a contact lives on as itself.
+    /// The merge names one contact twice.
     IntoItself,
-    /// The contact that it names lives on as this very one.
+    /// The target was merged into this contact before.
     Circle,
-    /// More contacts lie between it and the one that it would live on as than a transaction can state.
+    /// The chain of merges to the surviving contact has more contacts than a transaction can state.
     TooFar,
 }
 
-/// Writes and checks that a transaction takes.
+/// Writes and checks per transaction.
 const MAX_WRITES: usize = 100;
 
-/// Where a merge leads.
+/// The end of the chain of merges.
 enum End {
     Erased,
     Unseen(ContactId),
@@ -51,8 +51,8 @@ enum End {
 }
 
 impl Contacts {
-    /// Stores a contact as the application has it, unless a newer state is stored, or the contact is no more. Of one
-    /// that was merged away, the address is kept that it had then.
+    /// Stores a contact from a fact, unless the stored state is newer or the contact is erased. A merged contact takes
+    /// only the address that it had when it was merged.
     pub async fn save(&self, saved: &ContactSaved, occurred_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
         retry("the contact", || async {
             let phone_key = saved.phone.as_ref().and_then(Phone::ending).map(|ending| ending.as_str().to_owned());
@@ -87,13 +87,13 @@ impl Contacts {
         .await
     }
 
-    /// The client that was merged into a contact before that contact was seen. The index may lag: a young merge is
-    /// applied again.
+    /// Finds the client that was merged into a contact before the contact was stored. The index may lag: a recent merge
+    /// is applied again.
     async fn waiting_link(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ClientId>, StoreError> {
         let mut targets = vec![contact];
         while let Some(into) = targets.pop() {
             for (id, stored) in self.merged_into(&ContactRef::new(coach, into)).await? {
-                // By now it may have been merged elsewhere, or be erased.
+                // The contact may have been merged elsewhere by now, or be erased.
                 match stored {
                     ContactItem::Merged(merged) if merged.merged_into == into => match merged.client_id {
                         Some(client) => return Ok(Some(client)),
@@ -106,14 +106,14 @@ impl Contacts {
         Ok(None)
     }
 
-    /// Stores that a contact lives on as another: of the first, ids alone are kept. The link to its client goes to the
-    /// other, unless that one has become a client itself. Where a later merge leads elsewhere, the link goes with it.
+    /// Stores that a contact was merged into another. Of the first, only ids are kept. The link to its client moves to
+    /// the surviving contact, unless that is a client itself. If a later merge leads elsewhere, the link moves along.
     ///
-    /// A contact that was erased as a client takes whomever it had been merged into with it, unless that one is another
-    /// client. What cannot be undone waits until the merge is gone over again (`is_settled`): others that are on their
-    /// way may lead elsewhere.
+    /// If the erased contact was a client, the contact that it had been merged into is erased too, unless that is
+    /// another client. Irreversible steps wait until the merge is applied again (`is_settled`): merges that are still
+    /// on their way may lead elsewhere.
     ///
-    /// The transaction states the chain of merges as it was read, so that no two merges close a circle.
+    /// The transaction checks the chain of merges that was read, so two merges never close a circle.
     pub async fn merge(
         &self,
         coach: &CoachId,
@@ -144,12 +144,12 @@ impl Contacts {
                 Some((end, None)) => End::Unseen(end),
                 None => End::Unseen(merge.merged_into),
             };
-            let taken_back = self.take_back(coach, found.as_ref(), &survivors, now).await?;
+            let unlink_writes = self.unlink_former_survivors(coach, found.as_ref(), &survivors, now).await?;
             let (mut writes, outcome) = self.merge_writes(coach, merge, found, end, context).await?;
             if writes.is_empty() {
                 return Ok(Some(outcome));
             }
-            writes.extend(taken_back);
+            writes.extend(unlink_writes);
             writes.extend(chain.iter().map(|(id, stored)| self.check_link(coach, *id, stored.as_ref())));
             if writes.len() > MAX_WRITES {
                 return Ok(Some(MergeOutcome::TooFar));
@@ -179,7 +179,7 @@ impl Contacts {
         let (standing, outcome) = match (end, &merged.client_id) {
             (End::Erased, _) if is_settled => {
                 let erased = ContactTombstone::new(&own, found.as_ref(), occurred_at);
-                writes.push(self.put(&erased.merged(coach, merge.merged_into, occurred_at), version));
+                writes.push(self.put(&erased.with_merge(coach, merge.merged_into, occurred_at), version));
                 return Ok((
                     writes,
                     MergeOutcome::Erased(ContactsToErase::without_client([merge.contact_id], occurred_at)),
@@ -192,7 +192,7 @@ impl Contacts {
                 return Ok((writes, MergeOutcome::Erased(ContactsToErase::without_client([], occurred_at))));
             }
             (End::Live(target), Some(client)) if target.contact().client_id.is_none() => {
-                writes.push(self.link_to(&target, Some(client.clone()), now));
+                writes.push(self.link_write(&target, Some(client.clone()), now));
                 writes.push(self.put(&merged, version));
                 return Ok((writes, MergeOutcome::Done));
             }
@@ -208,8 +208,8 @@ impl Contacts {
         Ok((writes, outcome))
     }
 
-    /// The contacts that a merge of an erased contact takes along: that contact alone, unless it was a client's when
-    /// the merge was said.
+    /// The contacts to erase after a merge of an erased contact: that contact alone, unless it was a client's at the
+    /// time of the merge.
     async fn merge_of_erased(
         &self,
         coach: &CoachId,
@@ -221,7 +221,7 @@ impl Contacts {
         if !erased.is_redirected_by(occurred_at) {
             return Ok(own);
         }
-        // Also of one that is not known to have been a client's: it may turn out to be.
+        // Stored even if no client is known: a later fact may name one.
         self.note_merge(&ContactRef::new(coach, merge.contact_id), merge.merged_into, occurred_at).await?;
         let Some(client) = erased.client_id.as_ref().filter(|_| is_settled) else { return Ok(own) };
         let chain = self.chain(coach, merge.contact_id).await?;
@@ -236,9 +236,9 @@ impl Contacts {
         Ok(ContactsToErase { contacts, client: Some(client.clone()), erased_at: erased.erased_at })
     }
 
-    /// Parts of a transaction: the link to a contact's client goes from whomever it was said to live on as before. The
-    /// contacts that it is said to live on as now have it already, or are given it.
-    async fn take_back(
+    /// Parts of a transaction: remove the link to a contact's client from its former surviving contacts. The present
+    /// ones have the link, or get it in the same transaction.
+    async fn unlink_former_survivors(
         &self,
         coach: &CoachId,
         found: Option<&ContactItem>,
@@ -259,15 +259,15 @@ impl Contacts {
         Ok(writes)
     }
 
-    /// The contact becomes the client that one merged into it was, or is that client no more.
-    pub(super) fn link_to(&self, target: &StoredContact, client: Option<ClientId>, now: Timestamp) -> Write {
+    /// The write that sets or removes a contact's link to a client.
+    pub(super) fn link_write(&self, target: &StoredContact, client: Option<ClientId>, now: Timestamp) -> Write {
         let mut known = target.known.clone();
         known.contact.client_id = client;
         known.contact.updated_at = known.later(now);
         self.put(&target.changed(known), Some(target.version))
     }
 
-    /// Part of a transaction: a contact along a chain lives on as the one that was found.
+    /// Part of a transaction: checks that a contact in a chain is merged into the same contact as when it was read.
     fn check_link(&self, coach: &CoachId, contact: ContactId, found: Option<&ContactItem>) -> Write {
         let contact = self.table.write(contact_key(coach, contact));
         match found.and_then(ContactItem::merged_into) {
@@ -282,7 +282,7 @@ impl Contacts {
     }
 }
 
-/// Returns true if a contact is a client other than this one.
+/// Returns true if a contact is a client other than `client`.
 fn is_another_client(contact: Option<&ContactItem>, client: &ClientId) -> bool {
     matches!(contact, Some(ContactItem::Live(live)) if live.contact().client_id.as_ref().is_some_and(|own| own != client))
 }

@@ -1,4 +1,4 @@
-//! Where a contact stands, for whoever writes something about it.
+//! State of a contact, along the chain of its merges, and checks of it for transactions.
 
 use std::collections::HashSet;
 
@@ -10,25 +10,25 @@ use crate::contact_ref::ContactRef;
 use crate::db::{Item, Part, StoreError, Write, sk_of};
 use crate::workspace::key_of;
 
-/// Merges that a request follows from a contact to the one that it lives on as.
+/// Most merges that a request follows from a contact to its surviving contact.
 const MAX_FOLLOWED: usize = 100;
 
 /// The state of a contact.
 #[derive(Debug, Clone)]
 pub enum ContactState {
-    /// Nothing, yet.
+    /// The contact is not stored yet.
     Unknown,
     Live(Box<StoredContact>),
-    /// It lives on as another.
+    /// The contact was merged into another.
     Merged {
         into: ContactId,
     },
-    /// Nothing about it comes back.
+    /// No later fact restores the contact.
     Erased,
 }
 
 impl ContactState {
-    /// The contact if it is live, or else the contact that it lives on as, if there is one.
+    /// The contact if it is live, or else the id of its surviving contact, if there is one.
     pub fn live(self) -> Result<StoredContact, Option<ContactId>> {
         match self {
             Self::Live(contact) => Ok(*contact),
@@ -37,8 +37,8 @@ impl ContactState {
         }
     }
 
-    /// The state of a contact by its item. `into` is then the next contact, which may have been merged in turn:
-    /// [`Contacts::survivor`] goes to the end.
+    /// Parses the state of a contact from its item. `into` is then the next contact of the chain, which may be merged
+    /// too: [`Contacts::survivor`] follows the chain to its end.
     pub(crate) fn from_item(item: Option<Item>) -> Result<Self, StoreError> {
         Ok(match item.map(ContactItem::from_item).transpose()? {
             None => Self::Unknown,
@@ -55,17 +55,17 @@ pub(crate) fn contact_key(coach: &CoachId, contact: ContactId) -> Item {
 }
 
 impl Contacts {
-    /// Part of a transaction: the contact is known, and neither merged away nor erased.
+    /// Part of a transaction: checks that the contact is stored, and neither merged away nor erased.
     pub(crate) fn check_live(&self, coach: &CoachId, contact: ContactId) -> Write {
         self.table.write(contact_key(coach, contact)).when("attribute_exists(listed)", []).check(Part::Contact)
     }
 
-    /// Part of a transaction: the contact is not erased, whether or not it has been seen.
+    /// Part of a transaction: checks that the contact is not erased. It need not be stored.
     pub(crate) fn check_not_erased(&self, coach: &CoachId, contact: ContactId) -> Write {
         self.table.write(contact_key(coach, contact)).when("attribute_not_exists(erased_at)", []).check(Part::Contact)
     }
 
-    /// Those of these contacts that were erased.
+    /// Reads which of these contacts were erased.
     pub async fn erased_among(&self, contacts: &HashSet<ContactRef>) -> Result<HashSet<ContactRef>, StoreError> {
         let keys = contacts.iter().map(|contact| contact_key(&contact.coach_id, contact.contact_id));
         let mut found = self.table.read(keys.collect()).await?;
@@ -77,8 +77,8 @@ impl Contacts {
         Ok(contacts.iter().filter(is_erased).cloned().collect())
     }
 
-    /// Where a contact stands. `into` is the contact at the end of the chain of merges: a live one, or one that has not
-    /// been seen yet. A contact that was merged into an erased one is as good as erased.
+    /// Reads the state of a contact. `into` is the end of the chain of merges: a live contact, or one that is not
+    /// stored yet. A contact that was merged into an erased one counts as erased.
     pub async fn state(&self, coach: &CoachId, contact: ContactId) -> Result<ContactState, StoreError> {
         let mut chain = self.chain(coach, contact).await?;
         if chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_)))) {
@@ -91,8 +91,8 @@ impl Contacts {
         })
     }
 
-    /// The contact that a contact lives on as: itself, or the one at the end of the chain of merges. `None`: it is
-    /// erased, or has not been seen.
+    /// Reads the id of the surviving contact: the contact itself, or the end of its chain of merges. Returns `None` if
+    /// the contact is erased, or not stored.
     pub async fn survivor(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactId>, StoreError> {
         Ok(match self.state(coach, contact).await? {
             ContactState::Live(_) => Some(contact),
@@ -101,8 +101,7 @@ impl Contacts {
         })
     }
 
-    /// The live contact that a contact lives on as, or is. `None`: it is erased, has not been seen, or lies beyond
-    /// [`MAX_FOLLOWED`] merges.
+    /// Reads the surviving contact. Returns `None` if it is erased, not stored, or lies beyond [`MAX_FOLLOWED`] merges.
     pub(super) async fn live_survivor(
         &self,
         coach: &CoachId,
@@ -116,8 +115,8 @@ impl Contacts {
         })
     }
 
-    /// A contact and those that it lives on as, one after the other, with their items. None is in the chain twice: only
-    /// merges of erased contacts, which are noted as they come, close a circle.
+    /// Reads a contact and the chain of its merges, in order. The chain holds each contact once. Only merges of erased
+    /// contacts, which are stored as they arrive, can close a circle.
     pub(super) async fn chain(
         &self,
         coach: &CoachId,
@@ -126,7 +125,7 @@ impl Contacts {
         self.chain_of(coach, first, usize::MAX).await
     }
 
-    /// The beginning of a chain, of that many contacts.
+    /// Reads the first `most` contacts of a chain.
     async fn chain_of(
         &self,
         coach: &CoachId,
@@ -140,7 +139,7 @@ impl Contacts {
                 if chain.iter().any(|(_, stored)| matches!(stored, Some(ContactItem::Erased(_)))) {
                     break;
                 }
-                return Err(StoreError::corrupt("contact", "merges go round in a circle"));
+                return Err(StoreError::corrupt("contact", "merges form a circle"));
             }
             let stored = self.find(coach, id).await?;
             next = stored.as_ref().and_then(ContactItem::merged_into);
@@ -149,7 +148,7 @@ impl Contacts {
         Ok(chain)
     }
 
-    /// The stored items of contacts, in the order of their ids.
+    /// Reads the stored items of contacts, in the order of their ids.
     pub(super) async fn find_all(
         &self,
         coach: &CoachId,
@@ -163,7 +162,7 @@ impl Contacts {
         Ok(found)
     }
 
-    /// The item under a contact's key.
+    /// Reads the item under a contact's key.
     pub(super) async fn find(&self, coach: &CoachId, contact: ContactId) -> Result<Option<ContactItem>, StoreError> {
         let found = self.read(coach, vec![contact_sk(contact)]).await?.pop();
         found.map(ContactItem::from_item).transpose()
