@@ -1,4 +1,4 @@
-//! Claims of attempts, and why an order may not lead to one.
+//! Claims of attempts under a lease, and orders that lead to no attempt any more.
 
 use domain::delivery::{ATTEMPT_LEASE, DeliveryOrder, DeliveryStatus};
 use domain::id::EventId;
@@ -11,29 +11,29 @@ use crate::db::{StoreError, Written, from_item, n, s};
 #[derive(Debug)]
 pub enum AttemptClaim {
     Taken(Box<ClaimedAttempt>),
-    /// Another function has the attempt.
+    /// Another function holds the lease of the attempt.
     Held,
     Spent(SpentOrder),
 }
 
-/// An order that leads to no attempt any more, and what its attempt may have left undone: whoever recorded the attempt
-/// may have died right after.
+/// An order that leads to no attempt any more, and the step that may be missing. A function may have died right after
+/// it recorded the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SpentOrder {
-    /// The attempt has been made. The next attempt's order is not known to have been sent.
+    /// The attempt has been made. The next attempt's order may not have been sent.
     Next(Box<DeliveryOrder>),
-    /// The receiver took the event, at that time. Its endpoint may not be known to work.
+    /// The receiver took the event at that time. The success may not have been recorded in the endpoint's health.
     Delivered(Timestamp),
-    /// Nothing: the delivery or the order's chain has ended, or the order has been overtaken.
+    /// No step is missing: the delivery or the retry chain has ended, or another order has overtaken this one.
     Nothing,
 }
 
-/// An attempt that is ours to make.
+/// An attempt under our lease.
 pub struct ClaimedAttempt {
     pub order: DeliveryOrder,
     pub event_id: EventId,
     pub event_type: String,
-    /// When the event was made. Unknown of deliveries that were stored before this was kept.
+    /// The time of the event. `None` in deliveries that were stored before this was kept.
     pub made_at: Option<Timestamp>,
     pub body: Vec<u8>,
     pub(super) owner: String,
@@ -41,7 +41,7 @@ pub struct ClaimedAttempt {
 domain::discreet! { ClaimedAttempt }
 
 impl Deliveries {
-    /// Claims an order's attempt for as long as [`ATTEMPT_LEASE`].
+    /// Claims an order's attempt for [`ATTEMPT_LEASE`].
     pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<AttemptClaim, StoreError> {
         let owner = new_owner();
         let update = self
@@ -80,7 +80,7 @@ impl Deliveries {
     }
 }
 
-/// The reason why an order counts no more; `None` if its attempt is the next one.
+/// The reason why an order no longer counts; `None` if its attempt is the next one.
 pub(super) fn spent(
     order: &DeliveryOrder,
     record: &DeliveryItem,
@@ -98,12 +98,12 @@ pub(super) fn spent(
     match record.next_attempt.cmp(&order.attempt) {
         std::cmp::Ordering::Equal => Ok(None),
         std::cmp::Ordering::Greater => {
-            // An order that has come round, or was claimed, has been sent.
+            // A recorded hop or lease shows that the order has been sent.
             let has_come = record.hop.is_some() || record.lease_owner.is_some();
             let due_at = record.next_attempt_at.filter(|_| !has_come);
             let next = due_at.map(|at| SpentOrder::Next(Box::new(order.for_attempt(record.next_attempt, at))));
             Ok(Some(next.unwrap_or(SpentOrder::Nothing)))
         }
-        std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of it")),
+        std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of its delivery")),
     }
 }

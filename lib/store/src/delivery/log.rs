@@ -10,20 +10,20 @@ use super::{Deliveries, ENTITY, SORT_PREFIX, key};
 use crate::db::{Item, StoreError, from_item, n, query_page, s, sk_of};
 use crate::page::PAGE_BYTES;
 
-/// Items that one query of a filtered page looks at.
+/// Items that one query of a filtered page reads.
 const FILTERED_QUERY_ITEMS: usize = 200;
-/// Queries that a page makes at most; what it has not found by then, the next page goes on to look for.
+/// Most queries for a page. The next page continues where they ended.
 const MAX_PAGE_QUERIES: usize = 10;
 
-/// A part of the delivery log.
+/// A page of the delivery log.
 #[derive(Debug)]
 pub struct DeliveryLogPage {
     pub deliveries: Vec<DeliveryView>,
-    /// Where the next part begins; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next_cursor: Option<DeliveryId>,
 }
 
-/// The part of a record that the log shows.
+/// The members of a delivery that the log shows.
 #[derive(Deserialize)]
 struct LoggedDelivery {
     id: DeliveryId,
@@ -40,8 +40,8 @@ fn size_of(view: &DeliveryView) -> usize {
 }
 
 impl Deliveries {
-    /// A part of an endpoint's delivery log after `cursor`, newest first. It may be shorter than `limit` before the
-    /// end.
+    /// Reads a page of an endpoint's delivery log after `cursor`, newest first. A page before the end may be shorter
+    /// than `limit`.
     pub async fn page(
         &self,
         endpoint: &EndpointId,

@@ -1,4 +1,4 @@
-//! Recording attempts, each under its lease.
+//! Records attempts, each under its lease.
 
 use domain::delivery::{Attempt, DeliveryStatus, Next};
 use domain::time::Timestamp;
@@ -14,12 +14,12 @@ pub enum AttemptRecording {
     Done,
     /// The client has been erased since the attempt began: the attempt is in the log, and the delivery has ended.
     Erased,
-    /// The lease ran out and another function took over: nothing was changed.
+    /// The lease expired and another function took over: nothing was changed.
     Lost,
 }
 
 impl Deliveries {
-    /// Adds an attempt that ended `now` to its delivery's log, and sets what follows.
+    /// Adds an attempt that ended at `now` to its delivery's log, and sets what follows.
     pub async fn record(
         &self,
         taken: &ClaimedAttempt,
@@ -54,8 +54,8 @@ impl Deliveries {
         }
     }
 
-    /// Records an attempt whose client has been erased since it began, without what the receiver answered. It is the
-    /// delivery's last.
+    /// Records an attempt whose client has been erased since it began, without the receiver's answer. The attempt is
+    /// the delivery's last.
     async fn record_without_excerpt(
         &self,
         taken: &ClaimedAttempt,
@@ -73,7 +73,7 @@ impl Deliveries {
         }
     }
 
-    /// Adds an attempt's lines and ends its lease, which has that owner.
+    /// An update that adds an attempt's lines and ends the lease of `lease_owner`.
     fn attempt_update(
         &self,
         ClaimedAttempt { order, owner, .. }: &ClaimedAttempt,
@@ -87,8 +87,8 @@ impl Deliveries {
     }
 }
 
-/// The reason why the lease is not ours any more: an own write whose answer was lost has ended it, or the client was
-/// erased.
+/// The reason for a lost lease: an own write whose answer was lost has ended it, the client was erased, or another
+/// function took over.
 fn refused(owner: &str, item: Option<Item>) -> Result<AttemptRecording, StoreError> {
     let Some(item) = item else { return Ok(AttemptRecording::Lost) };
     let record: DeliveryItem = from_item(ENTITY, item)?;

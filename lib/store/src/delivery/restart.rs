@@ -1,13 +1,15 @@
-//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of
-//! its own, with the order for the first in the same transaction; orders of older chains count no more, so that there
-//! are never two chains at once.
+//! Deliveries that a coach orders: an event sent again, a recovery of failed deliveries, a test event. Each begins a
+//! new retry chain. One transaction stores the chain and an outbox entry with its first order, so an accepted retry
+//! happens even if the function dies after its answer. Orders of older chains no longer count: a delivery has one chain
+//! at a time.
 //!
-//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint
-//! off and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test
-//! event out of the index of what failed.
+//! A recovery sends no test events, and each delivery at most once within [`RECOVERY_PAUSE`]. So a coach who switches
+//! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
+//! it from the index `failed`. The index is sorted by the time of failure: ids start with the event's time, which may
+//! be days earlier.
 //!
-//! A chain can begin for as long as deliveries are kept, and prolongs that by its own time alone: however often a
-//! delivery is sent again, its body goes.
+//! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
+//! retries keeps a body for good.
 
 use std::time::Instant;
 
@@ -26,21 +28,21 @@ use crate::endpoint::EndpointRef;
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
 
-/// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
+/// Failed deliveries per page of the index: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
-/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two units for each KB; a
-/// partition has 1,000 units a second.
+/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two write units per KB.
+/// A partition has 1,000 units a second.
 const GROUP_BOUNDS: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
-/// Attempts of earlier chains that a delivery's log keeps: each attempt pays for the size of the item.
+/// Attempts of earlier chains that stay in a delivery's log. Each attempt pays write units for the whole item.
 const KEPT_ATTEMPTS: usize = 50;
 
-/// Updates at once of test events that leave the index.
+/// Concurrent updates that remove test events from the index.
 const CONCURRENT_UPDATES: usize = 16;
 
 /// The result of looking for a delivery to send again.
 pub enum ResendLookup {
     Ready(Box<ResendableDelivery>),
-    /// There is nothing left to send: the client is erased.
+    /// The client is erased: there is no body to send.
     Erased,
     NotFound,
 }
@@ -66,7 +68,7 @@ pub enum Restarted {
 #[derive(Debug, Default)]
 pub struct Recovery {
     pub deliveries: usize,
-    /// The delivery that was ordered last.
+    /// The delivery whose order was written last.
     pub last: Option<DeliveryId>,
 }
 
@@ -78,21 +80,21 @@ enum RestartCause {
 }
 
 impl DeliveryItem {
-    /// Until when a chain can begin, in seconds. Time that chains have added is for them alone.
+    /// The end of the time in which a chain can begin, in seconds. Retention that earlier chains added does not extend
+    /// it.
     fn restarts_until(&self) -> i64 {
         let kept_until = self.made_at.map(|at| (at + DELIVERY_RETENTION).unix_s());
         kept_until.map_or(self.expires_at, |until| until.min(self.expires_at))
     }
 
-    /// When the record expires if a chain begins now, in seconds. A record that does not say when it was made is not
-    /// prolonged.
+    /// The expiry of the record if a chain begins now, in seconds. A record without `made_at` is not prolonged.
     fn kept_until(&self, now: Timestamp) -> i64 {
         let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
     }
 
-    /// Returns true if a recovery of what failed since then sends it again. The index may be behind and another call
-    /// ahead: the record as it stands decides.
+    /// Returns true if a recovery of failures since `since` sends this delivery again. The index may lag and another
+    /// recovery may have been faster, so the record itself decides.
     fn is_recoverable(&self, since: Timestamp, now: Timestamp) -> bool {
         let failed_then = self.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
         let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
@@ -102,7 +104,8 @@ impl DeliveryItem {
 }
 
 impl Deliveries {
-    /// Looks for a delivery to send again. One that is kept for an earlier chain alone is not found.
+    /// Looks up a delivery to send again. A delivery that is kept only for the attempts of an earlier chain is not
+    /// found.
     pub async fn find(
         &self,
         endpoint: &EndpointId,
@@ -117,7 +120,7 @@ impl Deliveries {
         })
     }
 
-    /// Sends one delivery again at once, whatever became of it so far.
+    /// Sends one delivery again at once, whatever its status.
     pub async fn restart(
         &self,
         endpoint: &EndpointRef,
@@ -130,14 +133,14 @@ impl Deliveries {
         Ok(if restarted.is_done() { Restarted::Done } else { Restarted::Busy })
     }
 
-    /// Returns true while the first attempt of a delivery's chain is still to be made, or under way.
+    /// Returns true while the first attempt of a delivery's chain is not recorded.
     pub async fn waits_for_first_attempt(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<bool, StoreError> {
         let found: Option<DeliveryItem> = self.table.get(ENTITY, key(endpoint, id)).await?;
         Ok(found.is_some_and(|record| record.status == DeliveryStatus::Pending && record.next_attempt == 1))
     }
 
-    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is
-    /// left to the next call by `until`, or where the store gives no answer any more.
+    /// Sends deliveries again that have failed since `since`, in the order of their failures. Stops at `until`, or when
+    /// the store stops answering: the next call continues.
     pub async fn recover(
         &self,
         endpoint: &EndpointRef,
@@ -154,7 +157,7 @@ impl Deliveries {
             self.remove_tests_from_index(&endpoint.id, &records).await?;
             records.retain(|record| record.is_recoverable(since, now));
             records.sort_by_key(|record| record.failed_at);
-            // One after the other: they are all in one partition, which takes so much a second and no more.
+            // One group after the other: all items are in one partition, whose write capacity is limited.
             for group in GROUP_BOUNDS.groups(&records, size_of) {
                 match self.restart_all(endpoint, group, outbox, now).await {
                     Ok(restarted) => {
@@ -163,7 +166,7 @@ impl Deliveries {
                     }
                     Err(error) if recovery.deliveries == 0 => return Err(error),
                     Err(error) => {
-                        tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "a recovery ends early");
+                        tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "recovery stopped early");
                         return Ok(recovery);
                     }
                 }
@@ -172,14 +175,14 @@ impl Deliveries {
                 }
             }
             start = page.next;
-            // Also of pages on which nothing is left to send again.
+            // Checked for every page, even one without a delivery to send again.
             if start.is_none() || Instant::now() >= until {
                 return Ok(recovery);
             }
         }
     }
 
-    /// Takes test events out of the index of what failed: no later recovery reads them again.
+    /// Removes test events from the index `failed`, so later recoveries do not read them again.
     async fn remove_tests_from_index(&self, endpoint: &EndpointId, records: &[DeliveryItem]) -> Result<(), StoreError> {
         let updates = records.iter().filter(|record| record.test && record.failed_at.is_some()).map(async |record| {
             self.update(endpoint, &record.id).remove(["failed_at"]).when_present().update_now().await.map(drop)
@@ -189,7 +192,7 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Begins a chain for each of these in one transaction, but for those that are no longer as they were read.
+    /// Begins a chain for each record in one transaction. Records that have changed since they were read are left out.
     async fn restart_all(
         &self,
         endpoint: &EndpointRef,
@@ -221,7 +224,7 @@ impl Deliveries {
         Ok(Recovery::default())
     }
 
-    /// Stores the delivery of a test event, with its order.
+    /// Stores the delivery of a test event with its first order.
     pub async fn create_test(
         &self,
         coach: &CoachId,
@@ -234,11 +237,12 @@ impl Deliveries {
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
         match self.table.db.transact(&[put, order_write(outbox, order, now)]).await? {
             Transacted::Done => Ok(()),
-            Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "one with this id exists")),
+            Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "a delivery with this id exists")),
         }
     }
 
-    /// The writes that begin another chain of a delivery that is still as it was read, with its first order.
+    /// The writes that begin another chain of a delivery and store its first order, on condition that the delivery is
+    /// as it was read.
     fn restart_writes(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,
@@ -269,8 +273,8 @@ impl Deliveries {
         [update.update(Part::Delivery(0)), order_write(outbox, DeliveryOrder { chain, ..first }, now)]
     }
 
-    /// The keys of a page of what failed between these times, in the order in which it did. What fails while it is read
-    /// through is not among it.
+    /// Reads the keys of a page of deliveries that failed between these times, in the order of failure. The upper bound
+    /// excludes failures during the recovery.
     async fn failed_between(
         &self,
         endpoint: &EndpointId,
@@ -285,7 +289,7 @@ impl Deliveries {
     }
 }
 
-/// About the bytes of a record's item.
+/// The approximate size of a delivery's item in bytes.
 fn size_of(record: &DeliveryItem) -> usize {
     const MEMBERS: usize = 400;
     let attempts: usize = record.attempts.iter().map(StoredAttempt::size).sum();

@@ -1,4 +1,4 @@
-//! What a delivery's item makes of an order.
+//! Tests of orders against the item of their delivery.
 
 use domain::delivery::AttemptResult;
 use domain::id::CoachId;
@@ -54,7 +54,7 @@ fn a_record_and_its_attempts_read_back_from_the_item() {
         StoredAttempt::unsent(Timestamp::from_ms(2), "not sent"),
     ];
     let item = to_item(&DeliveryItem { attempts: attempts.clone(), ..record() });
-    assert!(!item.contains_key("lease_until"), "a condition tells an absent attribute from a null one");
+    assert!(!item.contains_key("lease_until"), "conditions distinguish an absent attribute from a null one");
     let read: DeliveryItem = from_item(ENTITY, item).unwrap();
     assert_eq!((read.attempts, read.sealed), (attempts.clone(), vec![1, 2, 3]));
     let appended: Vec<AttributeValue> = attempts.iter().map(to_attribute).collect();
@@ -79,7 +79,7 @@ fn an_attempt_that_is_next_and_was_refused_is_under_way() {
 }
 
 #[test]
-fn an_order_of_a_delivery_that_was_taken_tells_when_the_receiver_had_answered() {
+fn an_order_of_a_delivered_event_has_the_time_of_the_receivers_answer() {
     let at = |ms, code| StoredAttempt::sealed(Timestamp::from_ms(ms), AttemptResult::StatusCode(code), vec![9]);
     let delivered =
         DeliveryItem { status: DeliveryStatus::Delivered, attempts: vec![at(1_000, 500), at(6_000, 204)], ..record() };
@@ -90,7 +90,7 @@ fn an_order_of_a_delivery_that_was_taken_tells_when_the_receiver_had_answered() 
 }
 
 #[test]
-fn orders_of_ended_deliveries_older_chains_and_expired_items_count_no_more() {
+fn orders_of_ended_deliveries_older_chains_and_expired_items_are_spent() {
     let failed = DeliveryItem { status: DeliveryStatus::Failed, ..record() };
     for ended in [failed, DeliveryItem { chain: 2, ..record() }, DeliveryItem { expires_at: 2, ..record() }] {
         assert_eq!(spent_at_2_s(&order(), &ended).unwrap(), Some(SpentOrder::Nothing));
