@@ -1,16 +1,17 @@
-//! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<compared form>`: who has the address (module
-//! `held_by`); its first holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
+//! Table `clients`. pk `CLIENT#<client_id>`: the record, or a tombstone. pk `EMAIL#<compared form>`: the holders of an
+//! address (module `held_by`), whose first holder has the address over the whole service. pk `INTAKE#<client_id>`: the
+//! client's intake.
 //! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`,
-//! `listed_at`; active ones only.
+//! `listed_at`; active clients only.
 //!
-//! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
-//! 2. `page`       Query `by_owner` or `active`, newest first.
-//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment
-//!    ago.
-//! 4. `create`     Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
+//! 1. `get` GetItem, consistent, by id alone: callers check the owner.
+//! 2. `page` Query of `by_owner` or `active`, newest first. This is the only list on a global index: 20,000 clients
+//!    need it.
+//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a new client that the index lacks.
+//! 4. `create` Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
 //! 5. `set_active` Transaction on the versions read: record, watch, counts, outbox.
-//! 6. `save`       Reads, then transaction on the versions read: record, watch, address, seats and counts, outbox.
-//! 7. `erase`      Read, then transaction: everything goes but a tombstone, which later facts find.
+//! 6. `save` Reads, then a transaction on the versions read: record, watch, address, seats and counts, outbox.
+//! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
 
 mod create;
 mod erase;
@@ -47,15 +48,15 @@ use crate::workspace::Workspaces;
 use item::ClientItem;
 use state::client_pk;
 
-/// One page of a list.
+/// A page of a list of clients.
 #[derive(Debug)]
 pub struct ClientPage<T> {
     pub items: Vec<T>,
-    /// Where the next page begins; `None` at the end.
+    /// The position after the page; `None` at the end.
     pub next: Option<String>,
 }
 
-/// The clients table, and what a client's life touches beside it.
+/// The clients table, and the tables that its transactions include.
 #[derive(Clone)]
 pub struct Clients {
     table: Table,
@@ -85,7 +86,7 @@ impl Clients {
         })
     }
 
-    /// A page of a coach's clients, newest first. `after` is an earlier page's `next`.
+    /// Reads a page of a coach's clients, newest first. `after` is an earlier page's `next`.
     pub async fn page(
         &self,
         coach: &CoachId,
@@ -94,7 +95,7 @@ impl Clients {
         limit: u32,
     ) -> Result<ClientPage<ClientListItem>, StoreError> {
         let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
-        // One more than asked for shows whether there is a next page.
+        // One item more than asked for shows whether there is a next page.
         let wanted = limit + 1;
         let query = self.table.query(&format!("#{partition} = :coach"), [(":coach", s(coach.as_str()))]);
         let query = query
@@ -108,7 +109,7 @@ impl Clients {
         Ok(ClientPage { items, next })
     }
 
-    /// All clients with that address, of all coaches, newest first.
+    /// Reads all clients with that address, of all coaches, newest first.
     pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for (_, holders) in self.locks(email).await? {
@@ -126,9 +127,9 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Sets the active flag of a client that was read. `None`: the coach has no such client. Setting the same value
-    /// again moves the time from which older facts count no more, and emits the change if the application had set the
-    /// value.
+    /// Sets the active flag of a client. Returns `None` if the coach has no such client. Setting the flag to its
+    /// present value counts as a write at its own time. An older fact that arrives later no longer changes the flag.
+    /// The change is published if the application had set that value.
     pub async fn set_active(
         &self,
         coach: &CoachId,
@@ -151,7 +152,7 @@ impl Clients {
         .await
     }
 
-    /// `None`: the client has changed since it was read.
+    /// Makes one attempt. Returns `None` if the client has changed since it was read.
     async fn set_flag(
         &self,
         stored: &StoredClient,
@@ -184,8 +185,8 @@ impl Clients {
         Ok(self.commit(stored, &writes, now).await?.is_done().then_some(client))
     }
 
-    /// Carries out all of the writes about a client or none. A refused transaction that found the client without a
-    /// watch creates the watch.
+    /// Commits all writes about a client or none. If the client's watch is missing, the transaction is refused and the
+    /// watch is created.
     pub(crate) async fn commit(
         &self,
         found: &StoredClient,
@@ -201,7 +202,7 @@ impl Clients {
         Ok(transacted)
     }
 
-    /// Creates the watch of a client that has none, such as one whose table was restored to an earlier time.
+    /// Creates the missing watch of a client. A restore of the table to an earlier time can lose it.
     pub(crate) async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
         let writes = [self.watches.create_missing(&found.client, now), self.check_unchanged(found)];
         self.table.db.transact(&writes).await?;
@@ -212,8 +213,8 @@ impl Clients {
         self.table.item(db::pk(email_pk(email))).await?.map(Holders::from_item).transpose()
     }
 
-    /// The items of an address with their holders: the address's own, and the one under which version 0.1 stored it
-    /// where that is another.
+    /// Reads the items of an address with their holders: its own item, and the item under the key of version 0.1 if
+    /// that differs.
     async fn locks(&self, email: &Email) -> Result<Vec<(EmailKey, Option<Holders>)>, StoreError> {
         let mut locks = Vec::new();
         for key in std::iter::once(email.key()).chain(email.former_key()) {
@@ -223,7 +224,7 @@ impl Clients {
         Ok(locks)
     }
 
-    /// Parts of a transaction: the client no longer has an address.
+    /// Parts of a transaction: remove the client from the holders of an address.
     async fn leave_address(&self, email: &Email, id: &ClientId) -> Result<Vec<Write>, StoreError> {
         let locks = self.locks(email).await?.into_iter();
         let left = locks.filter_map(|(email, holders)| self.address(&email).leave(holders.as_ref(), id.as_str()));
@@ -243,7 +244,7 @@ fn listed_at(item: &Item) -> String {
     text(item, "listed_at").to_owned()
 }
 
-/// The index key that a page ended at. The client's id is the end of `listed_at`, after the time.
+/// The index key at which a page ended. The client's id is the end of `listed_at`, after the time.
 fn page_start(coach: &CoachId, partition: &str, listed_at: &str) -> Item {
     let id = listed_at.split_once('#').map_or("", |(_, id)| id);
     Item::from([

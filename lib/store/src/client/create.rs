@@ -1,5 +1,5 @@
-//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake,
-//! events and claim, or there is nothing.
+//! Creation through the API. One transaction stores the client with its seat, address, intake, events and claim, or
+//! nothing.
 
 use chrono::TimeDelta;
 use domain::change::Change;
@@ -23,20 +23,20 @@ use crate::outbox::Content;
 use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
 
-/// All that a creation writes.
+/// The parts of a creation.
 pub struct NewClientWrite<'a, S> {
     pub client: &'a Client,
     pub email: &'a Email,
-    /// The team that the workspace was in when it was read.
+    /// The team of the workspace when it was read.
     pub team: Option<&'a TeamId>,
-    /// The welcome mail, where one is to be sent.
+    /// The welcome mail, if one is to be sent.
     pub mail: Option<WelcomeMail>,
     pub intake: IntakeWrite<'a>,
-    /// `new_client`, as subscribers get it and as automations send it.
+    /// The event `new_client`, for subscribed endpoints and for automations.
     pub events: Vec<Event>,
     /// The change that the application learns of.
     pub change: Change,
-    /// Not to be sent before: the welcome mail may still decide what the change says.
+    /// The relay publishes the change no earlier: until then the welcome mail may change its content.
     pub change_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
@@ -52,7 +52,7 @@ pub struct IntakeWrite<'a> {
     pub state: IntakeState,
 }
 
-/// All that the end of a welcome writes.
+/// The parts of the transaction that ends a welcome.
 pub struct WelcomeWrite<'a> {
     pub client: &'a ClientId,
     pub state: IntakeState,
@@ -61,15 +61,15 @@ pub struct WelcomeWrite<'a> {
     pub claims: &'a Claims,
     pub claim: &'a Claim,
     pub answer: &'a Answer,
-    /// How long the answer is replayed.
+    /// The time for which the answer is replayed.
     pub keep: TimeDelta,
 }
 
-/// Where the claim comes to with the transaction.
+/// The state of the claim after the transaction.
 pub enum ClaimStep<'a, S> {
-    /// More is to be done; a takeover goes on from here.
+    /// A stage before the end. A takeover continues from it.
     Stage(&'a S),
-    /// All is done.
+    /// The answer, and the time for which it is replayed.
     Answer(&'a Answer, TimeDelta),
 }
 
@@ -80,7 +80,7 @@ pub enum ClientCreation {
     EmailTaken,
     PlanFull,
     TeamFull,
-    /// Somebody else has taken over the claim.
+    /// Another request has taken over the claim.
     ClaimLost,
     /// The workspace or the lead has changed since it was read.
     Changed,
@@ -151,10 +151,10 @@ impl Clients {
         writes
     }
 
-    /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
+    /// Ends a welcome in one transaction: the intake's state, the change with it, and the claim's answer.
     ///
-    /// A change that the relay has sent meanwhile, or may send, is emitted again if it is no longer true. Returns false
-    /// if the claim was taken over.
+    /// If the relay may have published the change already, and the change is no longer true, it is emitted again.
+    /// Returns false if the claim was taken over.
     pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let WelcomeWrite { client, state, change, claims, claim, answer, keep } = *end;
         let intake = self.table.write(db::pk(intake_pk(client))).set("state", to_attribute(&state)).when_present();
@@ -172,13 +172,13 @@ impl Clients {
         }
         Ok(match transacted {
             Transacted::Done => true,
-            // Without an intake the client has been erased, and the claim with it: there is nobody else to answer.
+            // A missing intake shows that the client was erased, and its claim with it: no other request answers.
             Transacted::Refused(refused) => refused.is(Part::Intake),
         })
     }
 }
 
-/// The first cause, in the order in which they are reported to callers.
+/// The first cause of a refusal, in the order in which causes are reported to callers.
 fn refusal(refused: &RefusedTransaction, team: Option<&TeamId>) -> Result<ClientCreation, StoreError> {
     if refused.is(Part::Claim) {
         return Ok(ClientCreation::ClaimLost);

@@ -1,5 +1,8 @@
-//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and its entries of the
-//! outbox go at once. A tombstone of ids and dates stays, so that no late created brings anything back.
+//! Erasure of a client. One transaction removes the record, the address, the intake, the seat, the contact that the
+//! client was, and its outbox entries. A tombstone of ids and dates stays, so that no late fact restores the client.
+//!
+//! Ingest erases in three passes, the last a quarter of an hour after the second. They catch writes that were under
+//! way: claims, attempts, entries of the relay. Bookings stay as busy time without a contact.
 
 use domain::change::Change;
 use domain::client::{Client, Origin};
@@ -25,7 +28,8 @@ struct ClientTombstone {
 }
 
 impl Clients {
-    /// Erases a client, whether or not it has been seen. Returns what is left to erase elsewhere. Idempotent.
+    /// Erases a client, even one that is not stored yet. Returns the traces that are to be erased elsewhere.
+    /// Idempotent.
     pub async fn erase(&self, id: &ClientId, occurred_at: FactTime, now: Timestamp) -> Result<Traces, StoreError> {
         retry("the client", || async {
             let (writes, traces) = match self.lookup.find(id).await? {
@@ -48,7 +52,7 @@ impl Clients {
         Ok(found.map(|tombstone| tombstone.traces).unwrap_or_default())
     }
 
-    /// The claim is gone as well: its key, which was made of an address, goes from the tombstone.
+    /// Removes the claim's key, which derives from an address, from the tombstone. The claim is deleted by now.
     pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
         let tombstone = self.table.write(db::pk(client_pk(id))).when("attribute_exists(erased_at)", []);
         tombstone.remove(["claim"]).update_now().await?;
@@ -85,7 +89,7 @@ impl Clients {
         Ok(writes)
     }
 
-    /// Deletes the entries that a creation through the API may have left in the outbox.
+    /// Parts of a transaction: delete the entries that a creation through the API may have left in the outbox.
     fn outbox_removals(&self, client: &Client) -> Vec<Write> {
         if client.origin != Origin::PartnerApi {
             return Vec::new();

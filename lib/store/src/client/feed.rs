@@ -1,4 +1,5 @@
-//! The application's whole record of a client: a creation, a change or a hand-over, by what is stored.
+//! Facts with the application's whole record of a client: a creation, a change or a hand-over, depending on the stored
+//! client.
 
 use std::collections::BTreeMap;
 
@@ -18,18 +19,18 @@ use crate::fact::{FactContext, SeenFacts};
 use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
 
-/// The result of applying a fact.
+/// The result of applying a `client.saved` fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedOutcome {
     /// The client is stored, and the fact is marked.
     Stored,
     /// The stored client is newer, or the fact was applied before.
     Stale,
-    /// The workspace has not been seen yet.
+    /// The workspace is not stored yet.
     UnknownWorkspace,
 }
 
-/// Seats that a change moves, by workspace and by team. Nothing is named twice, as a transaction demands.
+/// Seats that a change moves, by workspace and by team. Each is named once, because a transaction writes an item once.
 #[derive(Default)]
 pub(super) struct Seats<'a> {
     workspaces: BTreeMap<&'a CoachId, WorkspaceSeats<'a>>,
@@ -59,7 +60,7 @@ impl<'a> Seats<'a> {
 }
 
 impl Clients {
-    /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
+    /// Stores a client from a fact, unless the stored state is newer. A backfill emits no event.
     pub async fn save(
         &self,
         saved: &ClientSaved,
@@ -134,7 +135,7 @@ impl Clients {
         .await
     }
 
-    /// Part of a transaction: the watch of a client that is new, or is another to the rules.
+    /// Part of a transaction: the watch of a client that is new, or whose fields for rules have changed.
     fn watch_write(&self, client: &Client, found: Option<&ClientItem>, fact: FactContext<'_>) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
         let change = WatchUpdate::between(&found.client, client)?;
@@ -179,7 +180,8 @@ impl Clients {
     }
 }
 
-/// The client as the fact has it, but for what the application does not know, and a flag or phase that was set since.
+/// The client as the fact describes it. Fields that the application does not know stay, as do a flag or phase that was
+/// set later.
 fn merged(saved: &ClientSaved, found: Option<&ClientItem>, at: FactTime) -> Client {
     let phase_is_newer = found.and_then(ClientItem::phase_set_at) > Some(at);
     let flag_is_newer = found.and_then(ClientItem::activation_set_at) > Some(at);

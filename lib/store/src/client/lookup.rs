@@ -1,4 +1,4 @@
-//! A client for those who change nothing of it: looked up by id, and held to what it was.
+//! Reads and checks of clients, for callers that change no client.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use super::state::{client_id_of, client_pk};
 use super::{ClientItem, ClientPage, ClientState, StoredClient, listed_at, page_start};
 use crate::db::{self, Db, Item, Part, StoreError, Table, Write, from_item, n, query_page, s};
 
-/// The clients table, to read in.
+/// The clients table, for reading only.
 #[derive(Clone)]
 pub struct ClientLookup {
     table: Table,
@@ -23,7 +23,7 @@ impl ClientLookup {
         Ok(Self { table: Table::new(env, db, "CLIENTS_TABLE")? })
     }
 
-    /// The client with that id, whoever owns it. One that was erased is none.
+    /// Reads the client with that id, of any coach; `None` if the client was erased.
     pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
         Ok(match self.state(id).await? {
             ClientState::Known(client) => Some(client),
@@ -31,7 +31,7 @@ impl ClientLookup {
         })
     }
 
-    /// Where the client stands.
+    /// Reads the state of a client.
     pub(crate) async fn state(&self, id: &ClientId) -> Result<ClientState, StoreError> {
         Ok(match self.find(id).await? {
             ClientState::Unknown => ClientState::Unknown,
@@ -40,7 +40,7 @@ impl ClientLookup {
         })
     }
 
-    /// Those of these clients that were erased.
+    /// Reads which of these clients were erased.
     pub async fn erased_among(&self, ids: &BTreeSet<ClientId>) -> Result<BTreeSet<ClientId>, StoreError> {
         let found = self.table.read(ids.iter().map(|id| db::pk(client_pk(id))).collect()).await?;
         found.iter().filter(|item| is_tombstone(item)).map(client_id_of).collect()
@@ -54,7 +54,7 @@ impl ClientLookup {
         }
     }
 
-    /// A page of a coach's active clients in the order of the index. The index may lag behind.
+    /// Reads a page of a coach's active clients in the order of the index. The index may lag behind.
     pub async fn active_page(
         &self,
         coach: &CoachId,
@@ -71,12 +71,13 @@ impl ClientLookup {
         Ok(ClientPage { items: page.items.iter().map(client_id_of).collect::<Result<_, _>>()?, next })
     }
 
-    /// Part of a transaction: the client has not been erased.
+    /// Part of a transaction: checks that the client is not erased.
     pub(crate) fn check_not_erased(&self, id: &ClientId) -> Write {
         self.table.write(db::pk(client_pk(id))).when("attribute_exists(#owner)", []).check(Part::Client)
     }
 
-    /// Part of a transaction: the client is active, the same coach's, and in the epoch in which the link was made.
+    /// Part of a transaction: checks that the client is active, has the same coach, and is in the login epoch of the
+    /// link.
     pub(crate) fn check_grant(&self, grant: &LoginGrant) -> Write {
         let values = [
             (":true", AttributeValue::Bool(true)),
