@@ -1,12 +1,12 @@
-//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` while active; sk
-//! `AUTOMATION_OFF#<automation_id>` while inactive, and once deleted: a tombstone, so that no older fact brings the
-//! automation back. Only active automations are read when an event looks up its automations or a client is evaluated.
-//! (Version 0.1 stored all of them under the first key: these move when saved.)
+//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` of an active automation; sk
+//! `AUTOMATION_OFF#<automation_id>` of an inactive one, and of the tombstone that keeps older facts from restoring a
+//! deleted automation. Emission and evaluation read active automations only. (Version 0.1 stored all automations under
+//! the first key. Such an item moves when its automation is saved.)
 //!
-//! 1. `automation`       BatchGetItem of both keys, consistent.
-//! 2. `put_automation`   Part of the transaction that changes the rules, on what was read under both keys.
-//! 3. `automations_on`   Query of the active ones, consistent: those that wait for one of these events, by id.
-//! 4. `rules`            The same: those on computed events.
+//! 1. `automation` BatchGetItem of both keys, consistent.
+//! 2. `put_automation` Part of the transaction that changes the rules, on both items as they were read.
+//! 3. `automations_on` Query of the active automations on these events, by id, consistent.
+//! 4. `rules` The same query for computed events.
 
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
@@ -22,13 +22,13 @@ use crate::db::{Item, Part, StoreError, Write, from_item, query_page, s, sk_of, 
 use crate::fact_order::{SavedAt, as_found};
 use crate::workspace::{Workspaces, key_of, partition};
 
-/// Active automations of a coach beyond the limit of their event, which are not evaluated.
+/// Active automations of a coach beyond the limit of their event. They are not evaluated.
 const LEFT_OUT: Metric = Metric::new("automations_left_out", Unit::Count);
 
 const ENTITY: &str = "automation";
 const ACTIVE_PREFIX: &str = "AUTOMATION#";
 const INACTIVE_PREFIX: &str = "AUTOMATION_OFF#";
-/// Pages of a megabyte that are read of a coach's active automations: thousands of them.
+/// Pages, a megabyte each, that one call reads of a coach's active automations: thousands of them.
 const MAX_PAGES: usize = 4;
 
 /// An automation as stored.
@@ -44,7 +44,7 @@ struct AutomationItem {
     automation: Automation,
     #[serde(flatten)]
     saved_at: SavedAt,
-    /// When the present revision was stored. No two revisions of an automation have the same.
+    /// The time at which the present revision was stored. Two revisions of an automation never have the same time.
     stored_at: Timestamp,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct FoundAutomation {
 /// The next state of an automation.
 pub(crate) struct NextAutomation {
     stored: StoredAutomation,
-    /// Clients have to be evaluated again: a computed event is emitted by another revision, or not any more.
+    /// Clients have to be evaluated again: another revision emits a computed event, or none does any more.
     pub(crate) changes_rules: bool,
 }
 
@@ -119,7 +119,8 @@ impl FoundAutomation {
         [&self.active, &self.inactive].into_iter().flatten().max_by_key(|stored| stored.occurred_at())
     }
 
-    /// The state that a fact sets, `None` for a deletion; `None` if what is stored is newer, or the same.
+    /// The state that a fact sets; `to` is `None` for a deletion. Returns `None` if the stored state is newer, or the
+    /// same.
     pub(crate) fn next(
         &self,
         to: Option<&Automation>,
@@ -136,11 +137,11 @@ impl FoundAutomation {
             let stored = StoredAutomation::Deleted(AutomationTombstone { deleted: true, saved_at: occurred_at.into() });
             return Some(NextAutomation { stored, changes_rules: was_swept });
         };
-        // Another name alone is no other revision.
+        // Another name alone does not make another revision.
         let same = was.filter(|was| Automation { name: to.name.clone(), ..was.automation.clone() } == *to);
         let stored_at = match (same, was) {
             (Some(same), _) => same.stored_at,
-            // No two revisions have the same time, whatever the clocks of two functions say.
+            // Two revisions never have the same time, even if the clocks of two functions differ.
             (None, Some(was)) => now.max(was.stored_at + TimeDelta::milliseconds(1)),
             (None, None) => now,
         };
@@ -152,7 +153,7 @@ impl FoundAutomation {
 }
 
 impl Workspaces {
-    /// The stored state of a coach's automation.
+    /// Reads the stored state of a coach's automation.
     pub(crate) async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
         let keys = [ACTIVE_PREFIX, INACTIVE_PREFIX].map(|prefix| key(coach, prefix, id));
         let mut found = FoundAutomation::default();
@@ -164,8 +165,8 @@ impl Workspaces {
         Ok(found)
     }
 
-    /// Parts of a transaction: an automation under the key of its state and under none else, where both are as they
-    /// were found.
+    /// Parts of a transaction: store an automation under the key of its state and delete the other key. Both items must
+    /// be as they were read.
     pub(crate) fn put_automation(
         &self,
         coach: &CoachId,
@@ -188,7 +189,7 @@ impl Workspaces {
         ]
     }
 
-    /// A coach's active automations on these events, in the order of their ids.
+    /// Reads a coach's active automations on these events, in the order of their ids.
     pub async fn automations_on(&self, coach: &CoachId, events: &[EventType]) -> Result<Vec<Automation>, StoreError> {
         let names: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
         let found = self.active_automations(coach, &names).await?;
@@ -200,7 +201,7 @@ impl Workspaces {
         Ok(found)
     }
 
-    /// A coach's active automations on computed events, in the order of their ids.
+    /// Reads a coach's active automations on computed events, in the order of their ids.
     pub async fn rules(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
         let found = self.active_automations(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
         for event in ComputedType::ALL {
@@ -244,7 +245,7 @@ impl Workspaces {
     }
 }
 
-/// Reports the automations of an event beyond the limit, so that somebody knows.
+/// Counts the automations of an event beyond the limit in a metric, and logs them.
 fn note_left_out(coach: &CoachId, event: &str, count: usize, limit: usize) {
     if count > limit {
         add(LEFT_OUT, (count - limit) as f64);

@@ -1,5 +1,5 @@
-//! Table `records`, doses as they are read. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: how often each dose was
-//! logged on each day of a month; sk `DOSES#SCHEDULE`: what the client is to take. Module `record` writes them.
+//! Table `records`, doses, for reading. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: the number of logs of each dose
+//! on each day of a month; sk `DOSES#SCHEDULE`: the client's dose schedule. Module `record` writes them.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
@@ -32,7 +32,7 @@ pub(crate) struct DoseScheduleItem {
     pub(crate) version: u64,
 }
 
-/// A month's counts, and the version of its item, 0 for none.
+/// The counts of a month, and the version of its item, 0 for none.
 #[derive(Default)]
 pub(crate) struct StoredMonth {
     pub(crate) counts: MonthOfDoses,

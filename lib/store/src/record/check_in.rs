@@ -1,5 +1,5 @@
-//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and
-//! waits in its item; a deletion is for good. The client's own item keeps the time of the latest one.
+//! Check-ins: submitted, reviewed, deleted, in any order of the facts. A review that arrives before its check-in waits
+//! in the check-in's item. A deletion is permanent. The client's own item has the time of the latest check-in.
 
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades, Times};
@@ -20,6 +20,7 @@ use crate::fact_order::{ReviewSetAt, SubmissionSetAt};
 use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
+/// The sort key of the grades. They are compared at ingest, and only the latest are stored. Scores are not stored.
 const GRADES: &str = "GRADES";
 /// The events that a check-in may emit.
 const CHECK_IN_EVENTS: [EventType; 3] =
@@ -32,7 +33,7 @@ struct CheckInItem {
     check_in_id: CheckInId,
     listed_at: Option<String>,
     submitted_at: Option<Timestamp>,
-    /// The first time that was said, where the time was corrected.
+    /// The original time of submission, if a later fact corrected it.
     first_submitted_at: Option<Timestamp>,
     #[serde(flatten)]
     submission_set_at: Option<SubmissionSetAt>,
@@ -61,13 +62,13 @@ impl CheckInItem {
         }
     }
 
-    /// Its times, where it is said to have been submitted at this one.
+    /// The times of the check-in after a fact with this time of submission.
     fn times(&self, submitted_at: Timestamp) -> Times {
         let first_submitted_at = self.first_submitted_at.or(self.submitted_at).unwrap_or(submitted_at);
         Times { submitted_at, first_submitted_at }
     }
 
-    /// Nothing but that it was deleted.
+    /// The tombstone of the check-in.
     fn tombstone(&self, client: &ClientId) -> Self {
         Self { deleted: true, version: self.version, ..Self::new(client, &self.check_in_id) }
     }
@@ -81,9 +82,9 @@ struct FoundCheckIn {
 }
 
 impl RecordReader {
-    /// A client's check-ins, newest first, at most `limit`.
+    /// Reads a client's check-ins, newest first, at most `limit`.
     pub async fn check_ins(&self, client: &ClientId, limit: u32) -> Result<Vec<CheckIn>, StoreError> {
-        // The largest page is far from the megabyte at which a query would stop early.
+        // The largest page is far below the megabyte at which a query stops.
         let query = self.table.query("pk = :pk", [(":pk", s(partition(client)))]).index_name("by_time");
         let query = query
             .projection_expression("check_in_id, submitted_at, reviewed_at")
@@ -93,7 +94,7 @@ impl RecordReader {
     }
 }
 
-/// A list item from what the index holds.
+/// Parses a list item from the index.
 fn listed(item: Item) -> Result<CheckIn, StoreError> {
     #[derive(Deserialize)]
     struct Projected {
@@ -106,7 +107,7 @@ fn listed(item: Item) -> Result<CheckIn, StoreError> {
 }
 
 impl Records {
-    /// Stores a check-in, and emits its events the first time, unless it is part of a backfill.
+    /// Stores a check-in. Emits its events the first time, unless it is part of a backfill.
     pub async fn submit_check_in(
         &self,
         client_id: &ClientId,
@@ -147,7 +148,7 @@ impl Records {
         .await
     }
 
-    /// Notes that a check-in was reviewed, whether or not it has come yet.
+    /// Stores the review of a check-in, even before the check-in itself.
     pub async fn review_check_in(
         &self,
         client_id: &ClientId,
@@ -168,7 +169,7 @@ impl Records {
         .await
     }
 
-    /// Removes a check-in for good, whether or not it has come yet.
+    /// Deletes a check-in for good, even before the check-in itself.
     pub async fn delete_check_in(
         &self,
         client_id: &ClientId,
@@ -193,7 +194,7 @@ impl Records {
         .await
     }
 
-    /// Parts of a transaction: the time of the client's latest check-in, in the record and in the watch.
+    /// Parts of a transaction: set the time of the client's latest check-in, in the record and in the watch.
     fn set_latest(
         &self,
         stored: &StoredClient,
@@ -221,8 +222,8 @@ impl Records {
         Ok(FoundCheckIn { record, grades, grades_version })
     }
 
-    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one
-    /// itself goes back are the others looked at.
+    /// The time of the client's latest check-in after this check-in has `submitted_at`, or is deleted. The other
+    /// check-ins are read only if the latest one moves back.
     async fn latest_with(
         &self,
         client: &Client,
@@ -263,7 +264,7 @@ impl Records {
         Ok((self.vault.unseal_json("grades", &grades_context(client), &stored.sealed)?, stored.version))
     }
 
-    /// Puts an item on condition that it has the version that was found, 0 for none.
+    /// Stores an item on condition that it has the version that was found, 0 for none.
     pub(super) fn put_version(&self, item: Item, found: u64) -> Write {
         self.table.write(item).when_version((found > 0).then_some(found)).put(Part::Record)
     }

@@ -1,5 +1,5 @@
-//! The daily log's dates. Saving and deleting a date are one conditional update each: what was said last, by the time
-//! at which it was said, counts, in whatever order it comes.
+//! The daily log's dates. A save or deletion of a date is one conditional update: the fact with the latest time counts,
+//! in any order of arrival.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
@@ -14,13 +14,12 @@ use crate::fact::FactContext;
 use crate::watch::{WatchUpdate, WatchWrite};
 
 const SORT_PREFIX: &str = "LOGS#";
-/// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query
-/// reads.
+/// Expected dates in a year, for a client who keeps the log every other day. Sizes the first query.
 const FEW_DATES_A_YEAR: u32 = 183;
 
 impl RecordReader {
-    /// Dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log has
-    /// long gaps.
+    /// Reads dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log
+    /// has long gaps.
     pub async fn logged_dates(
         &self,
         client: &ClientId,
@@ -52,11 +51,11 @@ impl RecordReader {
         }
     }
 
-    /// The last date that is logged, of whatever year.
+    /// Reads the latest date of a client's daily log.
     pub async fn last_logged_date(&self, client: &ClientId) -> Result<Option<NaiveDate>, StoreError> {
         let values = [(":pk", s(partition(client))), (":prefix", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
-        // Years whose every log was deleted are few.
+        // Years without a remaining log are few.
         let query = query.scan_index_forward(false).projection_expression("sk, logged").limit(1);
         let mut start = None;
         loop {
@@ -72,8 +71,8 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Notes that the daily log was kept on a date: the date and the client's watch side by side, since a year's item
-    /// is too large for a transaction on every day. A fact that fails in between comes again and does both again.
+    /// Stores a date of the daily log. The date and the client's watch are written side by side, because a year's item
+    /// is too large for a transaction on every day. A fact that fails in between arrives again and repeats both writes.
     pub async fn save_daily_log(
         &self,
         client: &ClientId,
@@ -99,7 +98,7 @@ impl Records {
         Ok(RecordOutcome::Unchanged)
     }
 
-    /// Notes that a date's log was deleted.
+    /// Stores the deletion of a date's log.
     pub async fn delete_daily_log(
         &self,
         client: &ClientId,
@@ -125,9 +124,9 @@ impl Records {
         .await
     }
 
-    /// Sets a date, unless a later fact has set it.
+    /// Sets or deletes a date, unless a later fact has set it.
     fn date(&self, client: &ClientId, date: NaiveDate, fact: FactContext<'_>, logged: bool) -> ItemWrite<'_> {
-        // A time before 1970 has no sign to spare: it counts as the beginning of time.
+        // The sign marks a deletion, so a time before 1970 counts as 1 ms after the epoch.
         let at = fact.occurred_at.max(FactTime::from_ms(1)).decimal_ms();
         let minus_at = format!("-{at}");
         let attribute = date.format("d%m%d").to_string();
@@ -147,7 +146,7 @@ fn sk(year: i32) -> String {
     format!("{SORT_PREFIX}{year:04}")
 }
 
-/// The dates of a year's item that are logged.
+/// The logged dates in the item of a year.
 fn dates_of(item: &Item) -> Result<Vec<NaiveDate>, StoreError> {
     let corrupt = || StoreError::corrupt("year of daily logs", "its key has another form");
     let year = sk_of(item).strip_prefix(SORT_PREFIX).and_then(|year| year.parse().ok());

@@ -1,5 +1,5 @@
-//! Doses. A log's id is its identity for good: logged once more it is the same log, and deleted it stays deleted, even
-//! where the deletion is told first. Counts by month are moved in the transaction that writes the log.
+//! Doses. A repeated log with the same id is the same log. A deleted log stays deleted, even if the deletion arrives
+//! first. The transaction that writes a log changes the counts of its months.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,14 +34,14 @@ struct DoseLogItem {
 }
 
 impl RecordReader {
-    /// The schedule of a client, and the logs of a window of dates that ends today, wherever the client is. One query,
-    /// at most a page beyond the window's months where nothing was logged of late.
+    /// Reads a client's dose schedule, and the logs of a window of dates that ends today, in any time zone. One query,
+    /// and one page beyond the window if its months have no logs.
     pub async fn doses(&self, client: &ClientId, now: Timestamp, window_days: u32) -> Result<Doses, StoreError> {
         let earliest = Window::earliest_since(now, window_days);
         let first_month = Month::of(earliest);
         let mut doses = Doses::default();
         let mut start = None;
-        // The schedule and the window's months, two of which it may touch with a single date.
+        // The schedule and the months of the window. The window may touch two more months with a single date each.
         let mut limit = 1 + 2 + i32::try_from(window_days / 28).unwrap_or(0);
         let values = [(":pk", s(partition(client))), (":prefix", s(DOSES_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).scan_index_forward(false);
@@ -60,7 +60,7 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Stores what a client is to take, unless something newer is stored.
+    /// Stores a client's dose schedule, unless the stored one is newer.
     pub async fn save_dose_schedule(
         &self,
         client: &ClientId,
@@ -87,7 +87,7 @@ impl Records {
         .await
     }
 
-    /// Stores a log. Said again it counts once; said differently, what was said last counts.
+    /// Stores a log. The same log counts once. Of facts that differ, the latest counts.
     pub async fn log_dose(
         &self,
         client: &ClientId,
@@ -97,7 +97,7 @@ impl Records {
         let change = |found: &DoseLogItem| {
             let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
             let changed = DoseLogItem { dose, date, set_at, ..found.clone() };
-            // Said again it counts from then on: what was said between the two is not the last word.
+            // A repeated log takes the time of the latest fact, so a fact of a time in between no longer changes it.
             let is_latest = !found.deleted && found.set_at.map(FactTime::from) <= Some(fact.occurred_at);
             (is_latest && changed != *found).then_some(changed)
         };
@@ -118,7 +118,7 @@ impl Records {
         self.change_log(client, log, None, fact, change).await
     }
 
-    /// Writes what `change` makes of a log, and moves the counts of the months that it leaves and enters.
+    /// Stores the log that `change` returns, and moves the counts of the months that the log leaves and enters.
     async fn change_log(
         &self,
         client: &ClientId,
@@ -161,7 +161,7 @@ impl Records {
     }
 
     /// The months that a log leaves and enters, with their counts after the change and their versions as stored.
-    /// `items`: months that have been read.
+    /// `items` are months that have been read already.
     async fn months(
         &self,
         client: &ClientId,
@@ -189,7 +189,7 @@ impl Records {
         Ok(stored)
     }
 
-    /// A month without logs stays, so that its version only goes up.
+    /// The write of a month's counts. The item of a month without logs stays, so that its version only rises.
     fn month_write(&self, client: &ClientId, month: Month, stored: &StoredMonth) -> Write {
         let StoredMonth { counts, version } = stored;
         let counts = counts.to_bytes().map(|(dose, bytes)| (dose.as_str().to_owned(), b(bytes)));

@@ -1,5 +1,5 @@
-//! Facts that are emitted and not kept: a client's step to another phase, and that a message came. A mark sees to it
-//! that each is emitted once.
+//! Facts that emit an event and leave no record: a client enters another phase, a message arrives. A mark makes each
+//! emit once.
 
 use std::future::ready;
 
@@ -18,7 +18,7 @@ use crate::fact::FactContext;
 use crate::watch::WatchUpdate;
 
 impl Records {
-    /// Emits a step to another phase, and notes the phase unless what is stored is newer.
+    /// Emits that a client entered another phase, and stores the phase unless the stored one is newer.
     pub async fn advance_phase(
         &self,
         client_id: &ClientId,
@@ -48,7 +48,7 @@ impl Records {
         .await
     }
 
-    /// Emits that a message came.
+    /// Emits that a message arrived.
     pub async fn receive_message(
         &self,
         client_id: &ClientId,
@@ -75,7 +75,7 @@ impl Records {
         .await
     }
 
-    /// The automations that wait for the events. Where nothing is emitted, none is set off.
+    /// Reads the automations on the events; none if nothing is emitted.
     pub(super) async fn automations(
         &self,
         client: &Client,
