@@ -1,11 +1,11 @@
-//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that goes up
-//! with each write. GSI `by_contact`: `contact_ref`, for the contact's erasure.
+//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that each
+//! write raises. GSI `by_contact`: `contact_ref`, for the contact's erasure.
 //!
-//! 1. `page`   Query after a cursor, consistent.
-//! 2. `get`    BatchGetItem, consistent.
-//! 3. `create` Transaction: record, contact still live, what the write leaves (module `crm_write`).
-//! 4. `change` Transaction on the version read: record, what the write leaves.
-//! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is
+//! 1. `page` Query after a cursor, consistent.
+//! 2. `get` BatchGetItem, consistent.
+//! 3. `create` Transaction: record, check of the live contact, and the parts of `crm_write`.
+//! 4. `change` Transaction on the version read: record, and the parts of `crm_write`.
+//! 5. `save` Reads of record and contact, then a transaction on the version read: the record, unless the contact is
 //!    erased.
 
 use domain::fact::OpportunitySaved;
@@ -55,24 +55,24 @@ impl Opportunities {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, contacts: contacts.clone() })
     }
 
-    /// A page of a coach's opportunities.
+    /// Reads a page of a coach's opportunities.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Opportunity>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
         let listed = listing.page(coach, request).await?;
         listed.try_map(|item| stored(item).map(|found| found.opportunity))
     }
 
-    /// An opportunity of a coach.
+    /// Reads an opportunity of a coach.
     pub async fn get(&self, coach: &CoachId, id: OpportunityId) -> Result<Option<StoredOpportunity>, StoreError> {
         self.table.read(vec![key(coach, id)]).await?.pop().map(stored).transpose()
     }
 
-    /// Stores an opportunity that the API makes, as long as its contact lives.
+    /// Stores a new opportunity, if its contact is live.
     pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
         let records =
             [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
         Ok(match write.commit(records).await? {
-            // Nobody else has this id: it is the same write, whose answer was lost.
+            // Only this request knows the id: an earlier attempt, whose answer was lost, has stored the opportunity.
             Transacted::Refused(refused) if refused.is(Part::Opportunity) && !refused.is(Part::Contact) => {
                 Committed::Done
             }
@@ -80,7 +80,7 @@ impl Opportunities {
         })
     }
 
-    /// Stores what the API makes of an opportunity that was read.
+    /// Stores a changed opportunity, if the opportunity is as it was read.
     pub async fn change(
         &self,
         found: &StoredOpportunity,
@@ -91,8 +91,8 @@ impl Opportunities {
         Ok(write.commit([record]).await?.into())
     }
 
-    /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline
-    /// need not have been seen; of an erased contact nothing is kept.
+    /// Stores an opportunity from a fact, unless the stored state is newer or its contact is erased. Contact and
+    /// pipeline need not be stored yet.
     pub async fn save(
         &self,
         saved: &OpportunitySaved,

@@ -1,5 +1,5 @@
-//! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds.
-//! A write that meets another one is decided anew.
+//! Writes of the API to bookings: read, decide (in `domain`), write on condition that the items read are unchanged. If
+//! another write was faster, the caller reads and decides again.
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
@@ -15,7 +15,7 @@ use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
 use crate::workspace::key_of;
 
-/// The state that a new booking is decided by.
+/// The state that the decision about a new booking needs.
 #[derive(Debug)]
 pub struct BookingRead {
     pub lead: Lead,
@@ -23,20 +23,20 @@ pub struct BookingRead {
     pub busy: BusyTimes,
 }
 
-/// The state that a change of a booking is decided by.
+/// The state that the decision about a change of a booking needs.
 #[derive(Debug)]
 pub struct ChangeRead {
     pub lead: Lead,
-    /// The one that is named, if it is with the contact.
+    /// The named event, if it is with the contact.
     pub event: Option<StoredEvent>,
-    /// All of the coach's.
+    /// All calendars of the coach.
     pub calendars: Vec<StoredCalendar>,
-    /// The events around the new date, where there is one.
+    /// The busy intervals around the new date, if there is one.
     pub busy: BusyTimes,
 }
 
 impl Bookings {
-    /// Reads what a new booking is decided by.
+    /// Reads the state for a new booking.
     pub async fn read_booking(
         &self,
         coach: &CoachId,
@@ -52,7 +52,7 @@ impl Bookings {
         Ok(BookingRead { lead, calendar, busy: BusyTimes::from_items(buckets)? })
     }
 
-    /// Reads what a change of a booking is decided by: its move to a date, or its cancellation.
+    /// Reads the state for a change of a booking: its move to a date, or its cancellation.
     pub async fn read_change(
         &self,
         coach: &CoachId,
@@ -68,7 +68,7 @@ impl Bookings {
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
         let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
-            // The event's contact may have been merged into the one that is named.
+            // The event's contact may have been merged into the named contact.
             Some(bound) => bound == lead || self.contacts.survivor(coach, bound).await? == Some(lead),
             None => false,
         };
@@ -80,7 +80,7 @@ impl Bookings {
         })
     }
 
-    /// The contact that a caller names.
+    /// Reads the state of the contact that a caller names.
     pub async fn lead(&self, coach: &CoachId, lead: ContactId) -> Result<Lead, StoreError> {
         Ok(match self.contacts.state(coach, lead).await? {
             ContactState::Live(_) => Lead::Live,
@@ -89,7 +89,7 @@ impl Bookings {
         })
     }
 
-    /// The same, whose item was read with others. Only the end of a chain of merges takes more reads.
+    /// The state of a contact whose item was read already. Only a chain of merges takes more reads.
     async fn lead_of_item(&self, coach: &CoachId, lead: ContactId, item: Option<Item>) -> Result<Lead, StoreError> {
         match ContactState::from_item(item)? {
             ContactState::Live(_) => Ok(Lead::Live),
@@ -98,7 +98,7 @@ impl Bookings {
         }
     }
 
-    /// Makes a booking.
+    /// Stores a new booking.
     pub async fn book(
         &self,
         read: &BookingRead,
@@ -109,13 +109,13 @@ impl Bookings {
         let buckets = bucket_writes(None, event, &read.busy);
         let records = self.event_writes(write, event.id, put, &buckets, read.calendar.as_ref());
         Ok(match write.commit(records).await? {
-            // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
+            // Only this request knows the id: an earlier attempt, whose answer was lost, has stored the event.
             Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
             transacted => transacted.into(),
         })
     }
 
-    /// Leaves a booking as `event`: moved or cancelled.
+    /// Stores a booking as `event`: moved or cancelled.
     pub async fn change(
         &self,
         read: &ChangeRead,
@@ -130,7 +130,7 @@ impl Bookings {
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
         let records = self.event_writes(write, event.id, put, &buckets, calendar);
         let transacted = write.commit(records).await?;
-        // An earlier try of this one, whose answer was lost, may have left the event so.
+        // An earlier attempt of this write, whose answer was lost, may have left the event so.
         if let Transacted::Refused(refused) = &transacted
             && refused.is(Part::Event)
             && let Some(now) = self.event(write.coach, event.id).await?
@@ -141,7 +141,7 @@ impl Bookings {
         Ok(transacted.into())
     }
 
-    /// The event, its buckets, and what has to be as it was read: the calendar, and that the contact is live.
+    /// Writes of the event and its buckets, and checks that the calendar is unchanged and the contact live.
     fn event_writes(
         &self,
         write: &CrmWrite<'_>,
@@ -158,7 +158,7 @@ impl Bookings {
     }
 }
 
-/// How the buckets follow an event from the time that it took to the time that it takes.
+/// The writes that move an event in the buckets from the time that it took to the time that it takes.
 fn bucket_writes(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
     if old == event.busy() {
         return Vec::new();
@@ -174,7 +174,7 @@ fn bucket_keys(coach: &CoachId, date: NaiveDate) -> Vec<Item> {
     reach_of(date).into_iter().map(|bucket| key_of(coach, &bucket::bucket_sk(bucket))).collect()
 }
 
-/// Buckets, and records.
+/// Splits items into buckets and records.
 fn split(items: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
     items.into_iter().partition(|item| sk_of(item).starts_with(bucket::PREFIX))
 }

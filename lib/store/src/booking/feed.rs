@@ -1,5 +1,5 @@
-//! Facts of the application about events. An event has happened: it is stored whatever it overlaps, and waits for no
-//! version but its own.
+//! Facts of the application about calendar events. An event is stored whatever it overlaps, because it has happened.
+//! Its transaction has no condition but the event's own version.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -23,21 +23,21 @@ pub struct EventFact<'a> {
     pub id: &'a FactId,
     pub saved: &'a CalendarEventSaved,
     pub occurred_at: FactTime,
-    /// Stored without telling of overlaps.
+    /// Stored without emission of overlaps.
     pub backfill: bool,
 }
 
 impl Bookings {
-    /// Stores an event as the application has it, unless a newer state is stored, and emits the bookings that it
-    /// overlaps where it has not been before. Returns their number. `zone` is the workspace's.
+    /// Stores an event from a fact, unless the stored state is newer. Emits the bookings that the event newly overlaps,
+    /// and returns their number. `zone` is the workspace's time zone.
     pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<usize, StoreError> {
-        // A round that emits overlaps may lose the race for the event afterwards.
+        // An attempt may emit overlaps and then lose the race for the event: its overlaps count too.
         let conflicts = AtomicUsize::new(0);
         retry("the event", || self.save_once(fact, zone, now, &conflicts)).await?;
         Ok(conflicts.into_inner())
     }
 
-    /// Adds the overlaps that were emitted to `conflicts`. `None`: the event has changed meanwhile.
+    /// Makes one attempt. Adds the emitted overlaps to `conflicts`. Returns `None` if the event has changed meanwhile.
     async fn save_once(
         &self,
         fact: EventFact<'_>,
@@ -47,7 +47,7 @@ impl Bookings {
     ) -> Result<Option<()>, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
         let (mut found, calendar, lead) = self.read_context(saved).await?;
-        // The function that put the event where it is died before it emitted the overlaps there.
+        // The function that moved the event died before it emitted the overlaps.
         if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
             conflicts.fetch_add(self.emit_conflicts(coach, marked, zone, now).await?, Relaxed);
             marked.conflict_check = None;
@@ -78,7 +78,7 @@ impl Bookings {
         Ok(Some(()))
     }
 
-    /// The event as it is known, its calendar, and its contact, unless the contact is erased.
+    /// Reads the stored event, its calendar, and its contact unless the contact is erased.
     async fn read_context(
         &self,
         saved: &CalendarEventSaved,
@@ -103,7 +103,7 @@ impl Bookings {
     }
 }
 
-/// The event as it is to be stored next.
+/// The next stored state of the event.
 fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     match found {
         None => StoredEvent::new(event.clone()),
@@ -111,7 +111,7 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     }
 }
 
-/// Returns true if an event newly takes time that is not over, or takes it as a booking from now on.
+/// Returns true if an event newly takes time that has not passed, or becomes a booking.
 fn takes_new_time(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
     let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
     let new = taken(event).filter(|span| span.ends_at > now);
