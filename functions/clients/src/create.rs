@@ -19,7 +19,7 @@ use edge::idempotency::{Outcome, Repeat, Ticket, key_of, once};
 use edge::{Inbound, Partner, Problem, Reply};
 use runtime::{Metric, Unit, random_bytes};
 use store::claim::Claim;
-use store::client::{ClaimStep, Created, IntakeWrite, NewClientWrite};
+use store::client::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite};
 use store::contact::StoredContact;
 use store::welcome_mail::WelcomeMail;
 use store::workspace::StoredWorkspace;
@@ -149,10 +149,10 @@ impl Creation<'_> {
             None => ClaimStep::Answer(&recorded, self.key.retention(AnswerKind::Password)),
         };
         match self.write(new, draft, context, mail, step).await? {
-            Created::Done if mail.is_some() => {
+            ClientCreation::Done if mail.is_some() => {
                 self.welcome(workspace, &new.stage, Recipient::Client(&draft.email)).await.map(Some)
             }
-            Created::Done => {
+            ClientCreation::Done => {
                 if draft.send_welcome && draft.email.mailbox().is_some() {
                     runtime::add(LIMITED_MAILS, 1.0);
                     tracing::warn!(
@@ -162,11 +162,11 @@ impl Creation<'_> {
                 }
                 Ok(Some(Outcome::Answered(answer)))
             }
-            Created::EmailTaken => Err(Problem::EmailTaken),
-            Created::PlanFull => Err(Problem::PlanFull),
-            Created::TeamFull => Err(Problem::TeamFull),
-            Created::ClaimLost => Ok(Some(Outcome::ClaimLost)),
-            Created::Changed => Ok(None),
+            ClientCreation::EmailTaken => Err(Problem::EmailTaken),
+            ClientCreation::PlanFull => Err(Problem::PlanFull),
+            ClientCreation::TeamFull => Err(Problem::TeamFull),
+            ClientCreation::ClaimLost => Ok(Some(Outcome::ClaimLost)),
+            ClientCreation::Changed => Ok(None),
         }
     }
 
@@ -186,7 +186,7 @@ impl Creation<'_> {
         context: &CreateContext,
         mail: Option<WelcomeMail>,
         step: ClaimStep<'_, Stage>,
-    ) -> Result<Created, StoreError> {
+    ) -> Result<ClientCreation, StoreError> {
         let now = new.client.created_at;
         let sha256 = new.token.sha256();
         let write = NewClientWrite {

@@ -13,7 +13,7 @@ use domain::fields::Invalid;
 use domain::list::CLIENT_PAGE;
 use edge::{Inbound, Partner, Problem, Reply};
 use store::StoreError;
-use store::client::place_of;
+use store::client::list_position;
 
 use crate::App;
 
@@ -59,10 +59,10 @@ fn with_email(
     let limit = limit(inbound) as usize;
     let own = found.iter().filter(|client| client.coach_id == partner.coach);
     let wanted = own.filter(|client| client.is_active || !active_only(inbound));
-    let mut rest = wanted.filter(|client| after.is_none_or(|after| place_of(client).as_str() < after));
+    let mut rest = wanted.filter(|client| after.is_none_or(|after| list_position(client).as_str() < after));
     let page: Vec<&Client> = rest.by_ref().take(limit).collect();
     let last = page.last().filter(|_| rest.next().is_some());
-    let next_cursor = last.map(|client| URL_SAFE_NO_PAD.encode(place_of(client)));
+    let next_cursor = last.map(|client| URL_SAFE_NO_PAD.encode(list_position(client)));
     let clients: Vec<ClientListItem> = page.into_iter().map(Client::list_item).collect();
     Reply::ok(&ClientList { count: clients.len(), clients, next_cursor })
 }

@@ -8,7 +8,7 @@ use domain::id::ContactId;
 use edge::crm::{Attempt, Attempted, Write};
 use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use store::StoreError;
-use store::contact::Standing;
+use store::contact::ContactState;
 
 use crate::{App, shown};
 
@@ -26,18 +26,18 @@ pub(crate) struct Asked {
 
 impl Write for Update<'_> {
     type Request = Asked;
-    type Found = Standing;
+    type Found = ContactState;
 
     fn parse(&self, inbound: &Inbound) -> Result<Asked, Problem> {
         let contact = crm::path_id(inbound, ContactId::parse)?;
         Ok(Asked { contact, patch: ContactPatch::parse(crm::body(inbound)?)? })
     }
 
-    async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<Standing, StoreError> {
-        self.0.contacts.standing(&caller.coach, asked.contact).await
+    async fn read(&self, caller: &CrmCaller, asked: &Asked) -> Result<ContactState, StoreError> {
+        self.0.contacts.state(&caller.coach, asked.contact).await
     }
 
-    async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: Standing) -> Result<Attempted, Problem> {
+    async fn attempt(&self, attempt: &Attempt<'_>, asked: &Asked, found: ContactState) -> Result<Attempted, Problem> {
         let found = found.live().map_err(|into| into.map_or(Problem::NotFound("contact"), Problem::ContactMerged))?;
         let changed = found.known.change(&asked.patch, attempt.caller.now);
         let contact = &changed.contact;

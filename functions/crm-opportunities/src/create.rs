@@ -11,7 +11,7 @@ use edge::{CrmCaller, Inbound, Problem, Reply, crm};
 use futures::future::try_join;
 use runtime::random_bytes;
 use store::StoreError;
-use store::contact::Standing;
+use store::contact::ContactState;
 
 use crate::{App, NOT_CONFIGURED};
 
@@ -23,7 +23,7 @@ struct Create<'a>(&'a App);
 
 /// The contact that the opportunity is for, and the pipeline that the coach configured.
 pub(crate) struct Found {
-    contact: Standing,
+    contact: ContactState,
     pipeline: Option<Pipeline>,
 }
 
@@ -37,7 +37,7 @@ impl Write for Create<'_> {
 
     async fn read(&self, caller: &CrmCaller, draft: &OpportunityDraft) -> Result<Found, StoreError> {
         let Self(app) = self;
-        let contact = app.contacts.standing(&caller.coach, draft.contact_id);
+        let contact = app.contacts.state(&caller.coach, draft.contact_id);
         let (contact, pipeline) = try_join(contact, app.pipelines.get(&caller.coach, &caller.crm.pipeline_id)).await?;
         Ok(Found { contact, pipeline })
     }

@@ -10,7 +10,7 @@ use domain::pace::{LATE_AFTER, Lateness};
 use domain::signature::signature_header;
 use futures::future::{FutureExt, join, join_all};
 use runtime::random_bytes;
-use store::delivery::{Claim, Recorded, Taken};
+use store::delivery::{AttemptClaim, AttemptRecording, ClaimedAttempt};
 use store::endpoint::Slot;
 use tokio::sync::oneshot;
 use webhook::{Answer, Answering, Webhook};
@@ -52,22 +52,22 @@ impl App {
     /// Makes an order's attempt, if it is still to be made.
     async fn attempt(&self, ordered: &Ordered, receiver: &Receiver, answered: Answered) -> Result<(), DeliverError> {
         match self.deliveries.claim(&ordered.order, self.now()).await? {
-            Claim::Taken(taken) => match &receiver.endpoint {
+            AttemptClaim::Taken(taken) => match &receiver.endpoint {
                 Ok(endpoint) => {
                     let (line, retry_after) = self.send(&taken, endpoint, receiver, answered).await;
                     self.conclude(&taken, endpoint, &line, retry_after.as_deref()).await
                 }
                 Err(reason) => self.end_unsent(&taken, reason).await,
             },
-            Claim::Held => Err(DeliverError::Held),
-            Claim::Spent(spent) => self.make_up_for(ordered, spent).await,
+            AttemptClaim::Held => Err(DeliverError::Held),
+            AttemptClaim::Spent(spent) => self.make_up_for(ordered, spent).await,
         }
     }
 
     /// Signs and sends; the attempt's line in the log, and the receiver's `Retry-After`.
     async fn send(
         &self,
-        taken: &Taken,
+        taken: &ClaimedAttempt,
         signed: &SignedEndpoint,
         receiver: &Receiver,
         answered: Answered,
@@ -93,7 +93,7 @@ impl App {
     /// Waits for the receiver's status, and notes of an endpoint that is late how late it is.
     async fn noting_pace(
         &self,
-        taken: &Taken,
+        taken: &ClaimedAttempt,
         receiver: &Receiver,
         status: impl Future<Output = Answering>,
     ) -> Answering {
@@ -112,7 +112,7 @@ impl App {
         answering
     }
 
-    async fn note_pace(&self, taken: &Taken, receiver: &Receiver, lateness: Lateness) {
+    async fn note_pace(&self, taken: &ClaimedAttempt, receiver: &Receiver, lateness: Lateness) {
         let Some(pace) = receiver.pace_to_note(lateness, self.now()) else { return };
         let DeliveryOrder { coach_id, endpoint_id, .. } = &taken.order;
         if let Err(error) = self.endpoints.note_pace(coach_id, endpoint_id, pace).await {
@@ -125,7 +125,7 @@ impl App {
     /// the attempt: after a crash between the two, the attempt is made again and finds it.
     async fn conclude(
         &self,
-        taken: &Taken,
+        taken: &ClaimedAttempt,
         endpoint: &SignedEndpoint,
         line: &Attempt,
         retry_after: Option<&str>,
@@ -139,7 +139,7 @@ impl App {
         let recorded = self.deliveries.record(taken, line, &next, now).await?;
         // After the record: an order that was sent and an attempt that was forgotten would be two chains.
         match (recorded, next) {
-            (Recorded::Lost, _) => tracing::warn!(
+            (AttemptRecording::Lost, _) => tracing::warn!(
                 coach_id = %order.coach_id,
                 endpoint_id = %order.endpoint_id,
                 delivery_id = %order.delivery_id,
@@ -147,7 +147,9 @@ impl App {
                 "the attempt took longer than its lease and is not recorded"
             ),
             (_, Next::Delivered) => self.endpoints.note_success(&order.coach_id, endpoint, now).await?,
-            (Recorded::Done, Next::RetryAt(at)) => self.send_next(&order.for_attempt(order.attempt + 1, at)).await?,
+            (AttemptRecording::Done, Next::RetryAt(at)) => {
+                self.send_next(&order.for_attempt(order.attempt + 1, at)).await?
+            }
             (_, Next::RetryAt(_) | Next::Exhausted | Next::Gone | Next::EndpointOff(_)) => {}
         }
         match after {
@@ -160,7 +162,7 @@ impl App {
     /// receiver that is gone has to be known to be.
     async fn note_failure(
         &self,
-        taken: &Taken,
+        taken: &ClaimedAttempt,
         endpoint: &SignedEndpoint,
         result: &AttemptResult,
     ) -> Result<EndpointAfter, DeliverError> {
@@ -197,7 +199,7 @@ impl App {
     }
 
     /// Ends a delivery whose endpoint takes none any more.
-    async fn end_unsent(&self, taken: &Taken, reason: &str) -> Result<(), DeliverError> {
+    async fn end_unsent(&self, taken: &ClaimedAttempt, reason: &str) -> Result<(), DeliverError> {
         let (order, now) = (&taken.order, self.now());
         tracing::info!(
             coach_id = %order.coach_id,

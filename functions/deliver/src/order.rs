@@ -2,7 +2,7 @@
 
 use aws_lambda_events::event::sqs::SqsMessage;
 use domain::delivery::DeliveryOrder;
-use store::delivery::{PuttingBack, Spent};
+use store::delivery::{PutBackOutcome, SpentOrder};
 
 use crate::{App, DeliverError};
 
@@ -26,28 +26,28 @@ impl App {
     pub(crate) async fn put_back(&self, ordered: &Ordered) -> Result<(), DeliverError> {
         let (order, now) = (&ordered.order, self.now());
         match self.deliveries.put_back(order, now).await? {
-            PuttingBack::Noted if !ordered.is_redelivered() => Ok(()),
-            PuttingBack::Ours | PuttingBack::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
-            PuttingBack::Spent(spent) => self.make_up_for(ordered, spent).await,
+            PutBackOutcome::Noted if !ordered.is_redelivered() => Ok(()),
+            PutBackOutcome::Ours | PutBackOutcome::Noted => Ok(self.retries.send(&order.put_back(), now).await?),
+            PutBackOutcome::Spent(spent) => self.make_up_for(ordered, spent).await,
         }
     }
 
     /// Does what is left to do after an attempt that was recorded. The function that recorded the attempt does so
     /// itself, unless it dies: then its message comes again.
-    pub(crate) async fn make_up_for(&self, ordered: &Ordered, spent: Spent) -> Result<(), DeliverError> {
+    pub(crate) async fn make_up_for(&self, ordered: &Ordered, spent: SpentOrder) -> Result<(), DeliverError> {
         if !ordered.is_redelivered() {
             return Ok(());
         }
         match spent {
-            Spent::Next(next) => self.send_next(&next).await,
-            Spent::Delivered(at) => {
+            SpentOrder::Next(next) => self.send_next(&next).await,
+            SpentOrder::Delivered(at) => {
                 let DeliveryOrder { coach_id, endpoint_id, .. } = &ordered.order;
                 match self.endpoints.get(coach_id, endpoint_id, self.now()).await? {
                     Some(endpoint) => Ok(self.endpoints.note_success(coach_id, &endpoint, at).await?),
                     None => Ok(()),
                 }
             }
-            Spent::Nothing => Ok(()),
+            SpentOrder::Nothing => Ok(()),
         }
     }
 }

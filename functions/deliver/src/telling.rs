@@ -3,7 +3,7 @@
 use domain::delivery::{Attempt, AttemptResult, Next};
 use domain::time::Timestamp;
 use runtime::{Line, Metric, Unit, write_line};
-use store::delivery::Taken;
+use store::delivery::ClaimedAttempt;
 
 /// Attempts, by what came of them.
 const DELIVERIES: Metric = Metric::new("deliveries", Unit::Count).by(&[&["outcome"]]);
@@ -13,7 +13,7 @@ const ATTEMPT_MS: Metric = Metric::new("attempt_ms", Unit::Milliseconds);
 const DELIVERY_LATENCY_MS: Metric = Metric::new("delivery_latency_ms", Unit::Milliseconds);
 
 /// Writes the attempt's line: what came of it, and how long it all took.
-pub(crate) fn tell(taken: &Taken, attempt: &Attempt, next: &Next, now: Timestamp) {
+pub(crate) fn tell(taken: &ClaimedAttempt, attempt: &Attempt, next: &Next, now: Timestamp) {
     let order = &taken.order;
     let mut line = Line::default();
     line.set("outcome", outcome(next));

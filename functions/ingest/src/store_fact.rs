@@ -9,13 +9,13 @@ use futures::stream::{StreamExt, TryStreamExt, iter};
 use runtime::{BoxError, Metric, Unit, add};
 use store::StoreError;
 use store::booking::EventFact;
-use store::claim::About;
+use store::claim::AnswerSubject;
 use store::client::FeedOutcome;
-use store::contact::{MergeContext, Merged};
+use store::contact::{MergeContext, MergeOutcome};
 use store::contact_ref::ContactRef;
-use store::delivery::Erasing;
+use store::delivery::ErasureProgress;
 use store::fact::FactContext;
-use store::record::Recorded;
+use store::record::RecordOutcome;
 use store::workspace::Saved;
 
 use crate::App;
@@ -112,16 +112,22 @@ pub(crate) async fn store_fact(
             erase(app, client, said_at, now, envelope.after.as_deref()).await
         }
         FactBody::OfClient(client, happening) => match record(app, client, happening, context).await? {
-            Recorded::Applied => Ok(Stored::Marked),
-            Recorded::Unchanged => Ok(Stored::Done),
-            Recorded::UnknownClient => Ok(unknown("client_id", client.as_str())),
+            RecordOutcome::Applied => Ok(Stored::Marked),
+            RecordOutcome::Unchanged => Ok(Stored::Done),
+            RecordOutcome::UnknownClient => Ok(unknown("client_id", client.as_str())),
         },
         FactBody::ContactSaved(saved) => within(app, &saved.coach_id, app.contacts.save(saved, said_at, now)).await,
         FactBody::ContactMerged(coach, merge) => {
             if app.workspaces.get(coach).await?.is_none() {
                 return Ok(unknown("coach_id", coach.as_str()));
             }
-            merge_contacts(app, coach, merge, MergeContext { said_at, is_settled: envelope.passes > 0, now }).await
+            merge_contacts(
+                app,
+                coach,
+                merge,
+                MergeContext { occurred_at: said_at, is_settled: envelope.passes > 0, now },
+            )
+            .await
         }
     }
 }
@@ -149,7 +155,7 @@ async fn calendar_event(
     let Some(workspace) = app.workspaces.get(&saved.coach_id).await? else {
         return Ok(unknown("coach_id", saved.coach_id.as_str()));
     };
-    let told = EventFact { id: &fact.id, saved, said_at: fact.occurred_at, backfill: fact.backfill };
+    let told = EventFact { id: &fact.id, saved, occurred_at: fact.occurred_at, backfill: fact.backfill };
     let conflicts = app.bookings.save(told, workspace.zone()?, now).await?;
     if conflicts > 0 {
         add(BOOKING_CONFLICTS, conflicts as f64);
@@ -163,7 +169,7 @@ async fn record(
     client: &ClientId,
     happening: &ClientHappening,
     fact: FactContext<'_>,
-) -> Result<Recorded, StoreError> {
+) -> Result<RecordOutcome, StoreError> {
     let records = &app.records;
     match happening {
         ClientHappening::CheckInSubmitted(check_in) => records.submit_check_in(client, check_in, fact).await,
@@ -180,15 +186,15 @@ async fn record(
         ClientHappening::MessageReceived { message, received_at } => {
             records.receive_message(client, message, *received_at, fact).await
         }
-        ClientHappening::Erased => Ok(Recorded::Unchanged),
+        ClientHappening::Erased => Ok(RecordOutcome::Unchanged),
     }
 }
 
 async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: MergeContext) -> Result<Stored, BoxError> {
     Ok(match app.contacts.merge(coach, merge, context).await? {
-        Merged::Done => Stored::Done,
-        Merged::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
-        Merged::Erased(going) => {
+        MergeOutcome::Done => Stored::Done,
+        MergeOutcome::AwaitsTarget => Stored::Provisional(format!("merged_into {}", merge.merged_into)),
+        MergeOutcome::Erased(going) => {
             let erased = app.contacts.erase_all(coach, going).await?;
             if forget_answers(app, &erased.contacts).await? && erased.is_done {
                 Stored::Erased
@@ -196,12 +202,12 @@ async fn merge_contacts(app: &App, coach: &CoachId, merge: &Merge, context: Merg
                 Stored::InPart(None)
             }
         }
-        Merged::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
-        Merged::TooFar => {
+        MergeOutcome::IntoItself => Stored::Refused("a contact cannot be merged into itself"),
+        MergeOutcome::TooFar => {
             Stored::Refused("merged_into was itself merged through some hundred contacts: name the last of them")
         }
         // It may come before the merge that leads the other one elsewhere.
-        Merged::Circle => Stored::Waits("the contact that merged_into names was merged into this one".to_owned()),
+        MergeOutcome::Circle => Stored::Waits("the contact that merged_into names was merged into this one".to_owned()),
     })
 }
 
@@ -218,7 +224,7 @@ async fn forget_answers(app: &App, contacts: &[ContactRef]) -> Result<bool, Stor
 async fn forget_answers_about(app: &App, contact: &ContactRef) -> Result<bool, StoreError> {
     let answers = app.claims.about(contact, MAX_FORGOTTEN).await?;
     for answer in &answers {
-        app.claims.forget(answer, &About::Contact(contact.clone())).await?;
+        app.claims.forget(answer, &AnswerSubject::Contact(contact.clone())).await?;
     }
     Ok(answers.len() < MAX_FORGOTTEN as usize)
 }
@@ -234,7 +240,7 @@ async fn erase(
 ) -> Result<Stored, BoxError> {
     let erased = app.clients.erase(client, said_at, now).await?;
     if let Some(claim) = &erased.claim {
-        app.claims.forget(claim, &About::Client(client.clone())).await?;
+        app.claims.forget(claim, &AnswerSubject::Client(client.clone())).await?;
         app.clients.forget_claim(client).await?;
     }
     let mut is_done = true;
@@ -245,9 +251,9 @@ async fn erase(
     let rest = (app.records.erase(client), app.deliveries.erase_client(client, after, now));
     let (records_are_done, deliveries) = try_join(rest.0, rest.1).await?;
     Ok(match deliveries {
-        Erasing::Done if records_are_done && is_done => Stored::Erased,
-        Erasing::Done => Stored::InPart(after.map(str::to_owned)),
-        Erasing::Until(last) => Stored::InPart(Some(last)),
+        ErasureProgress::Done if records_are_done && is_done => Stored::Erased,
+        ErasureProgress::Done => Stored::InPart(after.map(str::to_owned)),
+        ErasureProgress::Until(last) => Stored::InPart(Some(last)),
     })
 }
 

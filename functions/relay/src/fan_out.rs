@@ -16,7 +16,7 @@ use futures::future::join_all;
 use futures::stream::{self, StreamExt};
 use runtime::BoxError;
 use store::StoreError;
-use store::delivery::{Created, NewDelivery};
+use store::delivery::{DeliveryCreation, NewDelivery};
 use store::outbox::{Content, Entry};
 
 use crate::App;
@@ -107,8 +107,8 @@ impl App {
                 // A delivery that is stored as not to be sent has no order.
                 let is_sent = delivery.not_sent.is_none();
                 Ok(match self.deliveries.create(delivery, now).await? {
-                    Created::New | Created::Waiting => is_sent.then_some(order),
-                    Created::Known => None,
+                    DeliveryCreation::New | DeliveryCreation::Waiting => is_sent.then_some(order),
+                    DeliveryCreation::Known => None,
                 })
             }
         }

@@ -9,7 +9,7 @@ use domain::key::{KeyCursor, KeyDraft, KeyFilter, KeyList, KeyView, NewKey};
 use domain::list::KEY_PAGE;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
-use store::key::{KeyRecord, Made, new_api_key};
+use store::key::{KeyCreation, KeyRecord, new_api_key};
 
 use crate::App;
 use crate::session::Session;
@@ -55,13 +55,13 @@ pub(crate) async fn revoke(State(app): State<App>, inbound: Inbound) -> Response
     app.sessions.answer(&inbound, work).await
 }
 
-fn made_reply(made: Made, key: Option<&ApiKey>) -> Result<Reply, Problem> {
+fn made_reply(made: KeyCreation, key: Option<&ApiKey>) -> Result<Reply, Problem> {
     let record = match made {
-        Made::Done(record) => *record,
-        Made::TooMany => return Err(Problem::KeyLimit),
-        Made::UnknownWorkspace => return Err(Problem::WorkspaceUnknown),
-        Made::NotFound => return Err(Problem::NotFound(KEY)),
-        Made::NotLive => return Err(Problem::KeyNotLive),
+        KeyCreation::Done(record) => *record,
+        KeyCreation::TooMany => return Err(Problem::KeyLimit),
+        KeyCreation::UnknownWorkspace => return Err(Problem::WorkspaceUnknown),
+        KeyCreation::NotFound => return Err(Problem::NotFound(KEY)),
+        KeyCreation::NotLive => return Err(Problem::KeyNotLive),
     };
     let key = key.ok_or_else(|| Problem::internal("show a new key", "there is none"))?;
     Reply::created(&NewKey { record: view(record), key: key.expose().to_owned() })

@@ -16,8 +16,8 @@ use domain::subject::Subject;
 use domain::test_event;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
-use store::delivery::{Found, NewDelivery, Recovery, Restarted};
-use store::endpoint::{Begun, EndpointRef};
+use store::delivery::{NewDelivery, Recovery, ResendLookup, Restarted};
+use store::endpoint::{EndpointRef, RecoveryStart};
 
 use crate::App;
 use crate::session::Session;
@@ -58,9 +58,9 @@ pub(crate) async fn retry(State(app): State<App>, inbound: Inbound) -> Response 
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let delivery_id = DeliveryId::parse_whole(inbound.parameter(1)).map_err(|_| Problem::NotFound(DELIVERY))?;
         let kept = match app.deliveries.find(&endpoint.id, &delivery_id, session.now).await? {
-            Found::Kept(kept) => kept,
-            Found::Erased => return Err(Problem::DeliveryErased),
-            Found::NotFound => return Err(Problem::NotFound(DELIVERY)),
+            ResendLookup::Ready(kept) => kept,
+            ResendLookup::Erased => return Err(Problem::DeliveryErased),
+            ResendLookup::NotFound => return Err(Problem::NotFound(DELIVERY)),
         };
         if kept.is_test() {
             count_test(&app, &session, &endpoint).await?;
@@ -81,8 +81,8 @@ pub(crate) async fn recover(State(app): State<App>, inbound: Inbound) -> Respons
         let endpoint = enabled(find(&app, &session, inbound.parameter(0)).await?)?;
         let lease =
             match app.endpoints.begin_recovery(&session.coach, &endpoint.id, &app.deliveries, session.now).await? {
-                Begun::Ours(lease) => lease,
-                Begun::Running(until) => {
+                RecoveryStart::Ours(lease) => lease,
+                RecoveryStart::Running(until) => {
                     return Err(Problem::RecoveryRunning { retry_after_s: recovery_ends_in_s(until, session.now) });
                 }
             };

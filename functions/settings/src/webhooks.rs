@@ -13,7 +13,7 @@ use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 use edge::{Inbound, Problem, Reply};
 use runtime::{error_chain, random_bytes};
-use store::endpoint::{Changed, Created, Rotated};
+use store::endpoint::{EndpointCreation, EndpointUpdate, SecretRotation};
 
 use crate::session::Session;
 use crate::{App, receiver};
@@ -35,9 +35,11 @@ pub(crate) async fn create(State(app): State<App>, inbound: Inbound) -> Response
         let id = EndpointId::from_uuid(new_uuid(session.now.ms(), random_bytes()));
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.create(&session.coach, draft, id, &secret, session.now).await? {
-            Created::Done(endpoint) => Reply::created(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
-            Created::TooMany => Err(Problem::EndpointLimit),
-            Created::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
+            EndpointCreation::Done(endpoint) => {
+                Reply::created(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() })
+            }
+            EndpointCreation::TooMany => Err(Problem::EndpointLimit),
+            EndpointCreation::WorkspaceUnknown => Err(Problem::WorkspaceUnknown),
         }
     };
     app.sessions.answer(&inbound, work).await
@@ -56,14 +58,14 @@ pub(crate) async fn change(State(app): State<App>, inbound: Inbound) -> Response
             receiver::check(url, app.reach).await?;
         }
         match app.endpoints.change(&session.coach, &id, &change, session.now).await? {
-            Changed::Done(endpoint) => {
+            EndpointUpdate::Done(endpoint) => {
                 if change.enabled == Some(false) {
                     end_waiting(&app, &endpoint.id, &endpoint.not_sent(), session.now).await;
                 }
                 Reply::ok(&endpoint)
             }
-            Changed::Gone => Err(Problem::EndpointGone),
-            Changed::NotFound => Err(Problem::NotFound(ENDPOINT)),
+            EndpointUpdate::Gone => Err(Problem::EndpointGone),
+            EndpointUpdate::NotFound => Err(Problem::NotFound(ENDPOINT)),
         }
     };
     app.sessions.answer(&inbound, work).await
@@ -83,9 +85,9 @@ pub(crate) async fn rotate_secret(State(app): State<App>, inbound: Inbound) -> R
     let work = async |session: Session| {
         let secret = SigningSecret::new(random_bytes());
         match app.endpoints.rotate_secret(&session.coach, &parse(inbound.parameter(0))?, &secret, session.now).await? {
-            Rotated::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
-            Rotated::TooMany => Err(Problem::SecretLimit),
-            Rotated::NotFound => Err(Problem::NotFound(ENDPOINT)),
+            SecretRotation::Done(endpoint) => Reply::ok(&NewEndpoint { endpoint: *endpoint, secret: secret.reveal() }),
+            SecretRotation::TooMany => Err(Problem::SecretLimit),
+            SecretRotation::NotFound => Err(Problem::NotFound(ENDPOINT)),
         }
     };
     app.sessions.answer(&inbound, work).await

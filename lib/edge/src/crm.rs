@@ -85,7 +85,7 @@ impl Attempt<'_> {
             coach: &self.caller.coach,
             contact,
             answer: reply.to_answer(),
-            fact,
+            change: fact,
             now: self.caller.now,
         }
     }

@@ -13,7 +13,7 @@ use futures::FutureExt;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use store::StoreError;
-use store::claim::{Asked, Begun, Claim, Claims};
+use store::claim::{Claim, ClaimRequest, ClaimState, Claims};
 use tokio::time::{Instant, timeout_at};
 
 use crate::inbound::Inbound;
@@ -94,18 +94,18 @@ pub async fn once<S: DeserializeOwned, T>(
     work: impl AsyncFnOnce(Ticket<S>, T) -> Result<Outcome, Problem>,
 ) -> Result<Reply, Problem> {
     let until = Instant::now() + WORK_WITHIN;
-    let asked = Asked { fingerprint: fingerprint(inbound, &payload), mismatch };
+    let asked = ClaimRequest { fingerprint: fingerprint(inbound, &payload), mismatch };
     let (begun, read) = futures::future::join(claims.begin(&key, asked, now), read).await;
     let (claim, stage, same_payload) = match begun? {
-        Begun::Fresh(claim) => (claim, None, true),
-        Begun::Staged { claim, stage, same_payload } => (claim, Some(stage), same_payload),
-        Begun::InProgress { same_payload: false } | Begun::Answered { same_payload: false, .. }
+        ClaimState::Fresh(claim) => (claim, None, true),
+        ClaimState::Staged { claim, stage, same_payload } => (claim, Some(stage), same_payload),
+        ClaimState::InProgress { same_payload: false } | ClaimState::Answered { same_payload: false, .. }
             if mismatch == Mismatch::Refused =>
         {
             return Err(Problem::IdempotencyPayloadMismatch);
         }
-        Begun::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
-        Begun::Answered { answer, same_payload } => {
+        ClaimState::InProgress { .. } => return Err(Problem::IdempotencyInProgress),
+        ClaimState::Answered { answer, same_payload } => {
             let reply = Reply::recorded(answer)?.header("idempotent-replay", true);
             return Ok(marked(reply, same_payload));
         }

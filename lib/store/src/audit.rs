@@ -1,7 +1,7 @@
-//! Table `workspaces`, the audit trail: who changed keys and endpoints, and when. Written with the change, never
-//! changed, never deleted. Nobody but the coach has access to the settings.
+//! Table `workspaces`, the audit trail: changes of keys and endpoints, and erasures. Written in the transaction of the
+//! change, never changed, never deleted. Only the coach has access to the settings, so a record names no actor.
 //!
-//! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<random>`: `action`, `subject` (the id of what was changed), `at`.
+//! pk `COACH#<coach_id>`, sk `AUDIT#<time>#<random>`: `action`, `subject` (the id of the changed thing), `at`.
 
 use domain::id::CoachId;
 use domain::time::Timestamp;
@@ -10,7 +10,7 @@ use runtime::random_bytes;
 use crate::db::{Part, Table, Write, s};
 use crate::workspace::key_of;
 
-/// Part of the change's transaction. `action` is a noun and a verb, such as `endpoint.created`.
+/// The audit record of a change, as part of its transaction. `action` is a noun and a verb, such as `endpoint.created`.
 pub(crate) fn record(table: &Table, coach: &CoachId, action: &str, subject: &str, at: Timestamp) -> Write {
     let mut item = key_of(coach, &format!("AUDIT#{at}#{}", hex::encode(random_bytes::<6>())));
     let values = [("action", s(action)), ("subject", s(subject)), ("at", s(at.to_string()))];

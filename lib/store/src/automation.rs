@@ -1,12 +1,12 @@
-//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` while active; sk
-//! `AUTOMATION_OFF#<automation_id>` while inactive, and once deleted: a tombstone, so that no older fact brings the
-//! automation back. Only active automations are read when an event looks up its automations or a client is evaluated.
-//! (Version 0.1 stored all of them under the first key: these move when saved.)
+//! Table `workspaces`, automations. pk `COACH#<coach_id>`; sk `AUTOMATION#<automation_id>` of an active automation; sk
+//! `AUTOMATION_OFF#<automation_id>` of an inactive one, and of the tombstone that keeps older facts from restoring a
+//! deleted automation. Emission and evaluation read active automations only. (Version 0.1 stored all automations under
+//! the first key. Such an item moves when its automation is saved.)
 //!
-//! 1. `automation`       BatchGetItem of both keys, consistent.
-//! 2. `put_automation`   Part of the transaction that changes the rules, on what was read under both keys.
-//! 3. `automations_on`   Query of the active ones, consistent: those that wait for one of these events, by id.
-//! 4. `rules`            The same: those on computed events.
+//! 1. `automation` BatchGetItem of both keys, consistent.
+//! 2. `put_automation` Part of the transaction that changes the rules, on both items as they were read.
+//! 3. `automations_on` Query of the active automations on these events, by id, consistent.
+//! 4. `rules` The same query for computed events.
 
 use chrono::TimeDelta;
 use domain::automation::{Automation, MAX_TRIGGERED, Step, Trigger};
@@ -22,36 +22,36 @@ use crate::db::{Item, Part, StoreError, Write, from_item, query_page, s, sk_of, 
 use crate::fact_order::{SavedAt, as_found};
 use crate::workspace::{Workspaces, key_of, partition};
 
-/// Active automations of a coach beyond the limit of their event, which are not evaluated.
+/// Active automations of a coach beyond the limit of their event. They are not evaluated.
 const LEFT_OUT: Metric = Metric::new("automations_left_out", Unit::Count);
 
 const ENTITY: &str = "automation";
 const ACTIVE_PREFIX: &str = "AUTOMATION#";
 const INACTIVE_PREFIX: &str = "AUTOMATION_OFF#";
-/// Pages of a megabyte that are read of a coach's active automations: thousands of them.
+/// Pages, a megabyte each, that one call reads of a coach's active automations: thousands of them.
 const MAX_PAGES: usize = 4;
 
 /// An automation as stored.
 #[derive(Debug)]
-enum Stored {
-    Present(Box<Record>),
-    Deleted(Tombstone),
+enum StoredAutomation {
+    Present(Box<AutomationItem>),
+    Deleted(AutomationTombstone),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Record {
-    #[serde(flatten, with = "StoredFields")]
+struct AutomationItem {
+    #[serde(flatten, with = "AutomationAttributes")]
     automation: Automation,
     #[serde(flatten)]
     saved_at: SavedAt,
-    /// When the present revision was stored. No two revisions of an automation have the same.
+    /// The time at which the present revision was stored. Two revisions of an automation never have the same time.
     stored_at: Timestamp,
 }
 
 /// The attributes of an automation.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Automation")]
-struct StoredFields {
+struct AutomationAttributes {
     #[serde(rename = "automation_id")]
     id: AutomationId,
     coach_id: CoachId,
@@ -62,7 +62,7 @@ struct StoredFields {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Tombstone {
+struct AutomationTombstone {
     deleted: bool,
     #[serde(flatten)]
     saved_at: SavedAt,
@@ -71,18 +71,18 @@ struct Tombstone {
 /// The items of an automation under its two keys.
 #[derive(Debug, Default)]
 pub(crate) struct FoundAutomation {
-    active: Option<Stored>,
-    inactive: Option<Stored>,
+    active: Option<StoredAutomation>,
+    inactive: Option<StoredAutomation>,
 }
 
 /// The next state of an automation.
 pub(crate) struct NextAutomation {
-    stored: Stored,
-    /// Clients have to be evaluated again: a computed event is emitted by another revision, or not any more.
+    stored: StoredAutomation,
+    /// Clients have to be evaluated again: another revision emits a computed event, or none does any more.
     pub(crate) changes_rules: bool,
 }
 
-impl Stored {
+impl StoredAutomation {
     fn from_item(item: Item) -> Result<Self, StoreError> {
         if item.contains_key("deleted") {
             return Ok(Self::Deleted(from_item(ENTITY, item)?));
@@ -97,7 +97,7 @@ impl Stored {
         }
     }
 
-    fn present(&self) -> Option<&Record> {
+    fn present(&self) -> Option<&AutomationItem> {
         match self {
             Self::Present(record) => Some(record),
             Self::Deleted(_) => None,
@@ -115,11 +115,12 @@ fn is_swept(automation: &Automation) -> bool {
 }
 
 impl FoundAutomation {
-    fn latest(&self) -> Option<&Stored> {
+    fn latest(&self) -> Option<&StoredAutomation> {
         [&self.active, &self.inactive].into_iter().flatten().max_by_key(|stored| stored.occurred_at())
     }
 
-    /// The state that a fact sets, `None` for a deletion; `None` if what is stored is newer, or the same.
+    /// The state that a fact sets; `to` is `None` for a deletion. Returns `None` if the stored state is newer, or the
+    /// same.
     pub(crate) fn next(
         &self,
         to: Option<&Automation>,
@@ -130,41 +131,42 @@ impl FoundAutomation {
         if found.is_some_and(|found| found.occurred_at() > occurred_at) {
             return None;
         }
-        let was = found.and_then(Stored::present);
+        let was = found.and_then(StoredAutomation::present);
         let was_swept = was.is_some_and(|was| is_swept(&was.automation));
         let Some(to) = to else {
-            let stored = Stored::Deleted(Tombstone { deleted: true, saved_at: occurred_at.into() });
+            let stored = StoredAutomation::Deleted(AutomationTombstone { deleted: true, saved_at: occurred_at.into() });
             return Some(NextAutomation { stored, changes_rules: was_swept });
         };
-        // Another name alone is no other revision.
+        // Another name alone does not make another revision.
         let same = was.filter(|was| Automation { name: to.name.clone(), ..was.automation.clone() } == *to);
         let stored_at = match (same, was) {
             (Some(same), _) => same.stored_at,
-            // No two revisions have the same time, whatever the clocks of two functions say.
+            // Two revisions never have the same time, even if the clocks of two functions differ.
             (None, Some(was)) => now.max(was.stored_at + TimeDelta::milliseconds(1)),
             (None, None) => now,
         };
         let changes_rules = same.is_none() && (was_swept || is_swept(to));
-        let record = Record { automation: to.clone(), saved_at: occurred_at.into(), stored_at };
-        (was != Some(&record)).then(|| NextAutomation { stored: Stored::Present(Box::new(record)), changes_rules })
+        let record = AutomationItem { automation: to.clone(), saved_at: occurred_at.into(), stored_at };
+        (was != Some(&record))
+            .then(|| NextAutomation { stored: StoredAutomation::Present(Box::new(record)), changes_rules })
     }
 }
 
 impl Workspaces {
-    /// The stored state of a coach's automation.
+    /// Reads the stored state of a coach's automation.
     pub(crate) async fn automation(&self, coach: &CoachId, id: &AutomationId) -> Result<FoundAutomation, StoreError> {
         let keys = [ACTIVE_PREFIX, INACTIVE_PREFIX].map(|prefix| key(coach, prefix, id));
         let mut found = FoundAutomation::default();
         for item in self.table.read(keys.into()).await? {
             let is_active = sk_of(&item).starts_with(ACTIVE_PREFIX);
-            let stored = Some(Stored::from_item(item)?);
+            let stored = Some(StoredAutomation::from_item(item)?);
             if is_active { found.active = stored } else { found.inactive = stored }
         }
         Ok(found)
     }
 
-    /// Parts of a transaction: an automation under the key of its state and under none else, where both are as they
-    /// were found.
+    /// Parts of a transaction: store an automation under the key of its state and delete the other key. Both items must
+    /// be as they were read.
     pub(crate) fn put_automation(
         &self,
         coach: &CoachId,
@@ -177,17 +179,17 @@ impl Workspaces {
         let ((mut item, own), (other_key, other)) =
             if next.stored.is_active() { (active, inactive) } else { (inactive, active) };
         item.extend(match &next.stored {
-            Stored::Present(record) => to_item(record),
-            Stored::Deleted(tombstone) => to_item(tombstone),
+            StoredAutomation::Present(record) => to_item(record),
+            StoredAutomation::Deleted(tombstone) => to_item(tombstone),
         });
-        let [own, other] = [own, other].map(|stored| stored.as_ref().map(Stored::occurred_at));
+        let [own, other] = [own, other].map(|stored| stored.as_ref().map(StoredAutomation::occurred_at));
         [
             as_found(self.table.write(item), own).put(Part::Automation),
             as_found(self.table.write(other_key), other).delete(Part::Automation),
         ]
     }
 
-    /// A coach's active automations on these events, in the order of their ids.
+    /// Reads a coach's active automations on these events, in the order of their ids.
     pub async fn automations_on(&self, coach: &CoachId, events: &[EventType]) -> Result<Vec<Automation>, StoreError> {
         let names: Vec<&str> = events.iter().map(|event| event.as_str()).collect();
         let found = self.active_automations(coach, &names).await?;
@@ -199,7 +201,7 @@ impl Workspaces {
         Ok(found)
     }
 
-    /// A coach's active automations on computed events, in the order of their ids.
+    /// Reads a coach's active automations on computed events, in the order of their ids.
     pub async fn rules(&self, coach: &CoachId) -> Result<Vec<Rule>, StoreError> {
         let found = self.active_automations(coach, &ComputedType::ALL.map(ComputedType::as_str)).await?;
         for event in ComputedType::ALL {
@@ -207,10 +209,10 @@ impl Workspaces {
             note_left_out(coach, event.as_str(), waiting.count(), MAX_SWEPT);
         }
         let rules = found.into_iter();
-        Ok(rules.map(|Record { automation, stored_at, .. }| Rule { automation, revision: stored_at }).collect())
+        Ok(rules.map(|AutomationItem { automation, stored_at, .. }| Rule { automation, revision: stored_at }).collect())
     }
 
-    async fn active_automations(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<Record>, StoreError> {
+    async fn active_automations(&self, coach: &CoachId, events: &[&str]) -> Result<Vec<AutomationItem>, StoreError> {
         let names: Vec<String> = (0..events.len()).map(|index| format!(":event{index}")).collect();
         let values = [(":pk", s(partition(coach))), (":prefix", s(ACTIVE_PREFIX))];
         let mut query = self
@@ -223,7 +225,7 @@ impl Workspaces {
         for (name, event) in names.iter().zip(events) {
             query = query.expression_attribute_values(name, s(*event));
         }
-        let mut found: Vec<Record> = Vec::new();
+        let mut found: Vec<AutomationItem> = Vec::new();
         let mut start = None;
         for _ in 0..MAX_PAGES {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
@@ -243,7 +245,7 @@ impl Workspaces {
     }
 }
 
-/// Reports the automations of an event beyond the limit, so that somebody knows.
+/// Counts the automations of an event beyond the limit in a metric, and logs them.
 fn note_left_out(coach: &CoachId, event: &str, count: usize, limit: usize) {
     if count > limit {
         add(LEFT_OUT, (count - limit) as f64);
@@ -262,7 +264,7 @@ mod tests {
     #[test]
     fn a_record_reads_back_from_its_item() {
         let trigger = Trigger::ComplianceDrop { threshold: 70.0, window_days: 7 };
-        let record = Record {
+        let record = AutomationItem {
             automation: Automation {
                 id: AutomationId::parse("a1").unwrap(),
                 coach_id: CoachId::parse("coach_1").unwrap(),
@@ -280,6 +282,6 @@ mod tests {
         let attributes =
             ["active", "automation_id", "coach_id", "name", "saved_at", "saved_ns", "steps", "stored_at", "trigger"];
         assert_eq!(names, attributes);
-        assert_eq!(from_item::<Record>(ENTITY, item).unwrap(), record);
+        assert_eq!(from_item::<AutomationItem>(ENTITY, item).unwrap(), record);
     }
 }

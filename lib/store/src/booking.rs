@@ -1,26 +1,23 @@
-//! Table `crm`, what stands on calendars. pk `COACH#<coach_id>`.
-//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` while it is confirmed
-//! and on a calendar.
-//! GSI `by_contact`: `contact_ref` while it is with somebody. Whoever changes the record raises its `version`.
-//! sk `BUSY#..`: what takes time (module `bucket`).
-//!
-//! 1. `page`          Query of `listed`, consistent.
-//! 2. `read_booking`  BatchGetItem of the contact and the buckets around a date; beside it GetItem of the calendar.
-//!    `read_change`   The same with the event, for a move; beside it Query of all calendars.
-//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, calendar and contact as they were,
-//!    what the write leaves (modules `change`, `crm_write`).
-//! 4. `save`          Transaction on the event's version alone: facts of the application (module `feed`).
-//! 5. `emit_conflicts` Reads the buckets again, then a transaction: the overlaps are emitted, and the mark goes (module
-//!    `conflict`).
-//! 6. `give_buffers`  Query of events that wait for a calendar, 40 at most, then a transaction for each (module
-//!    `waiting`).
-//! 7. `busy_between`  Query of buckets beside a read of the one of long events.
+//! Table `crm`, calendar events. pk `COACH#<coach_id>`.
+//! sk `EVENT#<uuid>`: every event, cancelled and private ones too. LSI `listed`: `BOOKING#<uuid>` of a confirmed event
+//! on a calendar. GSI `by_contact`: `contact_ref` of an event with a contact. Each write raises the `version`.
+//! sk `BUSY#..`: busy intervals (module `bucket`).
+//! 1. `page` Query of `listed`, consistent.
+//! 2. `read_booking` BatchGetItem of the contact and the buckets around a date, and GetItem of the calendar.
+//!    `read_change` The same with the event, for a move, and Query of all calendars.
+//! 3. `book`, `change` Transaction: the event, its buckets under the versions read, checks of calendar and contact, and
+//!    the parts of `crm_write` (module `change`).
+//! 4. `save` Transaction on the event's version alone: facts of the application (module `feed`).
+//! 5. `emit_conflicts` Reads the buckets again. Transaction: emits the overlaps, removes the mark (module `conflict`).
+//! 6. `give_buffers` Query of up to 40 events that wait for a calendar, then a transaction each (module
+//!    `pending_buffers`).
+//! 7. `busy_between` Query of day buckets, and a read of the bucket of long events.
 
 mod bucket;
 mod change;
 mod conflict;
 mod feed;
-mod waiting;
+mod pending_buffers;
 
 use domain::booking::{BookingStatus, CalendarEvent};
 use domain::busy::Span;
@@ -34,7 +31,7 @@ use crate::calendar::Calendars;
 use crate::contact::Contacts;
 use crate::contact_ref::ContactRef;
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, s, to_item};
-use crate::fact_order::ToldAt;
+use crate::fact_order::EventSetAt;
 use crate::outbox::Outbox;
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
@@ -48,14 +45,14 @@ pub use feed::EventFact;
 pub struct StoredEvent {
     pub event: CalendarEvent,
     version: u64,
-    /// The write of the API that it is left as.
+    /// The token of the API write that stored this state.
     changed_by: Option<String>,
-    /// The fact that put it where it is, until its overlaps there are emitted.
+    /// The fact that moved the event to its time, until its overlaps are emitted.
     conflict_check: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct EventItem {
     pk: String,
     sk: String,
     listed: Option<String>,
@@ -70,7 +67,7 @@ struct Record {
     created_at: i64,
     updated_at: i64,
     #[serde(flatten)]
-    told_at: ToldAt,
+    set_at: EventSetAt,
     moved_at: Option<i64>,
     cancelled_at: Option<i64>,
     changed_by: Option<String>,
@@ -100,7 +97,7 @@ impl Bookings {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, calendars, contacts, outbox })
     }
 
-    /// A page of the bookings that are not cancelled.
+    /// Reads a page of bookings that are not cancelled.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<CalendarEvent>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: LISTED_PREFIX };
         let page = listing.page(coach, request).await?;
@@ -112,7 +109,7 @@ impl Bookings {
         found.map(StoredEvent::from_item).transpose()
     }
 
-    /// The event comes to be this, unless it is no longer as it was found.
+    /// Stores an event, on condition that the item is as it was found.
     fn put(&self, coach: &CoachId, stored: &StoredEvent, found: Option<&StoredEvent>) -> Write {
         let put = self.table.write(stored.to_item(coach)).when_version(found.map(|found| found.version));
         match found.map(|found| &found.conflict_check) {
@@ -124,11 +121,11 @@ impl Bookings {
     }
 }
 
-/// Where lists find bookings.
+/// Prefix of the index `listed`, which lists read.
 const LISTED_PREFIX: &str = "BOOKING#";
 
 impl StoredEvent {
-    /// An event that is about to be.
+    /// A new event.
     fn new(event: CalendarEvent) -> Self {
         Self { event, version: 1, changed_by: None, conflict_check: None }
     }
@@ -139,7 +136,7 @@ impl StoredEvent {
     }
 
     fn from_item(item: Item) -> Result<Self, StoreError> {
-        let record: Record = from_item("calendar event", item)?;
+        let record: EventItem = from_item("calendar event", item)?;
         let at = Timestamp::from_ms;
         let event = CalendarEvent {
             id: record.id,
@@ -150,18 +147,18 @@ impl StoredEvent {
             buffers: record.buffers,
             created_at: at(record.created_at),
             updated_at: at(record.updated_at),
-            told_at: record.told_at.into(),
+            told_at: record.set_at.into(),
             moved_at: record.moved_at.map(at),
             cancelled_at: record.cancelled_at.map(at),
         };
-        let Record { version, changed_by, conflict_check, .. } = record;
+        let EventItem { version, changed_by, conflict_check, .. } = record;
         Ok(Self { event, version, changed_by, conflict_check })
     }
 
     fn to_item(&self, coach: &CoachId) -> Item {
         let event = &self.event;
         let is_listed = event.is_confirmed() && event.is_booking();
-        to_item(&Record {
+        to_item(&EventItem {
             pk: partition(coach),
             sk: event_sk(event.id),
             listed: is_listed.then(|| format!("{LISTED_PREFIX}{}", event.id)),
@@ -175,7 +172,7 @@ impl StoredEvent {
             buffers: event.buffers,
             created_at: event.created_at.ms(),
             updated_at: event.updated_at.ms(),
-            told_at: event.told_at.into(),
+            set_at: event.told_at.into(),
             moved_at: event.moved_at.map(Timestamp::ms),
             cancelled_at: event.cancelled_at.map(Timestamp::ms),
             changed_by: self.changed_by.clone(),

@@ -1,11 +1,11 @@
-//! Table `workspaces`, calendars. pk `COACH#<coach_id>`, sk `CALENDAR#<uuid>`: the record, and a version that goes up
-//! with each save.
+//! Table `workspaces`, calendars. pk `COACH#<coach_id>`, sk `CALENDAR#<uuid>`: the record, and a version that each save
+//! raises.
 //!
-//! 1. `get`   GetItem, consistent.
-//! 2. `all`   Query, consistent.
-//! 3. `page`  Query of the active ones after a cursor, consistent.
-//! 4. `save`  UpdateItem, unless what is stored is newer.
-//! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not there yet.
+//! 1. `get` GetItem, consistent.
+//! 2. `all` Query, consistent.
+//! 3. `page` Query of the active calendars after a cursor, consistent.
+//! 4. `save` UpdateItem, unless the stored state is newer.
+//! 5. `check`, `check_unseen` Parts of transactions: the calendar is as it was read, or is not stored yet.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::calendar::Calendar;
@@ -41,24 +41,24 @@ impl Calendars {
         Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")? })
     }
 
-    /// A calendar of a coach.
+    /// Reads a calendar of a coach.
     pub async fn get(&self, coach: &CoachId, id: CalendarId) -> Result<Option<StoredCalendar>, StoreError> {
         self.table.get("calendar", key(coach, id)).await
     }
 
-    /// All calendars of a coach in the order of their ids, those that are not active too.
+    /// Reads all calendars of a coach, inactive ones too, in the order of their ids.
     pub async fn all(&self, coach: &CoachId) -> Result<Vec<StoredCalendar>, StoreError> {
         self.find(coach, PREFIX.to_owned(), false, usize::MAX).await
     }
 
-    /// A page of the active ones.
+    /// Reads a page of the active calendars.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredCalendar>, StoreError> {
         let from = request.after.map_or_else(|| PREFIX.to_owned(), |after| format!("{PREFIX}{after}!"));
         let records = self.find(coach, from, true, request.limit as usize + 1).await?;
         Ok(Listed::new(records, request.limit))
     }
 
-    /// Calendars from a sort key on, `most` at most. Calendars are few: no request of the query has a limit.
+    /// Reads at most `most` calendars from a sort key on. Calendars are few, so the query has no limit.
     async fn find(
         &self,
         coach: &CoachId,
@@ -76,25 +76,26 @@ impl Calendars {
         query_up_to(query, most).await?.into_iter().map(|item| from_item("calendar", item)).collect()
     }
 
-    /// Stores a calendar as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, said_at: FactTime) -> Result<(), StoreError> {
+    /// Stores a calendar from a fact, unless the stored state is newer. A fact of the same time applies.
+    pub async fn save(&self, coach: &CoachId, calendar: &Calendar, occurred_at: FactTime) -> Result<(), StoreError> {
         let write = self.table.write(key(coach, calendar.id)).set("calendar", to_attribute(calendar)).count("version");
-        set_by_fact(write, said_at).update_now().await?;
+        set_by_fact(write, occurred_at).update_now().await?;
         Ok(())
     }
 
-    /// The calendar has still not been seen.
+    /// Part of a transaction: checks that the calendar is not stored yet.
     pub(crate) fn check_unseen(&self, coach: &CoachId, id: CalendarId) -> Write {
         self.table.write(key(coach, id)).when_absent().check(Part::Calendar)
     }
 
-    /// The calendar is still the one that was read.
+    /// Part of a transaction: checks that the calendar is as it was read.
     pub(crate) fn check(&self, coach: &CoachId, found: &StoredCalendar) -> Write {
         self.table.write(key(coach, found.calendar.id)).when_version(Some(found.version)).check(Part::Calendar)
     }
 }
 
-/// The zone that a calendar's events are shown in: the calendar's own, or another where it has not been seen.
+/// The time zone that a calendar's events are shown in: the calendar's own, or `otherwise` if the calendar is not
+/// stored.
 pub fn zone_of(calendars: &[StoredCalendar], id: Option<CalendarId>, otherwise: Tz) -> Tz {
     find(calendars, id).map_or(otherwise, |found| found.calendar.time_zone)
 }

@@ -1,19 +1,18 @@
 //! Table `idempotency`: one item per idempotency key. pk `CLAIM#<coach>#<scope>#<source>#<sha256>`. GSI `by_contact`:
 //! `contact_ref`.
+//! A claim is a lease with an owner token. Every write under the claim states the token, so a process that lost its
+//! lease changes nothing. A transaction of the work also moves the claim: to the answer, or to a stage from which a
+//! takeover continues. A takeover reads the client again, and never replays the password of a client who was handed
+//! over.
 //!
-//! A claim is a lease with an owner token. Every write under the claim states the token, so that a process which lost
-//! its lease changes nothing. Work that commits in a transaction moves its claim along in the same transaction: to the
-//! answer, or to a stage from which a takeover goes on.
-//!
-//! 1. `begin`    PutItem, unless there is a record that counts. The refused put returns it: an answer, a lease, or one
-//!    to take over.
+//! 1. `begin` PutItem, unless a valid record exists. The refused put returns the record: an answer, a lease, or a
+//!    lapsed lease.
 //! 2. `take_over` UpdateItem, if the lease is still the lapsed one.
-//! 3. `stage`, `answer`  Parts of the work's transaction.
-//! 4. `finish`   UpdateItem to the answer.
-//! 5. `release`  UpdateItem that ends the lease and keeps the stage: after a fault the next request goes on at once.
+//! 3. `stage`, `answer` Parts of the work's transaction. `finish` UpdateItem to the answer.
+//! 4. `release` UpdateItem that ends the lease and keeps the stage: after a fault the next request continues at once.
 //!    `withdraw` ends the record too.
-//! 6. `about`    Query of `by_contact`: records whose answers are about a contact.
-//! 7. `forget`   DeleteItem, if it is still about the person who is erased: the key may be somebody else's by now.
+//! 5. `about` Query of `by_contact`. `forget` DeleteItem, if the record still has the erased subject: the key may be in
+//!    other use by now.
 
 mod eraser;
 
@@ -34,10 +33,10 @@ use crate::contact_ref::ContactRef;
 use crate::db::{self, Db, Item, ItemWrite, Part, StoreError, Table, Write, Written, b, from_item, n, s, to_item};
 use crate::vault::Vault;
 
-/// How long the end of a lease may delay an answer.
+/// The longest time for which the end of a lease may delay an answer.
 const RELEASE_WITHIN: Duration = Duration::from_secs(2);
 
-/// Claims whose lease ran out under work that died, and that somebody took over.
+/// Counts claims that were taken over after work died under them.
 const TAKEOVERS: runtime::Metric = runtime::Metric::new("claim_takeovers", runtime::Unit::Count);
 
 /// A lease on an idempotency key.
@@ -47,19 +46,19 @@ pub struct Claim {
     owner: String,
 }
 
-/// Names a claim's record, whoever owns the lease.
+/// The key of a claim's record, independent of the lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ClaimKey(String);
 
-/// The person that an answer, or the stage before it, is about. Their erasure finds the record by it.
+/// The subject of an answer, or of the stage before it. Erasure finds the record by its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum About {
+pub enum AnswerSubject {
     Client(ClientId),
     Contact(ContactRef),
 }
 
-/// An answer as it was given.
+/// A recorded answer.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,
@@ -68,7 +67,7 @@ pub struct Answer {
 }
 domain::discreet! { Answer }
 
-impl About {
+impl AnswerSubject {
     fn attribute(&self) -> &'static str {
         match self {
             Self::Client(_) => "client_id",
@@ -85,7 +84,7 @@ impl About {
 }
 
 impl Claim {
-    /// The record that the lease is on.
+    /// The key of the claim's record.
     pub(crate) fn key(&self) -> ClaimKey {
         ClaimKey(self.pk.clone())
     }
@@ -93,16 +92,16 @@ impl Claim {
 
 /// The request that claims a key.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked {
+pub struct ClaimRequest {
     pub fingerprint: Fingerprint,
-    /// The fate of the request if the key stands for another payload.
+    /// The handling of a request whose key stands for another payload.
     pub mismatch: Mismatch,
 }
 
 /// The state of a key when a request arrives with it.
 #[derive(Debug)]
-pub enum Begun<S> {
-    /// Nothing, or work that died before it committed anything.
+pub enum ClaimState<S> {
+    /// No record, or work that died before it committed anything.
     Fresh(Claim),
     /// Work that died after it committed this stage.
     Staged { claim: Claim, stage: S, same_payload: bool },
@@ -113,7 +112,7 @@ pub enum Begun<S> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct ClaimItem {
     pk: String,
     owner: String,
     /// Milliseconds.
@@ -144,14 +143,14 @@ impl Claims {
         Ok(Self { table: Table::new(env, db, "IDEMPOTENCY_TABLE")?, vault: vault.clone() })
     }
 
-    /// Claims a key, or returns what stands in the way.
+    /// Claims a key, or returns the state that prevents a claim.
     pub async fn begin<S: DeserializeOwned>(
         &self,
         key: &IdempotencyKey,
-        asked: Asked,
+        asked: ClaimRequest,
         now: Timestamp,
-    ) -> Result<Begun<S>, StoreError> {
-        let record = Record {
+    ) -> Result<ClaimState<S>, StoreError> {
+        let record = ClaimItem {
             pk: format!("CLAIM#{}", key.as_str()),
             owner: hex::encode(random_bytes::<16>()),
             lease_until: (now + LEASE).ms(),
@@ -162,45 +161,45 @@ impl Claims {
             expires_at: ends_s(now + RETENTION),
         };
         let claim = Claim { pk: record.pk.clone(), owner: record.owner.clone() };
-        // A put whose answer was lost is repeated by the SDK and finds its own token. One that was given up and takes
-        // effect after all finds what has been done meanwhile, which stays.
+        // The SDK repeats a put whose answer was lost. The repeated put finds its own token. A put that was given up
+        // and takes effect late does not overwrite a stage or answer.
         let put = self.table.write(to_item(&record)).when(
             "attribute_not_exists(pk) OR expires_at <= :now \
              OR (#owner = :owner AND attribute_not_exists(stage) AND attribute_not_exists(#status))",
             [(":now", n(now.unix_s())), (":owner", s(&claim.owner))],
         );
         match put.put_now().await {
-            Ok(Written::Done(_)) => Ok(Begun::Fresh(claim)),
-            Ok(Written::Refused(Some(old))) => self.standing(claim, old, asked, now).await,
+            Ok(Written::Done(_)) => Ok(ClaimState::Fresh(claim)),
+            Ok(Written::Refused(Some(old))) => self.existing_claim(claim, old, asked, now).await,
             // Deleted by TTL between the check and the answer.
-            Ok(Written::Refused(None)) => Ok(Begun::InProgress { same_payload: true }),
+            Ok(Written::Refused(None)) => Ok(ClaimState::InProgress { same_payload: true }),
             Err(error) => {
-                // It may have been taken all the same, and nobody would work under it.
+                // The claim may have been taken nevertheless, and no work would run under it.
                 if let Err(error) = self.release(&claim).await {
-                    tracing::warn!(%error, "a claim that may have been taken is left to lapse");
+                    tracing::warn!(%error, "failed to release a claim that may have been taken");
                 }
                 Err(error)
             }
         }
     }
 
-    async fn standing<S: DeserializeOwned>(
+    async fn existing_claim<S: DeserializeOwned>(
         &self,
         claim: Claim,
         old: Item,
-        Asked { fingerprint, mismatch }: Asked,
+        ClaimRequest { fingerprint, mismatch }: ClaimRequest,
         now: Timestamp,
-    ) -> Result<Begun<S>, StoreError> {
-        let old: Record = from_item("claim", old)?;
+    ) -> Result<ClaimState<S>, StoreError> {
+        let old: ClaimItem = from_item("claim", old)?;
         let same_payload = fingerprint.is(&old.fingerprint);
         if let (Some(status), Some(body)) = (old.status, &old.body) {
             let body = self.vault.unseal("claim", &context(&old.pk, "body"), &body.0)?;
             let answer = Answer { status, body };
-            return Ok(Begun::Answered { answer, same_payload });
+            return Ok(ClaimState::Answered { answer, same_payload });
         }
-        // Also after the lease: what the key stands for may have been done, or is what its caller was told to repeat.
+        // This holds even after the lease: the work may have been done, or its caller was asked to repeat it.
         if old.lease_until > now.ms() || (!same_payload && mismatch == Mismatch::Refused) {
-            return Ok(Begun::InProgress { same_payload });
+            return Ok(ClaimState::InProgress { same_payload });
         }
         self.take_over(claim, &old, fingerprint, now).await
     }
@@ -208,12 +207,12 @@ impl Claims {
     async fn take_over<S: DeserializeOwned>(
         &self,
         claim: Claim,
-        lapsed: &Record,
+        lapsed: &ClaimItem,
         fingerprint: Fingerprint,
         now: Timestamp,
-    ) -> Result<Begun<S>, StoreError> {
+    ) -> Result<ClaimState<S>, StoreError> {
         let same_payload = fingerprint.is(&lapsed.fingerprint);
-        // A stage was committed under the old payload and stays its; a claim without a stage is as good as new.
+        // A committed stage belongs to the old payload. A claim without a stage counts as new.
         let recorded = if lapsed.stage.is_some() { &lapsed.fingerprint[..] } else { fingerprint.as_bytes() };
         let update = self
             .table
@@ -222,7 +221,7 @@ impl Claims {
             .set("lease_until", n((now + LEASE).ms()))
             .set("fingerprint", b(recorded.to_vec()))
             .set("expires_at", n(ends_s(now + RETENTION)))
-            // An update whose answer was lost is repeated by the SDK and finds its own token.
+            // The SDK repeats an update whose answer was lost. The repeated update finds its own token.
             .when(
                 "#owner = :owner OR (#owner = :lapsed_owner AND lease_until = :lapsed_until)",
                 [(":lapsed_owner", s(&lapsed.owner)), (":lapsed_until", n(lapsed.lease_until))],
@@ -230,82 +229,81 @@ impl Claims {
             .when("attribute_not_exists(#status)", [])
             .returning_item();
         let Written::Done(taken) = update.update_now().await? else {
-            return Ok(Begun::InProgress { same_payload: true });
+            return Ok(ClaimState::InProgress { same_payload: true });
         };
-        let taken: Record = from_item("claim", taken)?;
-        // One that was given back is no sign of work that died.
+        let taken: ClaimItem = from_item("claim", taken)?;
+        // A released lease is no sign of work that died.
         if lapsed.lease_until > 0 {
             runtime::add(TAKEOVERS, 1.0);
         }
         match taken.stage {
-            None => Ok(Begun::Fresh(claim)),
+            None => Ok(ClaimState::Fresh(claim)),
             Some(stage) => {
                 let stage = self.vault.unseal_json("claim", &context(&claim.pk, "stage"), &stage.0)?;
-                Ok(Begun::Staged { claim, stage, same_payload })
+                Ok(ClaimState::Staged { claim, stage, same_payload })
             }
         }
     }
 
-    /// The claim comes to a stage from which a takeover can go on, together with the work that got it there.
-    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, about: &About) -> Write {
+    /// Part of the work's transaction: the claim reaches a stage, from which a takeover continues.
+    pub(crate) fn stage<S: Serialize>(&self, claim: &Claim, stage: &S, subject: &AnswerSubject) -> Write {
         let sealed = self.vault.seal_json(&context(&claim.pk, "stage"), stage);
-        self.owned(claim).set("stage", b(sealed)).set(about.attribute(), about.value()).update(Part::Claim)
+        self.owned(claim).set("stage", b(sealed)).set(subject.attribute(), subject.value()).update(Part::Claim)
     }
 
-    /// The claim ends with an answer, together with the work that it is the answer to.
+    /// Part of the work's transaction: the claim ends with the answer.
     pub(crate) fn answer(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: &About,
+        subject: &AnswerSubject,
         keep: TimeDelta,
         now: Timestamp,
     ) -> Write {
-        self.answering(claim, answer, Some(about), keep, now).update(Part::Claim)
+        self.answer_write(claim, answer, Some(subject), keep, now).update(Part::Claim)
     }
 
-    /// Records an answer, and the person that it is about, if any. Returns false if the claim was taken over in the
-    /// meantime: it keeps what its new owner makes of it.
+    /// Records an answer, and its subject if it has one. Returns false if another request has taken over the claim.
     pub async fn finish(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: Option<&About>,
+        subject: Option<&AnswerSubject>,
         keep: TimeDelta,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        Ok(self.answering(claim, answer, about, keep, now).update_now().await?.is_done())
+        Ok(self.answer_write(claim, answer, subject, keep, now).update_now().await?.is_done())
     }
 
-    /// The stage goes with the answer: the password in it has no further use.
-    fn answering(
+    /// The write of an answer. It removes the stage, because the password in the stage has no further use.
+    fn answer_write(
         &self,
         claim: &Claim,
         answer: &Answer,
-        about: Option<&About>,
+        subject: Option<&AnswerSubject>,
         keep: TimeDelta,
         now: Timestamp,
     ) -> ItemWrite<'_> {
         let body = self.vault.seal(&context(&claim.pk, "body"), &answer.body);
         let answered = self.owned(claim).set("status", n(answer.status)).set("body", b(body)).remove(["stage"]);
         let answered = answered.set("expires_at", n(ends_s(now + keep)));
-        match about {
+        match subject {
             None => answered,
-            Some(about) => answered.set(about.attribute(), about.value()),
+            Some(subject) => answered.set(subject.attribute(), subject.value()),
         }
     }
 
-    /// A write under the lease.
+    /// A write on condition that the lease is ours.
     fn owned(&self, claim: &Claim) -> ItemWrite<'_> {
         self.table.write(db::pk(&claim.pk)).when("#owner = :owner", [(":owner", s(&claim.owner))])
     }
 
-    /// Ends the lease without an answer. It is not waited for long: the lease expires by itself.
+    /// Ends the lease without an answer. Waits a short time only: the lease also expires by itself.
     pub async fn release(&self, claim: &Claim) -> Result<(), StoreError> {
         self.end(claim, None).await
     }
 
-    /// As [`Claims::release`], and the key is as good as new: another request may come under it.
+    /// Ends the lease and the record: any request may use the key again.
     pub async fn withdraw(&self, claim: &Claim, now: Timestamp) -> Result<(), StoreError> {
         self.end(claim, Some(now)).await
     }
@@ -322,7 +320,7 @@ impl Claims {
     }
 }
 
-/// The first whole second in which what is kept until then has ended: nothing lives shorter than it is said to.
+/// The first whole second at or after `until`: rounding up never shortens the retention.
 fn ends_s(until: Timestamp) -> i64 {
     let s = until.unix_s();
     if until > Timestamp::from_ms(s * 1_000) { s + 1 } else { s }

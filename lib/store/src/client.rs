@@ -1,23 +1,24 @@
-//! Table `clients`. pk `CLIENT#<client_id>`: the record. pk `EMAIL#<compared form>`: who has the address (module
-//! `held_by`); its first holder has it over the whole service. pk `INTAKE#<client_id>`: the client's intake.
+//! Table `clients`. pk `CLIENT#<client_id>`: the record, or a tombstone. pk `EMAIL#<compared form>`: the holders of an
+//! address (module `held_by`), whose first holder has the address over the whole service. pk `INTAKE#<client_id>`: the
+//! client's intake.
 //! GSI `by_owner`: `owner` (coach), `listed_at` (`<created_at>#<client_id>`). GSI `active`: `active_owner`,
-//! `listed_at`; active ones only.
+//! `listed_at`; active clients only.
 //!
-//! 1. `get`        GetItem, consistent, by id alone: callers check the owner.
-//! 2. `page`       Query `by_owner` or `active`, newest first.
-//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a client that was created a moment
-//!    ago.
-//! 4. `create`     Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
+//! 1. `get` GetItem, consistent, by id alone: callers check the owner.
+//! 2. `page` Query of `by_owner` or `active`, newest first. This is the only list on a global index: 20,000 clients
+//!    need it.
+//! 3. `with_email` GetItem of the address, then BatchGetItem of its holders: finds a new client that the index lacks.
+//! 4. `create` Transaction: address, record, watch, intake, seats under both caps, lead, outbox, claim.
 //! 5. `set_active` Transaction on the versions read: record, watch, counts, outbox.
-//! 6. `save`       Reads, then transaction on the versions read: record, watch, address, seats and counts, outbox.
-//! 7. `erase`      Read, then transaction: everything goes but a tombstone, which later facts find.
+//! 6. `save` Reads, then a transaction on the versions read: record, watch, address, seats and counts, outbox.
+//! 7. `erase` Read, then a transaction: only a tombstone stays, which later facts find.
 
 mod create;
 mod erase;
 mod feed;
+mod item;
 mod lookup;
-mod record;
-mod standing;
+mod state;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::change::Change;
@@ -27,13 +28,13 @@ use domain::id::{ClientId, CoachId};
 use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 
-pub use create::{ClaimStep, Created, IntakeWrite, NewClientWrite, WelcomeWrite};
+pub use create::{ClaimStep, ClientCreation, IntakeWrite, NewClientWrite, WelcomeWrite};
 pub use feed::FeedOutcome;
+pub use item::{Traces, list_position};
 pub use lookup::ClientLookup;
 use lookup::is_tombstone;
-pub use record::{Traces, place_of};
-pub(crate) use standing::Standing;
-pub use standing::StoredClient;
+pub(crate) use state::ClientState;
+pub use state::StoredClient;
 
 use crate::contact::Contacts;
 use crate::db::{
@@ -42,20 +43,20 @@ use crate::db::{
 use crate::held_by::{Address, Holders};
 use crate::outbox::{Content, Outbox};
 use crate::page::Listed;
-use crate::watch::{Marked, WatchUpdate, Watches};
+use crate::watch::{DueMark, WatchUpdate, Watches};
 use crate::workspace::Workspaces;
-use record::Record;
-use standing::client_pk;
+use item::ClientItem;
+use state::client_pk;
 
-/// One page of a list.
+/// A page of a list of clients.
 #[derive(Debug)]
-pub struct Page<T> {
+pub struct ClientPage<T> {
     pub items: Vec<T>,
-    /// Where the next page begins; `None` at the end.
+    /// The position after the page; `None` at the end.
     pub next: Option<String>,
 }
 
-/// The clients table, and what a client's life touches beside it.
+/// The clients table, and the tables that its transactions include.
 #[derive(Clone)]
 pub struct Clients {
     table: Table,
@@ -85,16 +86,16 @@ impl Clients {
         })
     }
 
-    /// A page of a coach's clients, newest first. `after` is an earlier page's `next`.
+    /// Reads a page of a coach's clients, newest first. `after` is an earlier page's `next`.
     pub async fn page(
         &self,
         coach: &CoachId,
         active_only: bool,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<Page<ClientListItem>, StoreError> {
+    ) -> Result<ClientPage<ClientListItem>, StoreError> {
         let (index, partition) = if active_only { ("active", "active_owner") } else { ("by_owner", "owner") };
-        // One more than asked for shows whether there is a next page.
+        // One item more than asked for shows whether there is a next page.
         let wanted = limit + 1;
         let query = self.table.query(&format!("#{partition} = :coach"), [(":coach", s(coach.as_str()))]);
         let query = query
@@ -104,11 +105,11 @@ impl Clients {
             .set_exclusive_start_key(after.map(|listed_at| page_start(coach, partition, listed_at)));
         let Listed { records: items, more } = Listed::new(query_up_to(query, wanted as usize).await?, limit);
         let next = items.last().filter(|_| more).map(listed_at);
-        let items = items.into_iter().map(record::list_item).collect::<Result<Vec<_>, _>>()?;
-        Ok(Page { items, next })
+        let items = items.into_iter().map(item::list_item).collect::<Result<Vec<_>, _>>()?;
+        Ok(ClientPage { items, next })
     }
 
-    /// All clients with that address, of all coaches, newest first.
+    /// Reads all clients with that address, of all coaches, newest first.
     pub async fn with_email(&self, email: &Email) -> Result<Vec<Client>, StoreError> {
         let (mut clients, mut keys) = (Vec::new(), Vec::new());
         for (_, holders) in self.locks(email).await? {
@@ -118,7 +119,7 @@ impl Clients {
             return Ok(clients);
         }
         for item in self.table.read(keys).await?.into_iter().filter(|item| !is_tombstone(item)) {
-            let client = from_item::<Record>("client", item)?.client;
+            let client = from_item::<ClientItem>("client", item)?.client;
             let has_it = client.profile.email.as_ref().is_some_and(|own| own.key() == email.key());
             clients.extend(has_it.then_some(client));
         }
@@ -126,9 +127,9 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Sets the active flag of a client that was read. `None`: the coach has no such client. Setting the same value
-    /// again moves the time from which older facts count no more, and emits the change if the application had set the
-    /// value.
+    /// Sets the active flag of a client. Returns `None` if the coach has no such client. Setting the flag to its
+    /// present value counts as a write at its own time. An older fact that arrives later no longer changes the flag.
+    /// The change is published if the application had set that value.
     pub async fn set_active(
         &self,
         coach: &CoachId,
@@ -151,20 +152,20 @@ impl Clients {
         .await
     }
 
-    /// `None`: the client has changed since it was read.
+    /// Makes one attempt. Returns `None` if the client has changed since it was read.
     async fn set_flag(
         &self,
         stored: &StoredClient,
         is_active: bool,
         now: Timestamp,
     ) -> Result<Option<Client>, StoreError> {
-        let set_at = stored.flag_set_at(now);
+        let set_at = stored.next_flag_time(now);
         let client = Client { is_active, ..stored.client.clone() };
         let is_new = stored.client.is_active != is_active;
         let mut writes = Vec::new();
         if is_new || !stored.flag_is_ours {
-            let fact = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
-            writes.push(self.outbox.put(&fact, now));
+            let change = Content::Change(Box::new(Change::activation_changed(&client, set_at)));
+            writes.push(self.outbox.put(&change, now));
         }
         let update = self.update_of(stored).set("activation_set_at", n(set_at.ms()));
         if is_new {
@@ -176,16 +177,16 @@ impl Clients {
             writes.push(update.update(Part::Client));
             writes.push(self.workspaces.count_active(&client.coach_id, if is_active { 1 } else { -1 }));
             let change = WatchUpdate::between(&stored.client, &client);
-            let marked = Marked { now, silent: false };
-            writes.extend(change.map(|change| self.watches.change(&client.id, change, marked)));
+            let mark = DueMark { now, silent: false };
+            writes.extend(change.map(|change| self.watches.change(&client.id, change, mark)));
         } else {
             writes.push(update.update(Part::Client));
         }
         Ok(self.commit(stored, &writes, now).await?.is_done().then_some(client))
     }
 
-    /// Carries out all of the writes about a client or none. A refused transaction that found the client without a
-    /// watch creates the watch.
+    /// Commits all writes about a client or none. If the client's watch is missing, the transaction is refused and the
+    /// watch is created.
     pub(crate) async fn commit(
         &self,
         found: &StoredClient,
@@ -201,9 +202,9 @@ impl Clients {
         Ok(transacted)
     }
 
-    /// Creates the watch of a client that has none, such as one whose table was restored to an earlier time.
+    /// Creates the missing watch of a client. A restore of the table to an earlier time can lose it.
     pub(crate) async fn restore_watch(&self, found: &StoredClient, now: Timestamp) -> Result<(), StoreError> {
-        let writes = [self.watches.create_missing(&found.client, now), self.unchanged(found)];
+        let writes = [self.watches.create_missing(&found.client, now), self.check_unchanged(found)];
         self.table.db.transact(&writes).await?;
         Ok(())
     }
@@ -212,8 +213,8 @@ impl Clients {
         self.table.item(db::pk(email_pk(email))).await?.map(Holders::from_item).transpose()
     }
 
-    /// The items of an address with their holders: the address's own, and the one under which version 0.1 stored it
-    /// where that is another.
+    /// Reads the items of an address with their holders: its own item, and the item under the key of version 0.1 if
+    /// that differs.
     async fn locks(&self, email: &Email) -> Result<Vec<(EmailKey, Option<Holders>)>, StoreError> {
         let mut locks = Vec::new();
         for key in std::iter::once(email.key()).chain(email.former_key()) {
@@ -223,7 +224,7 @@ impl Clients {
         Ok(locks)
     }
 
-    /// Parts of a transaction: the client no longer has an address.
+    /// Parts of a transaction: remove the client from the holders of an address.
     async fn leave_address(&self, email: &Email, id: &ClientId) -> Result<Vec<Write>, StoreError> {
         let locks = self.locks(email).await?.into_iter();
         let left = locks.filter_map(|(email, holders)| self.address(&email).leave(holders.as_ref(), id.as_str()));
@@ -243,7 +244,7 @@ fn listed_at(item: &Item) -> String {
     text(item, "listed_at").to_owned()
 }
 
-/// The index key that a page ended at. The client's id is the end of `listed_at`, after the time.
+/// The index key at which a page ended. The client's id is the end of `listed_at`, after the time.
 fn page_start(coach: &CoachId, partition: &str, listed_at: &str) -> Item {
     let id = listed_at.split_once('#').map_or("", |(_, id)| id);
     Item::from([

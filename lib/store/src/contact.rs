@@ -1,24 +1,22 @@
-//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live contact, or the rest of one that was
-//! merged away or erased. sk `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address
-//! (`held_by`).
-//! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`, for each address the live ones, then
-//! those that had it when they were merged away. GSI `by_contact`: items about a contact, and contacts merged into it.
-//!
-//! 1. `page`       Query `listed`, consistent.
-//! 2. `with_email` Query `by_email`, consistent; if no live contact has the address, reads along chains of merges.
-//! 3. `standing`, `lives_as` A read of the contact, and one of each that it was merged into.
-//! 4. `create`, `change`     Transaction: record, address, what the write leaves (module `crm_write`).
-//! 5. `save`       Read, then a transaction on the version read: record and addresses. The first time Query
-//!    `by_contact`.
-//! 6. `merge`      Reads along the chain of merges, then a transaction on what was found at both its ends.
-//! 7. `find_lead`  BatchGetItem of the addresses, then of the contacts. `link`: part of a client's creation.
-//! 8. `erasure`    Reads, then parts of a client's erasure. `erase`, `erase_all`: a transaction for each contact, then
-//!    Query `by_contact` and a write for each item about it.
+//! Table `crm`, contacts. pk `COACH#<coach_id>`, sk `CONTACT#<uuid>`: a live, merged or erased contact. sk
+//! `EMAIL#<compared form>`, `PHONE#<last digits>`: the live contacts with that address (`held_by`). The index finds a
+//! match in one call. The item is the lock that lets one of many parallel creations win.
+//! LSI `listed`: live contacts by UUID. LSI `by_email`: contacts by `email_key`: live ones, then merged ones that had
+//! it. GSI `by_contact`: items about a contact, and contacts merged into it.
+//! 1. `page` Query of `listed`, consistent.
+//! 2. `with_email` Query of `by_email`, consistent; without a live contact, reads along chains of merges.
+//! 3. `state`, `survivor` Reads along the chain of merges.
+//! 4. `create`, `change` Transaction: record, address, and the parts of `crm_write`.
+//! 5. `save` Read, then a transaction on the version read: record and addresses. First a Query of `by_contact`.
+//! 6. `merge` Reads along the chain, then a transaction on both its ends.
+//! 7. `find_lead` BatchGetItem of the addresses, then of the contacts. `link` Part of a client's creation.
+//! 8. `erasure_writes` Parts of a client's erasure. `erase`, `erase_all` A transaction per contact, then writes of the
+//!    items about it.
 
 mod erase;
 mod feed;
-mod record;
-mod standing;
+mod item;
+mod state;
 mod write;
 
 use domain::contact::Contact;
@@ -30,22 +28,22 @@ use domain::time::Timestamp;
 use runtime::{BoxError, Environment};
 use serde::Serialize;
 
-pub use erase::{Going, Gone};
-pub use feed::{MergeContext, Merged};
-pub use record::StoredContact;
-pub use standing::Standing;
-pub(crate) use standing::contact_key;
+pub use erase::{ContactsToErase, ErasedContacts};
+pub use feed::{MergeContext, MergeOutcome};
+pub use item::StoredContact;
+pub use state::ContactState;
+pub(crate) use state::contact_key;
 
 use crate::db::{Db, Item, Part, StoreError, Table, Write, from_item, query_page, s, sk_of, to_item};
 use crate::held_by::{Address, Holders};
 use crate::page::{Listed, Listing, PageRequest};
 use crate::workspace::{key_of, partition};
-use record::Stored;
+use item::ContactItem;
 
-/// Contacts of one address that are looked at.
+/// Contacts of one address that a request reads.
 const MAX_NAMESAKES: usize = 100;
 
-/// Contacts that had an address when they were merged away, of which it is looked up whom they live on as.
+/// Merged contacts of one address whose surviving contacts a request reads.
 const MAX_MERGED: usize = 10;
 
 /// The contacts in the CRM table.
@@ -60,15 +58,15 @@ impl Contacts {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")? })
     }
 
-    /// A page of a coach's live contacts.
+    /// Reads a page of a coach's live contacts.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<StoredContact>, StoreError> {
         let listing = Listing { table: &self.table, index: Some("listed"), prefix: PREFIX };
         listing.page(coach, request).await?.try_map(|item| from_item("contact", item))
     }
 
-    /// The live contact with that address. Of several that the application has handed over it is the one that was known
-    /// first, and of those that came at the same instant the one with the least id. If nobody has it, it is the contact
-    /// that one who had it lives on as. An address that everybody has is looked at for so many alone.
+    /// Finds the live contact with that address. Of several, the contact that was known first counts, and of those the
+    /// smallest id. If no live contact has the address, finds the surviving contact of one that had it. At most
+    /// `MAX_NAMESAKES` contacts of an address are read.
     pub async fn with_email(&self, coach: &CoachId, email: &EmailKey) -> Result<Option<StoredContact>, StoreError> {
         let merged_key = merged_email_key(email.as_str());
         let values = [(":pk", s(partition(coach))), (":email", s(email.as_str())), (":merged", s(merged_key))];
@@ -76,27 +74,27 @@ impl Contacts {
         let query = query.index_name("by_email").consistent_read(true).limit(MAX_NAMESAKES as i32);
         let (mut live, mut merged) = (Vec::new(), Vec::new());
         for item in query_page(query).await?.items {
-            match Stored::from_item(item)? {
-                Stored::Live(contact) if contact.has_email(email) => live.push(*contact),
-                Stored::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
-                // It only sorts between the two.
-                Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
+            match ContactItem::from_item(item)? {
+                ContactItem::Live(contact) if contact.has_email(email) => live.push(*contact),
+                ContactItem::Merged(contact) if contact.had_email(email) => merged.push(contact.merged_into),
+                // Another key that sorts between the two.
+                ContactItem::Live(_) | ContactItem::Merged(_) | ContactItem::Erased(_) => {}
             }
         }
         if live.is_empty() {
             for into in merged.into_iter().take(MAX_MERGED) {
-                live.extend(self.living(coach, into).await?);
+                live.extend(self.live_survivor(coach, into).await?);
             }
         }
         Ok(live.into_iter().min_by_key(known_first))
     }
 
-    /// The contact that a new client with this e-mail and phone has been so far: by e-mail, else by phone, and of
-    /// several the one that was known first. A contact that has become another client is nobody's lead. At most
-    /// `MAX_NAMESAKES` holders of an address are read.
+    /// Finds the contact that becomes a new client, by its e-mail, else by its phone. Of several contacts, the one that
+    /// was known first counts. A contact that is a client already does not count. At most `MAX_NAMESAKES` holders of an
+    /// address are read.
     ///
-    /// Phones are compared as E.164 in `country`, the workspace's present one. Numbers with other beginnings share an
-    /// ending.
+    /// Phones are compared as E.164 in `country`, the workspace's present one, because numbers with different prefixes
+    /// can share an ending.
     pub async fn find_lead(
         &self,
         coach: &CoachId,
@@ -114,7 +112,7 @@ impl Contacts {
         found.sort_by_key(|item| sk_of(item) != email_sk);
         for address in found {
             let by_email = sk_of(&address) == email_sk;
-            let free = self.free(coach, &Holders::from_item(address)?).await?.into_iter();
+            let free = self.non_client_holders(coach, &Holders::from_item(address)?).await?.into_iter();
             let has_phone =
                 |contact: &Contact| contact.phone.as_ref().and_then(|own| own.key(country)).as_ref() == phone;
             let lead = free.filter(|free| by_email || has_phone(free.contact())).min_by_key(known_first);
@@ -125,32 +123,33 @@ impl Contacts {
         Ok(None)
     }
 
-    /// The holders of an address who are no clients.
-    async fn free(&self, coach: &CoachId, holders: &Holders) -> Result<Vec<StoredContact>, StoreError> {
+    /// Reads the holders of an address that are no clients.
+    async fn non_client_holders(&self, coach: &CoachId, holders: &Holders) -> Result<Vec<StoredContact>, StoreError> {
         let mut free: Vec<StoredContact> = Vec::new();
         let some = holders.all().take(MAX_NAMESAKES).map(|id| format!("{PREFIX}{id}")).collect();
         for item in self.read(coach, some).await? {
-            match Stored::from_item(item)? {
-                Stored::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
-                Stored::Live(_) | Stored::Merged(_) | Stored::Erased(_) => {}
+            match ContactItem::from_item(item)? {
+                ContactItem::Live(contact) if contact.contact().client_id.is_none() => free.push(*contact),
+                ContactItem::Live(_) | ContactItem::Merged(_) | ContactItem::Erased(_) => {}
             }
         }
         Ok(free)
     }
 
-    /// The contact as it was read becomes the client. Nothing else of it changes.
+    /// Part of a transaction: the contact becomes the client, if it is as it was read.
     pub(crate) fn link(&self, coach: &CoachId, found: &StoredContact, client: &ClientId, now: Timestamp) -> Write {
         let update = self.table.write(contact_key(coach, found.contact().id)).set("clientId", s(client.as_str()));
         let update = update.set("updatedAt", s(found.known.later(now).to_string())).count("version");
         update.when_version(Some(found.version)).update(Part::Contact)
     }
 
-    /// Puts a contact's item in the place of the one with that version, or where there is none.
+    /// Part of a transaction: stores a contact's item in the place of the item with that version, or for `None` where
+    /// there is none.
     fn put<R: Serialize>(&self, record: &R, version: Option<u64>) -> Write {
         self.table.write(to_item(record)).when_version(version).put(Part::Contact)
     }
 
-    /// Writes that take a contact from its old addresses to its new ones.
+    /// Parts of a transaction: move a contact from its old addresses to its new ones.
     async fn move_addresses(
         &self,
         coach: &CoachId,
@@ -184,7 +183,7 @@ impl Contacts {
         Address { table: &self.table, key: key_of(coach, sk) }
     }
 
-    /// Items of the coach's partition, in no order.
+    /// Reads items of the coach's partition, in no order.
     async fn read(&self, coach: &CoachId, sks: Vec<String>) -> Result<Vec<Item>, StoreError> {
         self.table.read(sks.iter().map(|sk| key_of(coach, sk)).collect()).await
     }
@@ -192,7 +191,7 @@ impl Contacts {
 
 const PREFIX: &str = "CONTACT#";
 
-/// Who of several contacts with an address counts: the one that was known first.
+/// The order of contacts that share an address: the one that was known first.
 fn known_first(stored: &StoredContact) -> (Timestamp, ContactId) {
     (stored.contact().created_at, stored.contact().id)
 }
@@ -201,13 +200,13 @@ fn contact_sk(contact: ContactId) -> String {
     format!("{PREFIX}{contact}")
 }
 
-/// The `email_key` of contacts that had an address when they were merged away. It sorts right after the address, so
-/// that one query finds those who have it, and then those who had it.
+/// The `email_key` of a contact that had the address when it was merged away. It sorts right after the address, so one
+/// query finds the contacts that have the address, then those that had it.
 fn merged_email_key(email: &str) -> String {
     format!("{email}\u{1}")
 }
 
-/// The contact whose key this is, if it is a contact's.
+/// The contact id in a sort key, if the key is a contact's.
 fn contact_of(sk: &str) -> Option<ContactId> {
     ContactId::parse(sk.strip_prefix(PREFIX)?).ok()
 }

@@ -1,4 +1,4 @@
-//! Names a contact wherever something is about it: the key of the indexes `by_contact`.
+//! Reference to a contact from items about the contact: the key of the indexes `by_contact`.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ pub struct ContactRef {
 }
 
 impl ContactRef {
-    /// This contact of this coach.
+    /// Builds the reference.
     pub fn new(coach: &CoachId, contact: ContactId) -> Self {
         Self { coach_id: coach.clone(), contact_id: contact }
     }

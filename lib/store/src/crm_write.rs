@@ -1,27 +1,27 @@
-//! What a write of the CRM's API leaves beside the records that it changes, in their transaction: the answer under the
-//! request's key, and the change for the application.
+//! The parts of a CRM write's transaction beside its records: the answer under the request's idempotency key, and the
+//! change for the application.
 
 use domain::change::Change;
 use domain::id::{CoachId, ContactId};
 use domain::idempotency::RETENTION;
 use domain::time::Timestamp;
 
-use crate::claim::{About, Answer, Claim, Claims};
+use crate::claim::{Answer, AnswerSubject, Claim, Claims};
 use crate::contact_ref::ContactRef;
 use crate::db::{Part, StoreError, Transacted, Write};
 use crate::outbox::{Content, Outbox};
 
-/// A write, but for its records.
+/// A CRM write without its records.
 pub struct CrmWrite<'a> {
     pub claims: &'a Claims,
     pub outbox: &'a Outbox,
     pub claim: &'a Claim,
     pub coach: &'a CoachId,
-    /// The contact that the write is about, by which its erasure finds the answer.
+    /// The subject of the write. Its erasure finds the recorded answer by this contact.
     pub contact: ContactId,
     pub answer: Answer,
-    /// `None`: nothing that shows has changed.
-    pub fact: Option<Change>,
+    /// `None` if no visible field has changed.
+    pub change: Option<Change>,
     pub now: Timestamp,
 }
 
@@ -29,31 +29,33 @@ pub struct CrmWrite<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Committed {
     Done,
-    /// Something that it was decided by is no longer as it was read.
+    /// An item that the decision depends on has changed since it was read.
     Changed,
     /// Another request has taken over the claim.
     ClaimLost,
 }
 
 impl CrmWrite<'_> {
-    /// Writes the records, the answer and the fact, or none of them.
+    /// Commits the records, the answer and the change, or none of them.
     pub(crate) async fn commit(&self, records: impl IntoIterator<Item = Write>) -> Result<Transacted, StoreError> {
-        let answer = self.claims.answer(self.claim, &self.answer, &self.about(), RETENTION, self.now);
+        let answer = self.claims.answer(self.claim, &self.answer, &self.subject(), RETENTION, self.now);
         let mut writes = vec![answer];
         writes.extend(records);
-        writes.extend(self.fact.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), self.now)));
+        writes.extend(
+            self.change.iter().map(|change| self.outbox.put(&Content::Change(Box::new(change.clone())), self.now)),
+        );
         self.outbox.table.db.transact(&writes).await
     }
 
-    /// Records the answer where no record is to change.
+    /// Records the answer of a request that changes no record.
     pub async fn answer_alone(&self) -> Result<Committed, StoreError> {
-        let about = self.about();
-        let finished = self.claims.finish(self.claim, &self.answer, Some(&about), RETENTION, self.now).await?;
+        let subject = self.subject();
+        let finished = self.claims.finish(self.claim, &self.answer, Some(&subject), RETENTION, self.now).await?;
         Ok(if finished { Committed::Done } else { Committed::ClaimLost })
     }
 
-    fn about(&self) -> About {
-        About::Contact(ContactRef::new(self.coach, self.contact))
+    fn subject(&self) -> AnswerSubject {
+        AnswerSubject::Contact(ContactRef::new(self.coach, self.contact))
     }
 }
 

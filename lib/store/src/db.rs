@@ -1,8 +1,8 @@
 //! The parts that all tables share: the client, item conversion, and kinds of failures.
 //!
-//! Requests are made by [`Ask`]. A failed condition is an outcome. `TransactionConflict` means that another transaction
-//! touched an item at the same moment: the write is tried again, a bounded number of times with jitter (module
-//! `retry`). What the SDK gives up on after its own retries is [`StoreError::Unavailable`].
+//! Requests are sent by [`MeteredRequest`]. A failed condition is an outcome. `TransactionConflict` means that another
+//! transaction touched an item at the same moment: module `retry` repeats the write with backoff, a limited number of
+//! times. [`StoreError::Unavailable`] is a failure that remains after the SDK's own retries.
 
 use std::collections::HashMap;
 use std::str::FromStr;
@@ -15,21 +15,21 @@ use serde::de::DeserializeOwned;
 
 use crate::metering::Metering;
 
-mod ask;
 mod failure;
 mod item_write;
+mod request;
 mod retry;
 mod table;
 mod transaction;
 
-pub(crate) use ask::Ask;
 pub(crate) use failure::failed;
 pub(crate) use item_write::ItemWrite;
+pub(crate) use request::MeteredRequest;
 pub use retry::retry;
 use retry::write;
 pub(crate) use retry::{MAX_ROUNDS, Written, backoff};
-pub(crate) use table::{Page, Table, query_all, query_page, query_up_to};
-pub(crate) use transaction::{Part, Refused, Transacted, Write};
+pub(crate) use table::{QueryPage, Table, query_all, query_page, query_up_to};
+pub(crate) use transaction::{Part, RefusedTransaction, Transacted, Write};
 
 /// A stored item.
 pub(crate) type Item = HashMap<String, AttributeValue>;
@@ -37,7 +37,7 @@ pub(crate) type Item = HashMap<String, AttributeValue>;
 /// A failure of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// No answer, or no capacity, after retries. A write may or may not have happened.
+    /// No answer, or no capacity, after retries. The write may have happened.
     #[error("the store did not answer {operation}")]
     Unavailable {
         operation: &'static str,
@@ -62,7 +62,7 @@ impl StoreError {
     }
 
     pub(crate) fn contention(what: &'static str) -> Self {
-        Self::Unavailable { operation: "TransactWriteItems", source: format!("{what} kept changing").into() }
+        Self::Unavailable { operation: "TransactWriteItems", source: format!("contention on {what}").into() }
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn key(pk: impl Into<String>, sk: impl Into<String>) -> Item {
     Item::from([("pk".to_owned(), s(pk)), ("sk".to_owned(), s(sk))])
 }
 
-/// The text of an attribute, empty where there is none.
+/// The text of an attribute; empty if the attribute is absent.
 pub(crate) fn text<'a>(item: &'a Item, name: &str) -> &'a str {
     item.get(name).and_then(|value| value.as_s().ok()).map_or("", String::as_str)
 }
@@ -124,23 +124,23 @@ pub(crate) fn number<T: FromStr>(item: &Item, name: &str) -> Option<T> {
     item.get(name)?.as_n().ok()?.parse().ok()
 }
 
-/// A record as an item. Absent members have no attribute.
+/// Converts a record to an item. Absent members have no attribute.
 pub(crate) fn to_item<T: Serialize>(record: &T) -> Item {
     to_attributes(record).filter_map(|(name, value)| Some((name, value?))).collect()
 }
 
-/// The members of a record as attributes; `None` for an absent one.
+/// Converts the members of a record to attributes; `None` for an absent one.
 pub(crate) fn to_attributes<T: Serialize>(record: &T) -> impl Iterator<Item = (String, Option<AttributeValue>)> {
     let item: Item = serde_dynamo::to_item(record).expect("a record converts to an item");
     item.into_iter().map(|(name, value)| (name, Some(value).filter(|value| !value.is_null())))
 }
 
-/// An item as the record that it was written from.
+/// Converts an item back to the record that it was written from.
 pub(crate) fn from_item<T: DeserializeOwned>(entity: &'static str, item: Item) -> Result<T, StoreError> {
     serde_dynamo::from_item(item).map_err(|error| crate::unreadable::unreadable(entity, error))
 }
 
-/// A record inside an item.
+/// Converts a record to an attribute of an item.
 pub(crate) fn to_attribute<T: Serialize>(record: &T) -> AttributeValue {
     serde_dynamo::to_attribute_value(record).expect("a record converts to an attribute")
 }

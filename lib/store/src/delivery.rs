@@ -1,18 +1,16 @@
 //! Table `deliveries`: one item per event and endpoint, which is also its line in the delivery log. Kept for 30 days,
-//! and up to 3 more for a chain of attempts that was begun late.
+//! and up to 3 more for a retry chain that began late.
 //! pk `ENDPOINT#<endpoint_id>`, sk `DELIVERY#<delivery_id>`: ids begin with the event's time, which orders a partition.
 //! `sealed`: the body, rendered once. `chain`, `next_attempt`: the order that counts. `lease_owner`, `lease_until`: the
-//! attempt that is under way. `hop`: how far the next attempt's order has come.
-//!
-//! 1. `create`     PutItem, unless it exists. `put_back`: UpdateItem, once per hop.
-//! 2. `claim`      UpdateItem: takes the lease if this attempt is next. `record`: UpdateItem on the lease.
-//! 3. `page`       Query, newest first: module `log`. `waiting`: Query, for new orders: module `resume`.
+//! attempt under way. `hop`: the last recorded hop of the next attempt's order. GSI `failed`: `pk`, `failed_at`.
+//! A refused update returns the item. A new owner for each call recognizes an own update whose answer was lost.
+//! 1. `create` PutItem, unless it exists. `put_back` UpdateItem, once per hop.
+//! 2. `claim` UpdateItem: takes the lease if the attempt is next. `record` UpdateItem on the lease.
+//! 3. `page` Query, newest first: module `log`. `waiting` Query, for new orders: module `resume`.
 //! 4. `end_waiting` Query, then an UpdateItem each: module `end`.
-//! 5. `find`       GetItem. `restart`: transaction with the order. `recover`: Query of GSI `failed` (`pk`,
-//!    `failed_at`), BatchGetItem, and transactions for groups: module `restart`.
+//! 5. `find` GetItem. `restart` Transaction with the order. `recover` Query of `failed`, BatchGetItem, transactions for
+//!    groups: module `restart`.
 //! 6. `erase_client` Query of GSI `by_client` (`client_id`, `sk`), then an UpdateItem each: module `erase`.
-//!
-//! A refused update returns the item. An owner that is drawn for each call shows an own update whose answer was lost.
 
 mod attempt;
 mod claim;
@@ -34,11 +32,11 @@ use serde::{Deserialize, Serialize};
 use crate::db::{self, Db, Item, ItemWrite, StoreError, Table, Written, from_item, n, s, to_item};
 use crate::vault::Vault;
 
-pub use claim::{Claim, Spent, Taken};
-pub use erase::Erasing;
-pub use log::Page;
-pub use outcome::Recorded;
-pub use restart::{Found, Kept, Recovery, Restarted};
+pub use claim::{AttemptClaim, ClaimedAttempt, SpentOrder};
+pub use erase::ErasureProgress;
+pub use log::DeliveryLogPage;
+pub use outcome::AttemptRecording;
+pub use restart::{Recovery, ResendLookup, ResendableDelivery, Restarted};
 
 use attempt::StoredAttempt;
 
@@ -51,35 +49,35 @@ pub struct NewDelivery<'a> {
     pub event_type: &'a str,
     /// The subject of the event.
     pub subject: &'a Subject,
-    /// When the event was made.
+    /// The time of the event.
     pub made_at: Timestamp,
     pub body: Vec<u8>,
-    /// Why it is not made. It can be made up for by hand.
+    /// The reason why no attempt is made. The coach can send the delivery again by hand.
     pub not_sent: Option<String>,
 }
 
 /// The result of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Created {
+pub enum DeliveryCreation {
     New,
-    /// It was there, and its first attempt has not been made: its order may never have been sent.
+    /// The delivery existed, and its first attempt has not been made: its order may never have been sent.
     Waiting,
-    /// It was there, and is under way or has ended.
+    /// The delivery existed, and is under way or has ended.
     Known,
 }
 
-/// The result of noting that an order goes back to the queue.
+/// The result of recording that an order goes back to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PuttingBack {
-    /// Nobody else has noted it.
+pub enum PutBackOutcome {
+    /// No other copy of the order was recorded.
     Ours,
-    /// Another copy of the order was noted. It may never have been sent on.
+    /// Another copy of the order was recorded. It may never have been sent on.
     Noted,
-    Spent(Spent),
+    Spent(SpentOrder),
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct DeliveryItem {
     pk: String,
     sk: String,
     id: DeliveryId,
@@ -93,11 +91,12 @@ struct Record {
     chain: u32,
     next_attempt: u32,
     next_attempt_at: Option<Timestamp>,
-    /// When it failed, in milliseconds: the sort key of GSI `failed`. There as long as it can be made up for.
+    /// The time of the failure in milliseconds: the sort key of GSI `failed`. Present as long as the delivery can be
+    /// sent again.
     failed_at: Option<i64>,
-    /// When a recovery sent it again last, in milliseconds.
+    /// The time at which a recovery last sent the delivery again, in milliseconds.
     recovered_at: Option<i64>,
-    /// A test event. A recovery leaves it out.
+    /// A test event. A recovery skips it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     test: bool,
     hop: Option<u32>,
@@ -105,7 +104,7 @@ struct Record {
     lease_owner: Option<String>,
     lease_until: Option<i64>,
     recorded_by: Option<String>,
-    /// The body. Empty once the client is erased.
+    /// The sealed body. Empty after the client is erased.
     #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
     expires_at: i64,
@@ -124,42 +123,43 @@ impl Deliveries {
         Ok(Self { table: Table::new(env, db, "DELIVERIES_TABLE")?, vault: vault.clone() })
     }
 
-    /// Stores a delivery, whose first attempt is due at once.
-    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<Created, StoreError> {
+    /// Stores a delivery. Its first attempt is due at once.
+    pub async fn create(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Result<DeliveryCreation, StoreError> {
         let item = to_item(&self.record_of(delivery, now));
         match self.table.write(item).when_absent().put_now().await? {
-            Written::Done(_) => Ok(Created::New),
-            Written::Refused(None) => Ok(Created::Known),
+            Written::Done(_) => Ok(DeliveryCreation::New),
+            Written::Refused(None) => Ok(DeliveryCreation::Known),
             Written::Refused(Some(item)) => {
-                let stored: Record = from_item(ENTITY, item)?;
+                let stored: DeliveryItem = from_item(ENTITY, item)?;
                 let waiting = stored.status == DeliveryStatus::Pending && stored.attempts.is_empty();
-                Ok(if waiting { Created::Waiting } else { Created::Known })
+                Ok(if waiting { DeliveryCreation::Waiting } else { DeliveryCreation::Known })
             }
         }
     }
 
-    /// Notes that the order has come round before it may be carried out, and goes back to the queue.
-    pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PuttingBack, StoreError> {
+    /// Records that an order arrived before its attempt may be made, and goes back to the queue.
+    pub async fn put_back(&self, order: &DeliveryOrder, now: Timestamp) -> Result<PutBackOutcome, StoreError> {
         let owner = new_owner();
         let update = self.update_of_next(order, now).set("hop", n(order.hop)).set("hop_owner", s(&owner));
-        let record: Record = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await? {
-            Written::Done(_) => return Ok(PuttingBack::Ours),
-            Written::Refused(None) => return Ok(PuttingBack::Spent(Spent::Nothing)),
+        let record: DeliveryItem = match update.when("attribute_not_exists(hop) OR hop < :hop", []).update_now().await?
+        {
+            Written::Done(_) => return Ok(PutBackOutcome::Ours),
+            Written::Refused(None) => return Ok(PutBackOutcome::Spent(SpentOrder::Nothing)),
             Written::Refused(Some(item)) => from_item(ENTITY, item)?,
         };
-        Ok(match claim::spent(order, &record, now).unwrap_or(Some(Spent::Nothing)) {
-            Some(spent) => PuttingBack::Spent(spent),
-            None if record.hop_owner.as_ref() == Some(&owner) => PuttingBack::Ours,
-            None if record.hop == Some(order.hop) => PuttingBack::Noted,
-            // Another copy has come further.
-            None => PuttingBack::Spent(Spent::Nothing),
+        Ok(match claim::spent(order, &record, now).unwrap_or(Some(SpentOrder::Nothing)) {
+            Some(spent) => PutBackOutcome::Spent(spent),
+            None if record.hop_owner.as_ref() == Some(&owner) => PutBackOutcome::Ours,
+            None if record.hop == Some(order.hop) => PutBackOutcome::Noted,
+            // Another copy is more hops ahead.
+            None => PutBackOutcome::Spent(SpentOrder::Nothing),
         })
     }
 
-    fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> Record {
+    fn record_of(&self, delivery: NewDelivery<'_>, now: Timestamp) -> DeliveryItem {
         let NewDelivery { endpoint_id, id, event_id, event_type, subject, made_at, body, not_sent } = delivery;
         let is_sent = not_sent.is_none();
-        Record {
+        DeliveryItem {
             pk: partition(endpoint_id),
             sk: sort_key(&id),
             webhook_id: event_id.clone(),
@@ -189,7 +189,7 @@ impl Deliveries {
         self.table.write(key(endpoint, id))
     }
 
-    /// An update on condition that the delivery has not ended and that the attempt is its next one.
+    /// An update on condition that the delivery is pending and that this attempt is its next one.
     fn update_before(&self, next: &NextAttempt<'_>) -> ItemWrite<'_> {
         let values = [
             (":pending", s(DeliveryStatus::Pending.as_str())),
@@ -200,12 +200,12 @@ impl Deliveries {
         update.when("#status = :pending AND chain = :chain AND next_attempt = :attempt", values)
     }
 
-    /// An update on condition that the order's attempt is the next one of a delivery that has not ended.
+    /// An update on condition that the delivery is pending, has not expired, and waits for the order's attempt.
     fn update_of_next(&self, order: &DeliveryOrder, now: Timestamp) -> ItemWrite<'_> {
         self.update_before(&order.into()).when("expires_at > :now_s", [(":now_s", n(now.unix_s()))])
     }
 
-    /// A query of an endpoint's deliveries, whose expressions name `#status`.
+    /// A query of an endpoint's deliveries. Its expressions may name `#status`.
     fn query(&self, endpoint: &EndpointId) -> QueryFluentBuilder {
         let values = [(":pk", s(partition(endpoint))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values);

@@ -1,5 +1,5 @@
-//! Table `records`, doses as they are read. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: how often each dose was
-//! logged on each day of a month; sk `DOSES#SCHEDULE`: what the client is to take. Module `record` writes them.
+//! Table `records`, doses, for reading. pk `CLIENT#<client_id>`; sk `DOSES#<yyyy-mm>`: the number of logs of each dose
+//! on each day of a month; sk `DOSES#SCHEDULE`: the client's dose schedule. Module `record` writes them.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::dose::{DoseSchedule, DosesLogged, Month, MonthOfDoses};
@@ -23,7 +23,7 @@ pub struct Doses {
 
 /// A client's dose schedule, as stored.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Schedule {
+pub(crate) struct DoseScheduleItem {
     pub(crate) pk: String,
     pub(crate) sk: String,
     pub(crate) doses: DoseSchedule,
@@ -32,7 +32,7 @@ pub(crate) struct Schedule {
     pub(crate) version: u64,
 }
 
-/// A month's counts, and the version of its item, 0 for none.
+/// The counts of a month, and the version of its item, 0 for none.
 #[derive(Default)]
 pub(crate) struct StoredMonth {
     pub(crate) counts: MonthOfDoses,
@@ -44,7 +44,7 @@ impl Doses {
     pub(crate) fn add(&mut self, item: Item) -> Result<(), StoreError> {
         let sk = sk_of(&item).to_owned();
         if sk == SCHEDULE {
-            self.schedule = from_item::<Schedule>("dose schedule", item)?.doses;
+            self.schedule = from_item::<DoseScheduleItem>("dose schedule", item)?.doses;
             return Ok(());
         }
         let month = sk.strip_prefix(DOSES_PREFIX).and_then(Month::parse);

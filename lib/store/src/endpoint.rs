@@ -1,18 +1,16 @@
-//! Table `workspaces`, the webhook endpoints of a workspace.
-//! pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the record, its `version`, its secrets (sealed, the current one
-//! first).
-//! pk `COACH#<coach_id>`, sk `ENDPOINTS`: how many there are.
+//! Table `workspaces`, the webhook endpoints of a workspace. pk `COACH#<coach_id>`, sk `ENDPOINT#<endpoint_id>`: the
+//! record, its `version`, its secrets (sealed, the current one first). sk `ENDPOINTS`: the number of endpoints.
 //!
-//! 1. `list`   Query of the partition, consistent.
+//! 1. `list` Query of the base table, consistent: the settings page shows an endpoint as soon as it is created.
 //! 2. `get` GetItem, `get_all` BatchGetItem, consistent, with the secrets.
-//! 3. `create` Transaction: the workspace exists, the count is below its limit, the endpoint, the audit record.
-//! 4. `change` Read, then transaction on the version read: the endpoint, the audit record.
-//! 5. `delete` Transaction: the endpoint goes, the count, the audit record.
-//! 6. `rotate_secret` Read, then transaction on the version read: another secret, the audit record. Module `secret`.
+//! 3. `create` Transaction: check of the workspace, the count below its limit, the endpoint, the audit record.
+//! 4. `change` Read, then a transaction on the version read: the endpoint, the audit record.
+//! 5. `delete` Transaction: the endpoint, the count, the audit record.
+//! 6. `rotate_secret` Read, then a transaction on the version read: module `secret`.
 //! 7. `acquire_slot`, `release_slot`, `reserve_place`, `note_pace` UpdateItem: module `slots`.
 //! 8. `count_test`, `begin_recovery`, `end_recovery` UpdateItem: module `by_hand`.
-//! 9. `note_success` UpdateItem, `note_failure`, `note_gone` Read, then transaction on the version read, where there is
-//!    something to note: module `health`.
+//! 9. `note_success` UpdateItem; `note_failure`, `note_gone` Read, then a transaction on the version read if the health
+//!    changes: module `health`.
 
 mod by_hand;
 mod health;
@@ -43,8 +41,8 @@ use crate::db::{
 use crate::vault::Vault;
 use crate::workspace::{key as workspace_key, key_of, partition};
 
-pub use by_hand::{Begun, RecoveryLease};
-pub use secret::Rotated;
+pub use by_hand::{RecoveryLease, RecoveryStart};
+pub use secret::SecretRotation;
 pub use slots::Slot;
 
 /// A coach's endpoint.
@@ -56,43 +54,43 @@ pub struct EndpointRef {
 
 /// The result of registering an endpoint.
 #[derive(Debug)]
-pub enum Created {
+pub enum EndpointCreation {
     Done(Box<Endpoint>),
-    /// The workspace has as many endpoints as it may have.
+    /// The workspace has reached its limit of endpoints.
     TooMany,
-    /// The workspace has not been seen yet.
+    /// The workspace is not stored yet.
     WorkspaceUnknown,
 }
 
 /// The result of changing an endpoint.
 #[derive(Debug)]
-pub enum Changed {
+pub enum EndpointUpdate {
     Done(Box<Endpoint>),
-    /// It is gone for good and cannot be enabled.
+    /// The endpoint answered 410 and cannot be enabled again.
     Gone,
     NotFound,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct EndpointItem {
     pk: String,
     sk: String,
     version: u64,
-    #[serde(flatten, with = "StoredFields")]
+    #[serde(flatten, with = "EndpointAttributes")]
     endpoint: Endpoint,
     secrets: Vec<SealedSecret>,
     #[serde(default)]
     health: EndpointHealth,
-    /// When the endpoint no longer counts as late, in ms.
+    /// The time until which the endpoint counts as late, in ms.
     late_until: Option<i64>,
-    /// The time between two places of an endpoint that is late.
+    /// The time between two places of a late endpoint, in ms.
     late_gap_ms: Option<i64>,
 }
 
 /// The attributes of an endpoint.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Endpoint")]
-struct StoredFields {
+struct EndpointAttributes {
     id: EndpointId,
     #[serde(serialize_with = "write_url", deserialize_with = "read_url")]
     url: ReceiverUrl,
@@ -109,7 +107,7 @@ fn write_url<S: Serializer>(url: &ReceiverUrl, serializer: S) -> Result<S::Ok, S
     serializer.serialize_str(url.expose())
 }
 
-/// The URL was judged when it was registered, and is again at each attempt: here it is only read.
+/// Parses without a check of the host: the URL was checked when it was registered, and each attempt checks it again.
 fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReceiverUrl, D::Error> {
     let url = String::deserialize(deserializer)?;
     ReceiverUrl::parse(&url, Reach::PublicAndLoopback).map_err(D::Error::custom)
@@ -119,7 +117,7 @@ fn read_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ReceiverUrl, D
 struct SealedSecret {
     #[serde(with = "crate::binary")]
     sealed: Vec<u8>,
-    /// Until when it signs, in ms. Absent from the current one.
+    /// The time until which the secret signs, in ms. Absent from the current secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     until: Option<i64>,
 }
@@ -143,16 +141,16 @@ impl Endpoints {
         Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")?, vault: vault.clone() })
     }
 
-    /// All endpoints of a workspace, oldest first.
+    /// Reads all endpoints of a workspace, oldest first.
     pub async fn list(&self, coach: &CoachId) -> Result<Vec<Endpoint>, StoreError> {
         // At most MAX_ENDPOINTS small items: one page holds them.
         let values = [(":pk", s(partition(coach))), (":sk", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :sk)", values).consistent_read(true);
         let items = query_page(query).await?.items.into_iter();
-        items.map(|item| from_item::<Record>("endpoint", item).map(|record| record.endpoint)).collect()
+        items.map(|item| from_item::<EndpointItem>("endpoint", item).map(|record| record.endpoint)).collect()
     }
 
-    /// One endpoint and what signs its deliveries now.
+    /// Reads an endpoint with the secrets that sign now.
     pub async fn get(
         &self,
         coach: &CoachId,
@@ -162,7 +160,7 @@ impl Endpoints {
         self.read(coach, id).await?.map(|record| self.signed(record, now)).transpose()
     }
 
-    /// The same of several endpoints, in their order.
+    /// Reads several endpoints, in their order.
     pub async fn get_all(
         &self,
         endpoints: &[EndpointRef],
@@ -178,14 +176,14 @@ impl Endpoints {
         Ok(endpoints.iter().map(|endpoint| read(&endpoint.id)).collect())
     }
 
-    fn signed(&self, record: Record, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
+    fn signed(&self, record: EndpointItem, now: Timestamp) -> Result<SignedEndpoint, StoreError> {
         let secrets = record.secrets.iter().filter(|secret| secret.counts(now));
         let secrets = secrets.map(|secret| self.open(&record.endpoint.id, secret)).collect::<Result<_, _>>()?;
         let pace = record
             .late_until
             .zip(record.late_gap_ms)
             .map(|(until, gap_ms)| Pace { gap: TimeDelta::milliseconds(gap_ms), until: Timestamp::from_ms(until) });
-        let Record { endpoint, health, .. } = record;
+        let EndpointItem { endpoint, health, .. } = record;
         Ok(SignedEndpoint { read_at: now, endpoint, secrets, health, pace })
     }
 
@@ -197,9 +195,9 @@ impl Endpoints {
         id: EndpointId,
         secret: &SigningSecret,
         now: Timestamp,
-    ) -> Result<Created, StoreError> {
+    ) -> Result<EndpointCreation, StoreError> {
         let sealed = self.vault.seal(&secret_context(&id), secret.as_bytes());
-        let record = Record {
+        let record = EndpointItem {
             pk: partition(coach),
             sk: sort_key(&id),
             version: 1,
@@ -228,9 +226,9 @@ impl Endpoints {
             audit::record(&self.table, coach, "endpoint.created", record.endpoint.id.as_str(), now),
         ];
         match self.table.db.transact(&writes).await? {
-            Transacted::Done => Ok(Created::Done(Box::new(record.endpoint))),
-            Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(Created::WorkspaceUnknown),
-            Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(Created::TooMany),
+            Transacted::Done => Ok(EndpointCreation::Done(Box::new(record.endpoint))),
+            Transacted::Refused(refused) if refused.is(Part::Workspace) => Ok(EndpointCreation::WorkspaceUnknown),
+            Transacted::Refused(refused) if refused.is(Part::EndpointCount) => Ok(EndpointCreation::TooMany),
             Transacted::Refused(_) => Err(StoreError::corrupt("endpoint", "its id is taken")),
         }
     }
@@ -242,15 +240,15 @@ impl Endpoints {
         id: &EndpointId,
         change: &EndpointChange,
         now: Timestamp,
-    ) -> Result<Changed, StoreError> {
+    ) -> Result<EndpointUpdate, StoreError> {
         retry("an endpoint", || async {
-            let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(Changed::NotFound)) };
+            let Some(mut record) = self.read(coach, id).await? else { return Ok(Some(EndpointUpdate::NotFound)) };
             let endpoint = match record.endpoint.changed(change, now) {
                 Ok(endpoint) => endpoint,
-                Err(EndpointGone) => return Ok(Some(Changed::Gone)),
+                Err(EndpointGone) => return Ok(Some(EndpointUpdate::Gone)),
             };
             if endpoint.status != record.endpoint.status || endpoint.url != record.endpoint.url {
-                // Whatever failed or was late before, the endpoint is given its time anew.
+                // The endpoint starts afresh: earlier failures and lateness no longer count.
                 record.health = EndpointHealth::default();
                 record.late_until = None;
             }
@@ -258,12 +256,12 @@ impl Endpoints {
                 self.replace(record, &endpoint),
                 audit::record(&self.table, coach, "endpoint.changed", id.as_str(), now),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(Changed::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(EndpointUpdate::Done(Box::new(endpoint))))
         })
         .await
     }
 
-    /// Deletes an endpoint; what it was, unless there is none.
+    /// Deletes an endpoint. Returns the deleted endpoint, if there was one.
     pub async fn delete(
         &self,
         coach: &CoachId,
@@ -282,7 +280,7 @@ impl Endpoints {
         Ok(self.table.db.transact(&writes).await?.is_done().then_some(record.endpoint))
     }
 
-    async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<Record>, StoreError> {
+    async fn read(&self, coach: &CoachId, id: &EndpointId) -> Result<Option<EndpointItem>, StoreError> {
         self.table.get("endpoint", key(coach, id)).await
     }
 
@@ -291,10 +289,10 @@ impl Endpoints {
         SigningSecret::restore(&bytes).ok_or_else(|| StoreError::corrupt("endpoint", "its secret has another length"))
     }
 
-    /// The record with another content, if nobody else has changed it since it was read.
-    fn replace(&self, record: Record, endpoint: &Endpoint) -> Write {
+    /// Part of a transaction: stores the record with another endpoint, if it is as it was read.
+    fn replace(&self, record: EndpointItem, endpoint: &Endpoint) -> Write {
         let found = record.version;
-        let replacement = Record { version: found + 1, endpoint: endpoint.clone(), ..record };
+        let replacement = EndpointItem { version: found + 1, endpoint: endpoint.clone(), ..record };
         self.table.write(to_item(&replacement)).when_version(Some(found)).put(Part::Endpoint)
     }
 }
@@ -334,7 +332,7 @@ mod tests {
             disabled_at: Some(Timestamp::from_ms(7)),
             created_at: Timestamp::from_ms(5),
         };
-        let item = to_item(&Record {
+        let item = to_item(&EndpointItem {
             pk: "COACH#coach_1".to_owned(),
             sk: "ENDPOINT#we_1".to_owned(),
             version: 3,
@@ -351,7 +349,7 @@ mod tests {
             ["payload_mode", "pk", "secrets", "sk", "status", "url", "version"],
         ];
         assert_eq!(names, [first, second].concat());
-        let read: Record = from_item("endpoint", item).unwrap();
+        let read: EndpointItem = from_item("endpoint", item).unwrap();
         assert_eq!((read.endpoint, read.late_gap_ms, read.late_until), (endpoint, Some(5), None));
         assert_eq!(read.secrets[0].sealed, [1, 2]);
     }

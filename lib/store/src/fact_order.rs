@@ -1,20 +1,21 @@
-//! The time of the fact that set an item or a part of it, as it is stored: milliseconds as a number, and beside them
-//! the nanoseconds beyond, where there are any. A release that knows no nanoseconds reads such an item as one of the
-//! millisecond.
+//! The time of the fact that set an item or a part of an item, as stored: milliseconds as a number, and in a second
+//! attribute the nanoseconds beyond, if there are any. A release that knows no nanoseconds reads such an item as one of
+//! that millisecond.
 
 use domain::fact_time::FactTime;
 use serde::{Deserialize, Serialize};
 
 use crate::db::{ItemWrite, n};
 
-/// An item that a fact sets, unless the stored item is newer.
+/// Adds the time of a fact to a write, and the condition that the stored item is not newer.
 pub(crate) fn set_by_fact(write: ItemWrite<'_>, at: FactTime) -> ItemWrite<'_> {
     const NOT_NEWER: &str = "attribute_not_exists(pk) OR saved_at < :saved_at \
         OR (saved_at = :saved_at AND (attribute_not_exists(saved_ns) OR saved_ns <= :saved_ns))";
     write.set("saved_at", n(at.ms())).set("saved_ns", n(at.ns_of_ms())).when(NOT_NEWER, [])
 }
 
-/// A write on condition that the stored item is the one that a fact set at that time, or that there is none.
+/// Adds the condition that the stored item is the one that a fact set at that time, or for `None` that there is no
+/// item.
 pub(crate) fn as_found(write: ItemWrite<'_>, found: Option<FactTime>) -> ItemWrite<'_> {
     const AS_FOUND: &str = "saved_at = :found AND (saved_ns = :found_ns OR attribute_not_exists(saved_ns))";
     match found {
@@ -23,7 +24,7 @@ pub(crate) fn as_found(write: ItemWrite<'_>, found: Option<FactTime>) -> ItemWri
     }
 }
 
-/// Defines the two attributes of a time, to be flattened into an item.
+/// Defines the two attributes of a time, which are flattened into an item.
 macro_rules! stored_time {
     ($(#[$doc:meta])* $name:ident: $ms:ident, $ns:ident) => {
         $(#[$doc])*
@@ -54,23 +55,23 @@ stored_time! {
 }
 stored_time! {
     /// The time of the fact that set a dose log.
-    SaidAt: said_at, said_ns
+    DoseLogSetAt: said_at, said_ns
 }
 stored_time! {
-    /// The time of the fact, or of the request, that set a whole event.
-    ToldAt: told_at, told_ns
+    /// The time of the fact or request that set a whole calendar event.
+    EventSetAt: told_at, told_ns
 }
 stored_time! {
-    /// The time of the last fact about a step to another phase.
+    /// The time of the last fact that advanced the phase.
     PhaseSetAt: phase_set_at, phase_set_ns
 }
 stored_time! {
     /// The time of the last fact that a check-in was submitted.
-    SubmissionSaidAt: submission_said_at, submission_said_ns
+    SubmissionSetAt: submission_said_at, submission_said_ns
 }
 stored_time! {
     /// The time of the last fact that a check-in was reviewed.
-    ReviewSaidAt: review_said_at, review_said_ns
+    ReviewSetAt: review_said_at, review_said_ns
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

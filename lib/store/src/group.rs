@@ -1,4 +1,4 @@
-//! Successive things that are written together: few enough, and small enough.
+//! Groups of successive items, limited in number and bytes.
 
 /// The limits of one group.
 pub(crate) struct Bounds {
@@ -7,7 +7,8 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// All of `items` in their order, in as few groups as their sizes allow. One that is larger by itself stands alone.
+    /// Splits `items` in their order into as few groups as the limits allow. An item above the byte limit is a group of
+    /// its own.
     pub(crate) fn groups<'t, T>(&self, items: &'t [T], bytes_of: impl Fn(&T) -> usize) -> Vec<&'t [T]> {
         let mut groups = Vec::new();
         let (mut begin, mut bytes) = (0, 0);
@@ -29,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_is_in_one_group_in_its_order_and_no_group_could_take_more() {
+    fn groups_keep_the_order_and_are_as_large_as_the_limits_allow() {
         let bounds = Bounds { items: 3, bytes: 100 };
         let bytes = |group: &[usize]| group.iter().sum::<usize>();
         // Each list of up to seven of these sizes.

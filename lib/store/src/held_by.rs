@@ -1,17 +1,17 @@
-//! The holders of addresses: one item per e-mail address or phone number, with its first holder and whoever came later.
+//! The holders of addresses: one item per e-mail address or phone number, with its first holder and all later holders.
 //!
-//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address;
-//! when it leaves, one of the others takes its place, in the transaction of whatever made it leave. Every write states
-//! what it found.
+//! Attributes beside the key: `holder`, `later_holders` (set; absent when empty). The first holder keeps the address.
+//! When the first holder leaves, the same transaction makes a later holder the first. Every write states the holders
+//! that it read.
 //!
-//! At most `MAX_HOLDERS` are noted. Later ones have the address and are not found by it: a placeholder that an import
-//! gives to everybody leads to nobody, and its item must not outgrow what DynamoDB holds.
+//! An item lists at most `MAX_HOLDERS`. A placeholder address that an import gives to every client must not outgrow
+//! DynamoDB's item size. A holder beyond the limit keeps the address, but is not found by it.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use crate::db::{Item, Part, StoreError, Table, Write, s};
 
-/// Holders of one address that are noted.
+/// Holders that one item lists.
 const MAX_HOLDERS: usize = 1_000;
 
 /// The holders of an address.
@@ -34,7 +34,7 @@ impl Holders {
         Ok(Self { holder, others })
     }
 
-    /// All of them, the first holder first.
+    /// All holders, the first one first.
     pub(crate) fn all(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.holder.as_str()).chain(self.others.iter().map(String::as_str))
     }
@@ -44,26 +44,27 @@ impl Holders {
     }
 }
 
-/// An address's item.
+/// The item of an address.
 pub(crate) struct Address<'a> {
     pub(crate) table: &'a Table,
     pub(crate) key: Item,
 }
 
 impl Address<'_> {
-    /// Takes an address that nobody has.
+    /// Takes an address that has no holder.
     pub(crate) fn take(self, id: &str) -> Write {
         let mut item = self.key;
         item.insert("holder".to_owned(), s(id));
         self.table.write(item).when_absent().put(Part::Address)
     }
 
-    /// Part of a transaction: nobody has the address.
+    /// Part of a transaction: checks that the address has no holder.
     pub(crate) fn check_free(self) -> Write {
         self.table.write(self.key).when_absent().check(Part::Address)
     }
 
-    /// Adds a holder to what was found; nothing to write when it is one already, or there are as many as are noted.
+    /// Adds a holder to the holders that were read. Returns `None` if the holder is listed already, or the item is
+    /// full.
     pub(crate) fn join(self, found: Option<&Holders>, id: &str) -> Option<Write> {
         let Some(holders) = found else { return Some(self.take(id)) };
         if holders.has(id) || holders.all().count() >= MAX_HOLDERS {
@@ -73,16 +74,16 @@ impl Address<'_> {
         Some(joined.when("holder = :found", [(":found", s(&holders.holder))]).update(Part::Address))
     }
 
-    /// Takes a holder off what was found; nothing to write when it is none.
+    /// Removes a holder from the holders that were read. Returns `None` if the holder is not listed.
     pub(crate) fn leave(self, found: Option<&Holders>, id: &str) -> Option<Write> {
         let holders = found.filter(|holders| holders.has(id))?;
         let write = self.table.write(self.key).when("holder = :found", [(":found", s(&holders.holder))]);
-        let (write, leaving) = match holders.others.first() {
+        let (write, removed) = match holders.others.first() {
             None => return Some(write.when("attribute_not_exists(later_holders)", []).delete(Part::Address)),
             Some(heir) if holders.holder == id => (write.set("holder", s(heir)), heir.as_str()),
             Some(_) => (write, id),
         };
-        let write = write.take_out("later_holders", AttributeValue::Ss(vec![leaving.to_owned()]));
-        Some(write.when("contains(later_holders, :leaving)", [(":leaving", s(leaving))]).update(Part::Address))
+        let write = write.take_out("later_holders", AttributeValue::Ss(vec![removed.to_owned()]));
+        Some(write.when("contains(later_holders, :removed)", [(":removed", s(removed))]).update(Part::Address))
     }
 }

@@ -1,20 +1,20 @@
-//! Table `keys`: API keys.
-//! pk `KEY#<key_id>`, sk `KEY`: the record, a copy of what its workspace may use, and counters per calendar minute of
-//! use: `w<minute>` of requests, `l<minute>` of those for a login link.
-//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: says that the key is the coach's. sk `KEYS`: the key ring,
-//! which names the live keys (module `ring`).
-//!
-//! 1. `authenticate` UpdateItem: checks the key and counts the request at once, under all of its limits or under none.
-//!    The refused update returns what distinguishes unknown, revoked, expired and limited.
-//! 2. `drop_windows` UpdateItem: removes counters of minutes long past.
-//! 3. `page`         Query of the coach's partition, then BatchGetItem: module `list`.
-//! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, entitlements never
-//!    missed. If the ring is full, GetItem, BatchGetItem and UpdateItem remove expired keys from it.
-//! 5. `revoke`       BatchGetItem, then a transaction on the ring with the audit record.
-//! 6. `copy_entitlements` GetItem of the ring, BatchGetItem, then UpdateItem of each live key that has an older copy.
+//! Table `keys`: API keys. A record copies its workspace's time zone, country and entitlements, so the write that
+//! admits a request returns them.
+//! pk `KEY#<key_id>`, sk `KEY`: the record, and counters per calendar minute of use: `w<minute>` of requests,
+//! `l<minute>` of requests for a login link.
+//! pk `COACH#<coach_id>`, sk `KEY#<created_at>#<key_id>`: an entry of the coach's list. sk `KEYS`: the key ring (module
+//! `ring`).
+//! 1. `authenticate` UpdateItem: checks the key and counts the request under all of its limits or none. A refused
+//!    update returns the item, which shows the reason.
+//! 2. `drop_windows` UpdateItem: removes counters of past minutes.
+//! 3. `page` Query of the base table, which shows a new key at once, then BatchGetItem: module `list`.
+//! 4. `create`, `rotate` Transaction on the ring and the workspace's version: at most 50 live keys, with current
+//!    entitlements. On a full ring, GetItem, BatchGetItem and UpdateItem first remove expired keys.
+//! 5. `revoke` BatchGetItem, then a transaction on the ring with the audit record.
+//! 6. `copy_entitlements` GetItem of the ring, BatchGetItem, UpdateItem of each live key with an older copy.
 
+mod lifecycle;
 mod list;
-mod make;
 mod present;
 mod ring;
 
@@ -29,13 +29,13 @@ use domain::workspace::{CrmConfiguration, Entitlements};
 use runtime::{BoxError, Environment, random_bytes};
 use serde::{Deserialize, Serialize};
 
-pub use list::Page;
-pub use make::Made;
+pub use lifecycle::KeyCreation;
+pub use list::KeyPage;
 pub use present::Presented;
 
 use crate::db::{self, Db, Item, StoreError, Table, from_item, query_all, s, sk_of};
 
-/// A key's record, without the key.
+/// An API key as stored, without the secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct KeyRecord {
     pub key_id: KeyId,
@@ -43,12 +43,12 @@ pub struct KeyRecord {
     pub name: String,
     pub scope: Scope,
     pub permissions: Vec<Permission>,
-    /// Prefix and last characters.
+    /// Prefix and last characters of the secret.
     pub display: String,
     pub created_at: Timestamp,
     /// Milliseconds.
     pub expires_at: Option<i64>,
-    /// The coach's choice, once a rotation has ended the key earlier.
+    /// The expiry that the coach chose, once a rotation has ended the key earlier.
     pub(crate) chosen: Option<ChosenExpiry>,
     pub revoked_at: Option<i64>,
     /// The start of the minute in which the key was last used, in milliseconds.
@@ -61,7 +61,7 @@ pub struct KeyRecord {
     pub workspace_version: u64,
 }
 
-/// When a coach wanted a key to end.
+/// The expiry that a coach chose for a key.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct ChosenExpiry {
     /// Milliseconds. `None`: never.
@@ -69,7 +69,7 @@ pub(crate) struct ChosenExpiry {
 }
 
 impl KeyRecord {
-    /// When the coach wanted the key to end, in milliseconds.
+    /// The expiry that the coach chose, in milliseconds.
     fn chosen_expiry(&self) -> Option<i64> {
         self.chosen.map_or(self.expires_at, |chosen| chosen.expires_at)
     }
@@ -80,7 +80,7 @@ impl KeyRecord {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Stored {
+struct KeyItem {
     pk: String,
     sk: String,
     #[serde(with = "crate::binary")]
@@ -106,20 +106,20 @@ impl Keys {
         Ok(records.into_iter().find(|record| record.coach_id == *coach))
     }
 
-    /// The ids of all keys that the coach ever had, newest first.
+    /// Reads the ids of all keys that the coach ever had, newest first.
     async fn key_ids(&self, coach: &CoachId) -> Result<Vec<KeyId>, StoreError> {
         let query = self.table.query("pk = :pk", [(":pk", s(coach_partition(coach)))]);
         let items = query_all(query.consistent_read(true).scan_index_forward(false)).await?;
-        // The rest is the ring.
+        // The remaining item is the key ring.
         let ids = items.iter().filter_map(|item| Some(sk_of(item).strip_prefix("KEY#")?.split_once('#')?.1));
         ids.map(|id| KeyId::parse(id).map_err(|rule| StoreError::corrupt("key", rule))).collect()
     }
 
-    /// The records of these ids, in their order.
+    /// Reads the records of these ids, in their order.
     async fn records(&self, ids: &[KeyId]) -> Result<Vec<KeyRecord>, StoreError> {
         let mut found: HashMap<KeyId, KeyRecord> = HashMap::new();
         for item in self.table.read(ids.iter().map(item_key).collect()).await? {
-            let stored: Stored = from_item("key", item)?;
+            let stored: KeyItem = from_item("key", item)?;
             found.insert(stored.record.key_id.clone(), stored.record);
         }
         Ok(ids.iter().filter_map(|id| found.remove(id)).collect())
@@ -138,7 +138,7 @@ fn coach_key(coach: &CoachId, sk: impl Into<String>) -> Item {
     db::key(coach_partition(coach), sk)
 }
 
-/// A new key of the scope.
+/// Generates a key of the scope.
 pub fn new_api_key(scope: Scope) -> ApiKey {
     ApiKey::generate(scope, &random_bytes())
 }

@@ -1,7 +1,8 @@
 //! DynamoDB, one module per entity. Each module owns its key strings and states its access patterns in its header.
-//! Every write states its condition, but for the deletion of what an erasure leaves nothing of. Expected outcomes (a
-//! taken e-mail, a full plan, a lost race) are returned as values. Errors are for a store that did not answer or that
-//! holds what it should not.
+//!
+//! Every write states its condition, except deletions during an erasure. Expected outcomes (a taken e-mail, a full
+//! plan, a lost race) are returned as values. Errors mean that the store did not answer, or that a stored item has an
+//! unexpected form.
 
 mod audit;
 mod automation;

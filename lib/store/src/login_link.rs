@@ -1,9 +1,9 @@
 //! Table `login-links`: one item per link, used or not, until it expires. pk `LINK#<sha256>`, of the token.
 //!
-//! 1. `put`    PutItem of a new link.
-//! 2. `get`    GetItem, consistent. A used link is none.
-//! 3. `use_up` Transaction: the link, which nobody has used and which has not expired, and a check that its client is
-//!    as it was when the link was made. Of any number of attempts one succeeds.
+//! 1. `put` PutItem of a new link.
+//! 2. `get` GetItem, consistent. A used link is not returned.
+//! 3. `use_up` Transaction: marks an unused, unexpired link as used, and checks that its client is as it was when the
+//!    link was created. Of any number of attempts one succeeds.
 
 use domain::id::{ClientId, CoachId};
 use domain::login_link::{LoginGrant, LoginToken};
@@ -15,7 +15,7 @@ use crate::client::ClientLookup;
 use crate::db::{self, Db, Item, Part, StoreError, Table, n, to_item};
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct LoginLinkItem {
     pk: String,
     client_id: ClientId,
     coach_id: CoachId,
@@ -41,9 +41,9 @@ impl LoginLinks {
         Ok(Self { table: Table::new(env, db, "LOGIN_LINKS_TABLE")?, clients: clients.clone() })
     }
 
-    /// Keeps a new link.
+    /// Stores a new link.
     pub async fn put(&self, token: &LoginToken, grant: &LoginGrant) -> Result<(), StoreError> {
-        let item = to_item(&Record {
+        let item = to_item(&LoginLinkItem {
             pk: pk(token),
             client_id: grant.client_id.clone(),
             coach_id: grant.coach_id.clone(),
@@ -52,14 +52,14 @@ impl LoginLinks {
             used_at: None,
             expires_at: grant.valid_until.unix_s() + 1,
         });
-        // Nobody else draws the same 256 bits: a refused put is the SDK's repeat of one whose answer was lost.
+        // No other request draws the same 256 bits: a refused put is the SDK's repeat of a put whose answer was lost.
         self.table.write(item).when_absent().put_now().await?;
         Ok(())
     }
 
-    /// The grant of an unused link. The link may have expired, and its client may have changed.
+    /// Reads the grant of an unused link. The link may have expired, and its client may have changed.
     pub async fn get(&self, token: &LoginToken) -> Result<Option<LoginGrant>, StoreError> {
-        let found: Option<Record> = self.table.get("login link", key(token)).await?;
+        let found: Option<LoginLinkItem> = self.table.get("login link", key(token)).await?;
         Ok(found.filter(|record| record.used_at.is_none()).map(|record| LoginGrant {
             client_id: record.client_id,
             coach_id: record.coach_id,
@@ -68,11 +68,11 @@ impl LoginLinks {
         }))
     }
 
-    /// Uses a link. False: somebody else was first, or it is dead.
+    /// Uses a link. Returns false if the link was used before, has expired, or no longer matches its client.
     pub async fn use_up(&self, token: &LoginToken, grant: &LoginGrant, now: Timestamp) -> Result<bool, StoreError> {
         let used = self.table.write(key(token)).set("used_at", n(now.ms())).when_present();
         let used = used.when("attribute_not_exists(used_at) AND valid_until > :used_at", []);
-        let writes = [used.update(Part::LoginLink), self.clients.still_grants(grant)];
+        let writes = [used.update(Part::LoginLink), self.clients.check_grant(grant)];
         Ok(self.table.db.transact(&writes).await?.is_done())
     }
 }

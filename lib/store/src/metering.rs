@@ -1,5 +1,5 @@
-//! The capacity that calls to DynamoDB consume, added to the line of the event that they are made for. Every request
-//! asks for it. A refused request is not answered with it, and counts as a call alone.
+//! Adds the capacity that calls to DynamoDB consume to the log line of the invocation's event. Every request asks for
+//! its consumed capacity. A refused request returns none, and counts as a call only.
 
 use aws_sdk_dynamodb::config::interceptors::FinalizerInterceptorContextRef;
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
@@ -40,7 +40,7 @@ impl Intercept for Metering {
     }
 }
 
-/// The units of an output, if it is of one of these types.
+/// The units of an output, if the output has one of these types.
 macro_rules! consumed {
     ($output:ident: $($of:ty)*) => {
         None$(.or_else(|| $output.downcast_ref::<$of>().map(|output| units(output.consumed_capacity()))))*.unwrap_or(0.0)

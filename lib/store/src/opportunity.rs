@@ -1,11 +1,11 @@
-//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that goes up
-//! with each write. GSI `by_contact`: `contact_ref`, for the contact's erasure.
+//! Table `crm`, opportunities. pk `COACH#<coach_id>`, sk `OPPORTUNITY#<uuid>`: the record, and a version that each
+//! write raises. GSI `by_contact`: `contact_ref`, for the contact's erasure.
 //!
-//! 1. `page`   Query after a cursor, consistent.
-//! 2. `get`    BatchGetItem, consistent.
-//! 3. `create` Transaction: record, contact still live, what the write leaves (module `crm_write`).
-//! 4. `change` Transaction on the version read: record, what the write leaves.
-//! 5. `save`   Reads of record and contact, then a transaction on the version read: the record, unless the contact is
+//! 1. `page` Query after a cursor, consistent.
+//! 2. `get` BatchGetItem, consistent.
+//! 3. `create` Transaction: record, check of the live contact, and the parts of `crm_write`.
+//! 4. `change` Transaction on the version read: record, and the parts of `crm_write`.
+//! 5. `save` Reads of record and contact, then a transaction on the version read: the record, unless the contact is
 //!    erased.
 
 use domain::fact::OpportunitySaved;
@@ -17,7 +17,7 @@ use futures::future::try_join;
 use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
-use crate::contact::{Contacts, Standing};
+use crate::contact::{ContactState, Contacts};
 use crate::contact_ref::ContactRef;
 use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Db, Item, Part, StoreError, Table, Transacted, Write, from_item, retry, to_item};
@@ -27,7 +27,7 @@ use crate::workspace::{key_of, partition};
 pub(crate) const PREFIX: &str = "OPPORTUNITY#";
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct OpportunityItem {
     pk: String,
     sk: String,
     contact_ref: String,
@@ -55,24 +55,24 @@ impl Opportunities {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")?, contacts: contacts.clone() })
     }
 
-    /// A page of a coach's opportunities.
+    /// Reads a page of a coach's opportunities.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Opportunity>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
         let listed = listing.page(coach, request).await?;
         listed.try_map(|item| stored(item).map(|found| found.opportunity))
     }
 
-    /// An opportunity of a coach.
+    /// Reads an opportunity of a coach.
     pub async fn get(&self, coach: &CoachId, id: OpportunityId) -> Result<Option<StoredOpportunity>, StoreError> {
         self.table.read(vec![key(coach, id)]).await?.pop().map(stored).transpose()
     }
 
-    /// Stores an opportunity that the API makes, as long as its contact lives.
+    /// Stores a new opportunity, if its contact is live.
     pub async fn create(&self, opportunity: &Opportunity, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
         let records =
             [self.put(write.coach, opportunity, None), self.contacts.check_live(write.coach, opportunity.contact_id)];
         Ok(match write.commit(records).await? {
-            // Nobody else has this id: it is the same write, whose answer was lost.
+            // Only this request knows the id: an earlier attempt, whose answer was lost, has stored the opportunity.
             Transacted::Refused(refused) if refused.is(Part::Opportunity) && !refused.is(Part::Contact) => {
                 Committed::Done
             }
@@ -80,7 +80,7 @@ impl Opportunities {
         })
     }
 
-    /// Stores what the API makes of an opportunity that was read.
+    /// Stores a changed opportunity, if the opportunity is as it was read.
     pub async fn change(
         &self,
         found: &StoredOpportunity,
@@ -91,22 +91,27 @@ impl Opportunities {
         Ok(write.commit([record]).await?.into())
     }
 
-    /// Stores an opportunity as the application has it, unless a newer state is stored. Its contact and its pipeline
-    /// need not have been seen; of an erased contact nothing is kept.
-    pub async fn save(&self, saved: &OpportunitySaved, said_at: FactTime, now: Timestamp) -> Result<(), StoreError> {
+    /// Stores an opportunity from a fact, unless the stored state is newer or its contact is erased. Contact and
+    /// pipeline need not be stored yet.
+    pub async fn save(
+        &self,
+        saved: &OpportunitySaved,
+        occurred_at: FactTime,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
         let (coach, contact) = (&saved.coach_id, saved.contact_id);
         retry("the opportunity", || async {
             let found = self.get(coach, saved.opportunity_id);
-            let (found, standing) = try_join(found, self.contacts.standing(coach, contact)).await?;
-            if let Standing::Erased = standing {
+            let (found, standing) = try_join(found, self.contacts.state(coach, contact)).await?;
+            if let ContactState::Erased = standing {
                 return Ok(Some(()));
             }
             let known = found.as_ref().map(|found| &found.opportunity);
-            let Some(heard) = Opportunity::apply_fact(known, saved, said_at, now) else { return Ok(Some(())) };
-            if known == Some(&heard) {
+            let Some(updated) = Opportunity::apply_fact(known, saved, occurred_at, now) else { return Ok(Some(())) };
+            if known == Some(&updated) {
                 return Ok(Some(()));
             }
-            let put = self.put(coach, &heard, found.as_ref().map(|found| found.version));
+            let put = self.put(coach, &updated, found.as_ref().map(|found| found.version));
             let writes = [put, self.contacts.check_not_erased(coach, contact)];
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
@@ -114,7 +119,7 @@ impl Opportunities {
     }
 
     fn put(&self, coach: &CoachId, opportunity: &Opportunity, version: Option<u64>) -> Write {
-        let record = Record {
+        let record = OpportunityItem {
             pk: partition(coach),
             sk: sort_key(opportunity.id),
             contact_ref: ContactRef::new(coach, opportunity.contact_id).to_string(),
@@ -126,7 +131,7 @@ impl Opportunities {
 }
 
 fn stored(item: Item) -> Result<StoredOpportunity, StoreError> {
-    let record: Record = from_item("opportunity", item)?;
+    let record: OpportunityItem = from_item("opportunity", item)?;
     Ok(StoredOpportunity { opportunity: record.opportunity, version: record.version })
 }
 

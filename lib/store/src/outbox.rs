@@ -1,17 +1,14 @@
-//! Table `outbox`: what a committed write has still to publish. One item per event or change, written in the
-//! transaction of its cause, deleted when it has been sent. Everything that names a person is sealed.
-//!
+//! Table `outbox`: events, changes, orders and mails that a committed write has still to publish. Each entry is written
+//! in the transaction of its cause and deleted when it has been sent. Personal data is sealed.
 //! pk `<event id or change id>`. GSI `unsent`: `unsent_shard`, `send_after` (ms). The stream carries new images to the
-//! relay.
+//! relay. It can skip a record (retention, exhausted retries): `unsent` finds what the stream skipped.
 //!
 //! 1. `put`, `put_events` Parts of the cause's transaction.
-//! 2. `from_image` The relay reads an entry from the stream's record.
+//! 2. `from_image` Parses an entry from the stream's record.
 //! 3. `has_unsent` Scan of `unsent`, which is empty as a rule, up to the first entry.
-//! 4. `unsent`     Query `unsent` of one shard: what the stream should have carried by now and has not.
-//! 5. `get`        GetItem, for an entry that `unsent` named.
-//! 6. `release`    Part of a transaction: an entry that was held back is to be sent, with its final content.
-//! 7. `delete`     DeleteItem, once sent.
-//! 8. `remove`     Part of a client's erasure.
+//! 4. `unsent` Query of one shard: entries that the stream should have carried by now. `get` GetItem of one of them.
+//! 5. `release` Part of a transaction: an entry that was held back is to be sent, with its final content.
+//! 6. `delete` DeleteItem, after sending. `remove` Part of a client's erasure.
 
 use std::borrow::Cow;
 
@@ -26,7 +23,7 @@ use runtime::{BoxError, Environment};
 use serde::{Deserialize, Serialize};
 
 use crate::db::{
-    self, Ask, Db, Item, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
+    self, Db, Item, MeteredRequest, Part, StoreError, Table, Write, b, failed, n, number, query_page, s, text, to_item,
 };
 use crate::group::Bounds;
 use crate::unreadable::unreadable;
@@ -35,25 +32,26 @@ use crate::vault::Vault;
 /// Partitions of the `unsent` index.
 pub const SHARDS: u8 = 4;
 
-/// Events of one cause that have an entry each: nearly always all.
+/// Events of one cause that have an entry each. A transaction takes 100 writes, and one check-in may match 300
+/// automations. Events beyond the first 40 share entries.
 const SINGLE_EVENTS: usize = 40;
-/// Further events that one entry holds, and their bytes: an item has 400 KB. Names may be long and steps many.
-const TOGETHER: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
+/// Further events per entry, and their bytes: an item has 400 KB. Names may be long and steps many.
+const GROUP_BOUNDS: Bounds = Bounds { items: 40, bytes: 256 * 1024 };
 
 /// The content of an entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Content {
-    /// To the coach's receivers.
+    /// An event for the coach's endpoints.
     Event(Box<Event>),
-    /// The same, of one cause and therefore of one coach: more of them than a transaction has room for.
+    /// Several events of one cause, and therefore of one coach: more than a transaction has room for.
     Events { events: Vec<Event> },
-    /// To the bus.
+    /// A change for the bus.
     #[serde(rename = "fact")]
     Change(Box<Change>),
-    /// To the delivery queue: a delivery that a coach asked for.
+    /// An order for the delivery queue: a coach asked for the delivery.
     Order(Box<DeliveryOrder>),
-    /// To the coach, by mail.
+    /// A mail to the coach.
     Notice(Box<EndpointNotice>),
 }
 
@@ -69,7 +67,7 @@ impl Content {
         }
     }
 
-    /// The person that it is about. Events of one cause are about one.
+    /// The subject of the entry. Events of one cause have one subject.
     pub fn subject(&self) -> Subject {
         match self {
             Self::Event(event) => event.subject.clone(),
@@ -79,7 +77,7 @@ impl Content {
         }
     }
 
-    /// The coach whom it is about.
+    /// The coach whose entry it is.
     pub fn coach_id(&self) -> &CoachId {
         match self {
             Self::Event(event) => &event.coach_id,
@@ -95,16 +93,16 @@ impl Content {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub content: Content,
-    /// Not to be sent before.
+    /// The relay sends the entry no earlier.
     pub send_after: Timestamp,
 }
 
-/// Where a page of unsent entries ended.
+/// The end of a page of unsent entries.
 #[derive(Debug, Clone)]
 pub struct UnsentStart(Item);
 
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct OutboxItem {
     pk: String,
     unsent_shard: String,
     send_after: i64,
@@ -125,9 +123,9 @@ impl Outbox {
         Ok(Self { table: Table::new(env, db, "OUTBOX_TABLE")?, vault: vault.clone() })
     }
 
-    /// Writes an entry. The id derives from the cause, so that writing it again changes nothing.
+    /// Part of a transaction: stores an entry. The id derives from the cause, so writing it again changes nothing.
     pub(crate) fn put(&self, content: &Content, send_after: Timestamp) -> Write {
-        let record = Record {
+        let record = OutboxItem {
             pk: content.id().into_owned(),
             unsent_shard: shard_of(&content.id()),
             send_after: send_after.ms(),
@@ -136,8 +134,8 @@ impl Outbox {
         self.table.write(to_item(&record)).put(Part::Outbox)
     }
 
-    /// Writes the events of one cause, in an order that is always the same: an entry for each of the first
-    /// [`SINGLE_EVENTS`], then entries of several events.
+    /// Parts of a transaction: store the events of one cause, always in the same order. Each of the first
+    /// [`SINGLE_EVENTS`] has an entry, the others share entries.
     pub(crate) fn put_events(
         &self,
         events: impl IntoIterator<Item = Event>,
@@ -146,25 +144,26 @@ impl Outbox {
         contents(events).map(move |content| self.put(&content, now))
     }
 
-    /// Releases an entry that was held back. Refused where its time is over: it may be on its way as it was, or sent.
+    /// Part of a transaction: releases an entry that was held back. Refused after its `send_after`: the relay may have
+    /// sent the entry.
     pub(crate) fn release(&self, content: &Content, now: Timestamp) -> Write {
         let sealed = b(self.vault.seal_json(&context(&content.id()), content));
         let update = self.table.write(db::pk(content.id())).set("sealed", sealed).set("send_after", n(now.ms()));
         update.when("send_after > :send_after", []).update(Part::Outbox)
     }
 
-    /// Takes an entry back, sent or not: whom it names is erased.
+    /// Part of a transaction: deletes an entry whose subject is erased.
     pub(crate) fn remove(&self, id: &str) -> Write {
         self.table.write(db::pk(id)).delete(Part::Outbox)
     }
 
-    /// The entry that a stream record's new image holds.
+    /// Parses the entry in a stream record's new image.
     pub fn from_image(&self, image: serde_dynamo::Item) -> Result<Entry, StoreError> {
         let record = serde_dynamo::from_item(image).map_err(|error| unreadable("outbox entry", error))?;
         self.entry(record)
     }
 
-    /// Ids of one shard's entries that were to be sent before `before`, with their times, oldest first.
+    /// Reads the ids and times of one shard's entries that were due before `before`, oldest first.
     pub async fn unsent(
         &self,
         shard: u8,
@@ -182,13 +181,14 @@ impl Outbox {
         Ok((ids.collect(), page.next.map(UnsentStart)))
     }
 
-    /// Returns true if there is anything unsent, as far as the index knows: one request, where shards take one each.
+    /// Returns true if the index shows an unsent entry. One Scan answers for all shards. The shards are queried, oldest
+    /// first, only if an entry exists.
     pub async fn has_unsent(&self) -> Result<bool, StoreError> {
         let mut start = None;
         loop {
             let scan = self.table.db.client().scan().table_name(&self.table.name).index_name("unsent").limit(1);
             let scan = scan.set_exclusive_start_key(start);
-            let page = scan.ask().await.map_err(|error| failed("Scan", error))?;
+            let page = scan.send_metered().await.map_err(|error| failed("Scan", error))?;
             start = page.last_evaluated_key;
             if page.items.is_some_and(|items| !items.is_empty()) {
                 return Ok(true);
@@ -199,18 +199,18 @@ impl Outbox {
         }
     }
 
-    /// The entry with that id, unless it has been sent.
+    /// Reads the entry with that id, unless it has been sent.
     pub async fn get(&self, id: &str) -> Result<Option<Entry>, StoreError> {
         self.table.get("outbox entry", db::pk(id)).await?.map(|record| self.entry(record)).transpose()
     }
 
-    /// Takes an entry off the list: it has been sent.
+    /// Deletes an entry after it has been sent.
     pub async fn delete(&self, content: &Content) -> Result<(), StoreError> {
         self.table.write(db::pk(content.id())).delete_now().await?;
         Ok(())
     }
 
-    fn entry(&self, record: Record) -> Result<Entry, StoreError> {
+    fn entry(&self, record: OutboxItem) -> Result<Entry, StoreError> {
         let content = self.vault.unseal_json("outbox entry", &context(&record.pk), &record.sealed)?;
         Ok(Entry { content, send_after: Timestamp::from_ms(record.send_after) })
     }
@@ -219,9 +219,9 @@ impl Outbox {
 fn contents(events: impl IntoIterator<Item = Event>) -> impl Iterator<Item = Content> {
     let mut single: Vec<Event> = events.into_iter().collect();
     let more = single.split_off(single.len().min(SINGLE_EVENTS));
-    let together: Vec<Content> =
-        TOGETHER.groups(&more, size_of).iter().map(|events| Content::Events { events: events.to_vec() }).collect();
-    single.into_iter().map(|event| Content::Event(Box::new(event))).chain(together)
+    let grouped: Vec<Content> =
+        GROUP_BOUNDS.groups(&more, size_of).iter().map(|events| Content::Events { events: events.to_vec() }).collect();
+    single.into_iter().map(|event| Content::Event(Box::new(event))).chain(grouped)
 }
 
 /// The bytes of an event in its entry.

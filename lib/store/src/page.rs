@@ -1,4 +1,7 @@
-//! Pages of the CRM's lists: records of a coach by UUID, after a cursor that need not exist any more.
+//! Pages of the CRM's lists: records of a coach by UUID, after a cursor whose record may be deleted by now.
+//!
+//! A list is the base table or a local index. So a list shows a record as soon as it is written, and skips merged
+//! contacts and cancelled bookings. The cost: DynamoDB limits the items of a coach to 10 GB in all.
 
 use domain::id::CoachId;
 use uuid::Uuid;
@@ -9,7 +12,7 @@ use crate::workspace::partition;
 /// Most bytes of a page as JSON. Lambda's answers end at 6 MB, and escaping doubles the quotation marks.
 pub const PAGE_BYTES: usize = 2 * 1024 * 1024;
 
-/// The part of a coach's partition that a list shows.
+/// The range of a coach's partition that a list shows.
 pub(crate) struct Listing<'a> {
     pub(crate) table: &'a Table,
     /// A local index whose range key is the attribute of the same name; `None`: the table itself, by `sk`.
@@ -18,16 +21,16 @@ pub(crate) struct Listing<'a> {
     pub(crate) prefix: &'a str,
 }
 
-/// Which part of it.
+/// The page of a list that a caller asks for.
 #[derive(Debug, Clone, Copy)]
 pub struct PageRequest {
-    /// Records after this one.
+    /// The page begins after this record.
     pub after: Option<Uuid>,
-    /// As many at most.
+    /// The most records of the page.
     pub limit: u32,
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Debug, Clone)]
 pub struct Listed<T> {
     pub records: Vec<T>,
@@ -36,9 +39,9 @@ pub struct Listed<T> {
 }
 
 impl Listing<'_> {
-    /// A page of items, read consistently.
+    /// Reads a page of items, consistently.
     pub(crate) async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Item>, StoreError> {
-        // Later keys are above everything that begins with the record's key, and below the end of the prefix.
+        // `!` sorts after the whole key of the cursor's record, and `~` after all keys with the prefix.
         let from = request.after.map_or_else(|| self.prefix.to_owned(), |after| format!("{}{after}!", self.prefix));
         let values = [(":pk", s(partition(coach))), (":from", s(from)), (":to", s(format!("{}~", self.prefix)))];
         let range = self.index.unwrap_or("sk");
@@ -51,14 +54,14 @@ impl Listing<'_> {
 }
 
 impl<T> Listed<T> {
-    /// A page of `limit` records, where one more was asked for to see whether more follow.
+    /// Builds a page of `limit` records from a query that asked for one more, which shows whether more follow.
     pub(crate) fn new(mut records: Vec<T>, limit: u32) -> Self {
         let more = records.len() > limit as usize;
         records.truncate(limit as usize);
         Self { records, more }
     }
 
-    /// The records as something else.
+    /// Converts the records.
     pub(crate) fn try_map<U, E>(self, to: impl FnMut(T) -> Result<U, E>) -> Result<Listed<U>, E> {
         let records = self.records.into_iter().map(to).collect::<Result<_, E>>()?;
         Ok(Listed { records, more: self.more })

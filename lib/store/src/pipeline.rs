@@ -1,9 +1,9 @@
-//! Table `workspaces`, pipelines. pk `COACH#<coach_id>`, sk `PIPELINE#<pipeline_id>`: the record, when it was said, and
-//! `won_once`, all stages that were won ones at some time (absent while there was none).
+//! Table `workspaces`, pipelines. pk `COACH#<coach_id>`, sk `PIPELINE#<pipeline_id>`: the record, the time of the fact
+//! that set it, and `won_once`: all stages that were ever won stages (absent while there is none).
 //!
-//! 1. `get`  GetItem, consistent.
-//! 2. `all`  Query, consistent.
-//! 3. `save` UpdateItem, unless what is stored is newer; then the won stages alone are added.
+//! 1. `get` GetItem, consistent.
+//! 2. `all` Query, consistent.
+//! 3. `save` UpdateItem, unless the stored state is newer; then only the won stages are added.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ use crate::workspace::{key_of, partition};
 const PREFIX: &str = "PIPELINE#";
 
 #[derive(Deserialize)]
-struct Record {
+struct PipelineItem {
     pipeline: Pipeline,
     #[serde(default)]
     won_once: BTreeSet<StageId>,
@@ -39,29 +39,29 @@ impl Pipelines {
         Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")? })
     }
 
-    /// A pipeline of a coach.
+    /// Reads a pipeline of a coach.
     pub async fn get(&self, coach: &CoachId, id: &PipelineId) -> Result<Option<Pipeline>, StoreError> {
         self.table.item(key(coach, id)).await?.map(pipeline).transpose()
     }
 
-    /// All pipelines of a coach.
+    /// Reads all pipelines of a coach.
     pub async fn all(&self, coach: &CoachId) -> Result<Vec<Pipeline>, StoreError> {
         let values = [(":pk", s(partition(coach))), (":prefix", s(PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
         query_all(query).await?.into_iter().map(pipeline).collect()
     }
 
-    /// Stores a pipeline as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, said_at: FactTime) -> Result<(), StoreError> {
+    /// Stores a pipeline from a fact, unless the stored state is newer. A fact of the same time applies.
+    pub async fn save(&self, coach: &CoachId, pipeline: &Pipeline, occurred_at: FactTime) -> Result<(), StoreError> {
         let won: Vec<String> = pipeline.won().map(|stage| stage.as_str().to_owned()).collect();
         let mut add_won = self.table.write(key(coach, &pipeline.pipeline_id));
-        // There is no empty set.
+        // DynamoDB has no empty sets.
         if !won.is_empty() {
             add_won = add_won.add("won_once", AttributeValue::Ss(won.clone()));
         }
-        let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), said_at);
+        let save = set_by_fact(add_won.clone().set("pipeline", to_attribute(pipeline)), occurred_at);
         if !save.update_now().await?.is_done() && !won.is_empty() {
-            // A state that is over still counts for the stages that were won in it.
+            // The stages that were won in an older state still count.
             add_won.when_present().update_now().await?;
         }
         Ok(())
@@ -69,7 +69,8 @@ impl Pipelines {
 }
 
 fn pipeline(item: Item) -> Result<Pipeline, StoreError> {
-    from_item::<Record>("pipeline", item).map(|Record { pipeline, won_once }| Pipeline { won_once, ..pipeline })
+    from_item::<PipelineItem>("pipeline", item)
+        .map(|PipelineItem { pipeline, won_once }| Pipeline { won_once, ..pipeline })
 }
 
 fn key(coach: &CoachId, id: &PipelineId) -> Item {

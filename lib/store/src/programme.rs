@@ -1,8 +1,8 @@
-//! Table `workspaces`, programmes. pk `COACH#<coach_id>`, sk `PROGRAMME#<programme_id>`: the phases, and when the fact
-//! occurred that set them.
+//! Table `workspaces`, programmes. pk `COACH#<coach_id>`, sk `PROGRAMME#<programme_id>`: the phases, and the time of
+//! the fact that set them.
 //!
-//! 1. `phases`, `stored_programme`  GetItem, consistent.
-//! 2. `put_programme`               Part of the transaction that changes the rules, on what was read.
+//! 1. `phases`, `stored_programme` GetItem, consistent.
+//! 2. `put_programme` Part of the transaction that changes the rules, on the item as it was read.
 
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, ProgrammeId};
@@ -22,19 +22,19 @@ pub(crate) struct StoredProgramme {
 }
 
 impl StoredProgramme {
-    /// The time of the fact that set it.
+    /// The time of the fact that set the programme.
     pub(crate) fn occurred_at(&self) -> FactTime {
         self.saved_at.into()
     }
 }
 
 impl Workspaces {
-    /// The phases of a coach's programme, in order; none where the programme has not been seen.
+    /// Reads the phases of a coach's programme, in order; none if the programme is not stored.
     pub async fn phases(&self, coach: &CoachId, id: &ProgrammeId) -> Result<Vec<ProgrammePhase>, StoreError> {
         Ok(self.stored_programme(coach, id).await?.map_or_else(Vec::new, |programme| programme.phases))
     }
 
-    /// A coach's programme.
+    /// Reads a coach's programme.
     pub(crate) async fn stored_programme(
         &self,
         coach: &CoachId,
@@ -43,7 +43,7 @@ impl Workspaces {
         self.table.get("programme", key(coach, id)).await
     }
 
-    /// Part of a transaction: a programme in the place of the one that was read.
+    /// Part of a transaction: stores a programme in the place of the one that was read.
     pub(crate) fn put_programme(
         &self,
         programme: &Programme,

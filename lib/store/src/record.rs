@@ -1,17 +1,18 @@
-//! Table `records`: what happens in a client's life. pk `CLIENT#<client_id>`:
+//! Table `records`: a client's check-ins, daily log, doses and grades. pk `CLIENT#<client_id>`:
 //! sk `CHECKIN#<id>`: a check-in. LSI `by_time`: `listed_at` (`<submitted_at>#<id>`), absent while unknown and once
 //! deleted.
 //! sk `GRADES`: the latest grade of each wellness system, sealed.
-//! sk `LOGS#<yyyy>`: the daily log's dates of a year, in the set `logged` as month * 100 + day, and `d<mmdd>` for each
-//! date of a fact: the time of the fact in ms, negative for a deletion.
-//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`. sk `DOSES_WATCH`: module `watch`.
-//! sk `DOSELOG#<id>`: one log of a dose, or that it was deleted: either for good.
-//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: a mark of what was emitted. Kept for 14 days.
-//!
-//! 1. `check_ins`, `logged_dates`, `doses`  Query, newest first.
-//! 2. `submit_check_in`, `log_dose`, `advance_phase` and the like  Reads, then a transaction on the versions read.
-//! 3. `save_daily_log`, `delete_daily_log`  UpdateItem, unless something later was said of the date.
-//! 4. `erase`       Query and BatchWriteItem of the partition, a thousand items at a time.
+//! sk `LOGS#<yyyy>`: a year of the daily log: the set `logged` of month * 100 + day, and `d<mmdd>`: the time of a
+//! date's last fact in ms, negative for a deletion.
+//! sk `DOSES#<yyyy-mm>`, `DOSES#SCHEDULE`: module `doses`. sk `DOSES_WATCH`: module `watch`. sk `DOSELOG#<id>`: a log
+//! of a dose, or its tombstone.
+//! sk `SEEN#<event_id>`, `SEEN#MESSAGE#<message_id>`: the mark of an emitted event, kept for 14 days.
+//! Doses are counted per month: 90 days are one query of a few hundred bytes. A dose log costs a transaction of three
+//! items.
+//! 1. `check_ins`, `logged_dates`, `doses` Query, newest first.
+//! 2. `submit_check_in`, `log_dose`, `advance_phase` and others: reads, then a transaction on the versions read.
+//! 3. `save_daily_log`, `delete_daily_log` UpdateItem, unless a later fact has set the date.
+//! 4. `erase` Query and BatchWriteItem of the partition.
 
 mod check_in;
 mod daily_log;
@@ -25,10 +26,10 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use runtime::{BoxError, Environment};
 
-use crate::client::{Clients, Standing, StoredClient};
+use crate::client::{ClientState, Clients, StoredClient};
 use crate::db::{
-    self, Ask, Db, Item, MAX_ROUNDS, Part, StoreError, Table, Transacted, Write, backoff, failed, n, query_page, retry,
-    s, sk_of,
+    self, Db, Item, MAX_ROUNDS, MeteredRequest, Part, StoreError, Table, Transacted, Write, backoff, failed, n,
+    query_page, retry, s, sk_of,
 };
 pub use crate::doses::Doses;
 use crate::fact::{FactContext, SeenFacts, unless_alive};
@@ -36,25 +37,25 @@ use crate::outbox::Outbox;
 use crate::vault::Vault;
 use crate::watch::Watches;
 
-/// How long it is remembered that something was emitted.
+/// Retention of the marks of emitted events.
 const SEEN_RETENTION: TimeDelta = TimeDelta::days(14);
-/// Items that one call erases.
+/// Items per erasing call.
 const MAX_ERASED: i32 = 1_000;
-/// Items that one BatchWriteItem takes.
+/// Items per BatchWriteItem.
 const MAX_BATCH_WRITES: usize = 25;
 
 /// The result of applying a fact about a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordOutcome {
     /// The record is stored, and its fact is marked.
     Applied,
     /// The stored record is newer or the same, or the client has been erased.
     Unchanged,
-    /// The client has not been seen yet.
+    /// The client is not stored yet.
     UnknownClient,
 }
 
-/// The records table, and what a record touches beside it.
+/// The records table, and the tables that its transactions include.
 #[derive(Clone)]
 pub struct Records {
     table: Table,
@@ -65,7 +66,7 @@ pub struct Records {
     outbox: Outbox,
 }
 
-/// The records table for those who only read.
+/// The records table, for reading only.
 #[derive(Clone)]
 pub struct RecordReader {
     table: Table,
@@ -97,15 +98,15 @@ impl Records {
         })
     }
 
-    /// Part of a transaction: a mark that something was emitted, which happens once.
+    /// Part of a transaction: the mark of an emitted event. Refused if the mark exists.
     fn mark(&self, client: &ClientId, what: &str, now: Timestamp) -> Write {
         let mut item = key(client, &format!("SEEN#{what}"));
         item.insert("expires_at".to_owned(), n((now + SEEN_RETENTION).unix_s()));
-        unless_alive(self.table.write(item), now).put(Part::Mark)
+        unless_alive(self.table.write(item), now).put(Part::EmittedMark)
     }
 
-    /// Applies a fact about a client: all of the writes that `decide` makes of the client and of what `read` finds, and
-    /// the fact's mark, or none. `decide` returns no writes where the stored record is newer or the same.
+    /// Applies a fact about a client. One transaction commits the fact's mark and the writes that `decide` derives from
+    /// the client and the result of `read`. `decide` returns `None` if the stored record is newer or the same.
     async fn apply<T, R, D>(
         &self,
         what: &'static str,
@@ -113,31 +114,34 @@ impl Records {
         fact: FactContext<'_>,
         read: impl Fn() -> R,
         decide: impl Fn(StoredClient, T) -> D,
-    ) -> Result<Recorded, StoreError>
+    ) -> Result<RecordOutcome, StoreError>
     where
         R: Future<Output = Result<T, StoreError>>,
         D: Future<Output = Result<Option<Vec<Write>>, StoreError>>,
     {
         retry(what, || async {
-            let (standing, found) = try_join(self.clients.lookup.standing(client), read()).await?;
-            let stored = match known(standing) {
+            let (standing, found) = try_join(self.clients.lookup.state(client), read()).await?;
+            let stored = match known_client(standing) {
                 Ok(stored) => stored,
                 Err(outcome) => return Ok(Some(outcome)),
             };
-            let Some(mut writes) = decide(stored.clone(), found).await? else { return Ok(Some(Recorded::Unchanged)) };
+            let Some(mut writes) = decide(stored.clone(), found).await? else {
+                return Ok(Some(RecordOutcome::Unchanged));
+            };
             writes.push(self.facts.mark_once(fact));
             Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
-                Transacted::Done => Some(Recorded::Applied),
-                // Applied before, or emitted under another fact. Otherwise something has changed since it was read.
+                Transacted::Done => Some(RecordOutcome::Applied),
+                // The fact was applied before, or its event was emitted under another fact. Any other part: an item has
+                // changed since it was read.
                 Transacted::Refused(refused) => {
-                    (refused.is(Part::Fact) || refused.is(Part::Mark)).then_some(Recorded::Unchanged)
+                    (refused.is(Part::Fact) || refused.is(Part::EmittedMark)).then_some(RecordOutcome::Unchanged)
                 }
             })
         })
         .await
     }
 
-    /// Removes what there is of a client, a thousand items at most. False: there is more.
+    /// Deletes at most a thousand items of a client. Returns false if there are more.
     pub async fn erase(&self, client: &ClientId) -> Result<bool, StoreError> {
         let query = self.table.query("pk = :pk", [(":pk", s(partition(client)))]).consistent_read(true);
         let page = query_page(query.projection_expression("pk, sk").limit(MAX_ERASED)).await?;
@@ -153,7 +157,7 @@ impl Records {
             WriteRequest::builder().delete_request(request).build()
         };
         let (mut wanted, mut round): (Vec<WriteRequest>, _) = (keys.iter().map(delete).collect(), 0);
-        // Deletions that DynamoDB had no capacity for are tried again.
+        // DynamoDB returns deletions that exceed its capacity: send them again.
         while !wanted.is_empty() {
             if round == MAX_ROUNDS {
                 let source = format!("{} items are left undeleted", wanted.len()).into();
@@ -162,20 +166,20 @@ impl Records {
             backoff(round).await;
             round += 1;
             let request = self.table.db.client().batch_write_item().request_items(&self.table.name, wanted);
-            let written = request.ask().await.map_err(|error| failed("BatchWriteItem", error))?;
+            let written = request.send_metered().await.map_err(|error| failed("BatchWriteItem", error))?;
             wanted = written.unprocessed_items.unwrap_or_default().remove(&self.table.name).unwrap_or_default();
         }
         Ok(())
     }
 }
 
-/// The client, or what there is to say where it is not known.
-fn known<T>(standing: Standing<T>) -> Result<T, Recorded> {
+/// The client, or the outcome of a fact about an unknown or erased client.
+fn known_client<T>(standing: ClientState<T>) -> Result<T, RecordOutcome> {
     match standing {
-        Standing::Known(stored) => Ok(stored),
-        Standing::Unknown => Err(Recorded::UnknownClient),
-        // Whatever later facts say of it, nothing comes back.
-        Standing::Erased => Err(Recorded::Unchanged),
+        ClientState::Known(stored) => Ok(stored),
+        ClientState::Unknown => Err(RecordOutcome::UnknownClient),
+        // No later fact restores an erased client.
+        ClientState::Erased => Err(RecordOutcome::Unchanged),
     }
 }
 
@@ -187,8 +191,8 @@ fn key(client: &ClientId, sk: &str) -> Item {
     db::key(partition(client), sk)
 }
 
-/// The item with that sort key among those of one client that were read.
-fn take(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
+/// Removes the item with that sort key from the items of one client that were read.
+fn take_item(items: &mut Vec<Item>, sk: &str) -> Option<Item> {
     let index = items.iter().position(|item| sk_of(item) == sk);
     index.map(|index| items.swap_remove(index))
 }

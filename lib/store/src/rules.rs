@@ -1,9 +1,8 @@
-//! The facts that change what a coach's clients are evaluated by: automations and programmes. (The time zone is the
-//! workspace's.) A change and its mark on the coach's watch, which makes the sweep pass over the clients, are one
-//! transaction.
+//! Facts that change the rules of a coach's clients: automations and programmes. (Module `workspace` has the time
+//! zone.) One transaction stores the change and makes the coach due, so the sweep passes over the clients.
 //!
-//! 1. `save_automation`, `delete_automation`, `save_programme`  Read, then transaction: what was read, and the coach's
-//!    watch.
+//! 1. `save_automation`, `delete_automation`, `save_programme` Read, then a transaction on the items read, with the
+//!    coach's watch.
 
 use domain::automation::Automation;
 use domain::fact_time::FactTime;
@@ -14,7 +13,7 @@ use runtime::{BoxError, Environment};
 
 use crate::db::{Db, StoreError, retry};
 use crate::fact::FactContext;
-use crate::watch::{Marked, Watches};
+use crate::watch::{DueMark, Watches};
 use crate::workspace::Workspaces;
 
 /// The rules of coaches.
@@ -25,12 +24,12 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// With the table that `RECORDS_TABLE` names.
+    /// The rules, with the table that `RECORDS_TABLE` names.
     pub fn new(env: &Environment, db: &Db, workspaces: &Workspaces) -> Result<Self, BoxError> {
         Ok(Self { workspaces: workspaces.clone(), watches: Watches::new(env, db)? })
     }
 
-    /// Stores an automation as the application has it, unless a newer state is stored.
+    /// Stores an automation from a fact, unless the stored state is newer.
     pub async fn save_automation(
         &self,
         automation: &Automation,
@@ -40,7 +39,7 @@ impl Rules {
         self.change_automation(&automation.coach_id, &automation.id, Some(automation), occurred_at, now).await
     }
 
-    /// Deletes an automation, whether or not it has been seen, unless a newer state is stored.
+    /// Deletes an automation, even one that is not stored yet, unless the stored state is newer.
     pub async fn delete_automation(
         &self,
         coach: &CoachId,
@@ -63,13 +62,13 @@ impl Rules {
             let found = self.workspaces.automation(coach, id).await?;
             let Some(next) = found.next(to, occurred_at, now) else { return Ok(Some(())) };
             let mut writes: Vec<_> = self.workspaces.put_automation(coach, id, &next, &found).into();
-            writes.extend(next.changes_rules.then(|| self.watches.change_rules(coach, Marked { now, silent: false })));
+            writes.extend(next.changes_rules.then(|| self.watches.change_rules(coach, DueMark { now, silent: false })));
             Ok(self.workspaces.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
 
-    /// Stores a programme as the application has it, unless a newer state is stored.
+    /// Stores a programme from a fact, unless the stored state is newer.
     pub async fn save_programme(&self, programme: &Programme, fact: FactContext<'_>) -> Result<(), StoreError> {
         let occurred_at = fact.occurred_at;
         let Programme { coach_id: coach, programme_id: id, phases } = programme;
@@ -80,7 +79,7 @@ impl Rules {
             }
             let is_same = found.as_ref().map_or(phases.is_empty(), |found| found.phases == *phases);
             let mut writes = vec![self.workspaces.put_programme(programme, occurred_at, found.as_ref())];
-            writes.extend((!is_same).then(|| self.watches.change_rules(coach, fact.marked())));
+            writes.extend((!is_same).then(|| self.watches.change_rules(coach, fact.due_mark())));
             Ok(self.workspaces.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await

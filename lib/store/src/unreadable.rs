@@ -1,14 +1,15 @@
-//! The error for a record that cannot be read. It holds nothing of the record: serde quotes values, which would stand
-//! in the log.
+//! The error for a record that cannot be read. Serde's messages quote values, which must not reach the log, so the
+//! error repeats none of them.
 
 use std::fmt::Display;
 
 use crate::db::StoreError;
 
-/// The error for a record that is not of its form. Of what serde says, a missing member alone names no value.
+/// Builds the error for a record of an unexpected form. Only "missing field" is kept of serde's message: it quotes no
+/// value.
 pub(crate) fn unreadable(entity: &'static str, error: impl Display) -> StoreError {
-    let told = error.to_string();
-    let reason = if told.starts_with("missing field") { told } else { "a member has another form".to_owned() };
+    let text = error.to_string();
+    let reason = if text.starts_with("missing field") { text } else { "a member has another form".to_owned() };
     StoreError::Corrupt { entity, reason }
 }
 
@@ -22,7 +23,7 @@ mod tests {
 
     #[derive(Debug, Deserialize)]
     #[expect(dead_code, reason = "it is never read")]
-    struct Record {
+    struct Thing {
         kind: Kind,
         count: u32,
     }
@@ -34,10 +35,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_without_its_values() {
-        let told = |record: serde_json::Value| {
-            let item = from_item::<Record>("thing", to_item(&record)).unwrap_err().to_string();
-            let json = serde_json::from_value::<Record>(record).map_err(|error| unreadable("thing", error));
+    fn the_error_for_an_unreadable_record_quotes_no_values() {
+        let text = |record: serde_json::Value| {
+            let item = from_item::<Thing>("thing", to_item(&record)).unwrap_err().to_string();
+            let json = serde_json::from_value::<Thing>(record).map_err(|error| unreadable("thing", error));
             assert_eq!(json.unwrap_err().to_string(), item);
             item
         };
@@ -48,8 +49,8 @@ mod tests {
             json!({ "kind": "known", "count": -4155552671_i64 }),
             json!({ "kind": ["grace"], "count": 1 }),
         ] {
-            assert_eq!(told(record), form);
+            assert_eq!(text(record), form);
         }
-        assert_eq!(told(json!({ "kind": "known" })), "a stored thing cannot be read: missing field `count`");
+        assert_eq!(text(json!({ "kind": "known" })), "a stored thing cannot be read: missing field `count`");
     }
 }

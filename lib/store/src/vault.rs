@@ -1,4 +1,4 @@
-//! The service's own keys, read once when a function starts, and the sealing of what the tables hold.
+//! The service's own keys, read once when a function starts, and the sealing of stored values with them.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use crate::db::StoreError;
 use crate::unreadable::unreadable;
 
-/// The signer of assertions, from the secret that `SIGNING_SECRET_ARN` names.
+/// Reads the signer of assertions from the secret that `SIGNING_SECRET_ARN` names.
 pub async fn assertion_signer(env: &Environment) -> Result<Arc<AssertionSigner>, BoxError> {
     Ok(Arc::new(AssertionSigner::from_secret(&read_secret(env, "SIGNING_SECRET_ARN").await?)?))
 }
@@ -32,7 +32,7 @@ impl Vault {
         self.0.seal(context, plain, random_bytes())
     }
 
-    /// Opens what was sealed for the same context.
+    /// Opens bytes that were sealed for the same context.
     pub(crate) fn unseal(&self, entity: &'static str, context: &str, sealed: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.0.open(context, sealed).map_err(|error: CannotOpen| StoreError::corrupt(entity, error))
     }
@@ -42,7 +42,7 @@ impl Vault {
         self.seal(context, &serde_json::to_vec(record).expect("a record converts to JSON"))
     }
 
-    /// Opens what [`Vault::seal_json`] sealed.
+    /// Opens a record that [`Vault::seal_json`] sealed.
     pub(crate) fn unseal_json<T: DeserializeOwned>(
         &self,
         entity: &'static str,
@@ -54,7 +54,7 @@ impl Vault {
     }
 }
 
-/// The text of the secret whose ARN the variable holds.
+/// Reads the text of the secret whose ARN the variable holds.
 async fn read_secret(env: &Environment, variable: &str) -> Result<String, BoxError> {
     let arn = env.config().get(variable)?;
     let secrets = Client::new(env.sdk());

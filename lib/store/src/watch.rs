@@ -1,18 +1,16 @@
-//! Table `records`, what the sweep watches.
-//! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: what the rules of computed events ask of a client beside its doses, the
-//! client's states, and when it is due. The key sorts right behind the doses: one query reads both.
-//! pk `COACH#<coach_id>`, sk `WATCH`: how often the coach's rules changed, and the progress of the pass over its
-//! clients.
-//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). An inactive client, or one whose coach has no automation on computed
-//! events, has no `sweep_shard` and is in no shard: a fact marks its client as due whatever the coach's rules are.
-//!
-//! 1. `client`, `coach`   Query of a client's watch with its doses from a month on; GetItem of a coach's.
-//! 2. `create`, `change`, `delete`  Parts of transactions. A `change` is refused where the client was erased.
-//! 3. `change_alone`      UpdateItem: the same change without a transaction.
-//! 4. `change_rules`, `change_zone`  Part of the transaction that changes an automation, a programme or the time zone.
-//! 5. `commit`            Transaction on the version read: the states of an evaluation, and its events.
-//! 6. `save_pass`         PutItem on the version read.
-//! 7. `due`, `oldest_due` Query `due` of one shard, longest waiting first.
+//! Table `records`, watches. A fact makes its client due and evaluates no rules. The next sweep emits nothing of what a
+//! later fact undoes before.
+//! pk `CLIENT#<client_id>`, sk `DOSES_WATCH`: the client's state for rules of computed events, and its due time. It
+//! sorts after the doses: one query reads both. It holds the versions of the dose items that changed last. A query may
+//! read half of a transaction, so `client` reads again while a dose item is older.
+//! pk `COACH#<coach_id>`, sk `WATCH`: the version of the coach's rules, and the progress of the pass over its clients.
+//! GSI `due`: `sweep_shard`, `sweep_due_at` (ms). Inactive clients, and clients without rules, have no `sweep_shard`.
+//! 1. `client`, `coach` Query of a client's watch and doses; GetItem of a coach's watch.
+//! 2. `create`, `change`, `delete` Parts of transactions. `change` is refused for an erased client. `change_alone`:
+//!    UpdateItem.
+//! 3. `change_rules`, `change_zone` Part of the transaction that changes an automation, a programme or the time zone.
+//! 4. `commit` Transaction on the version read: the states of an evaluation, and its events.
+//! 5. `save_pass` PutItem on the version read. `due`, `oldest_due` Query of one shard, longest waiting first.
 
 mod client;
 mod coach;
@@ -41,30 +39,31 @@ use crate::db::{
 use crate::doses::{DOSES_PREFIX, Doses, month_sk};
 use crate::outbox::Outbox;
 
-/// Partitions of the `due` index.
+/// Partitions of the `due` index. Each takes 1,000 writes a second. Four shards carry some 2,000 facts a second that
+/// make clients due.
 pub const SHARDS: u8 = 4;
 
 const CLIENT_PREFIX: &str = "CLIENT#";
 const COACH_PREFIX: &str = "COACH#";
-/// How often a client's partition is read again when its doses are older than its watch.
+/// Most reads of a client's partition while its doses are older than its watch.
 const MAX_READS: u32 = 6;
 
-/// Who is due.
+/// A client or coach that is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Due {
     Client {
         id: ClientId,
         coach_id: CoachId,
     },
-    /// All clients of the coach, whose rules have changed.
+    /// All clients of the coach are due: the rules have changed.
     Coach(CoachId),
-    /// An entry of another form, by its key. Other entries are evaluated all the same.
+    /// The key of an entry that cannot be read. The sweep evaluates the other entries all the same.
     Unreadable(String),
 }
 
-/// How a client, or all of a coach's, are marked as due.
+/// A mark that makes a client, or all clients of a coach, due.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Marked {
+pub(crate) struct DueMark {
     pub(crate) now: Timestamp,
     /// The next evaluation emits nothing.
     pub(crate) silent: bool,
@@ -90,7 +89,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// All that the rules ask of the client, but for its programme's phases.
+    /// The facts about the client that rules evaluate, except its programme's phases.
     pub fn facts(&self, zone: Tz) -> Facts {
         Facts {
             created_at: self.watch.created_at,
@@ -105,7 +104,7 @@ impl Observed {
     }
 }
 
-/// The watched items of the records table.
+/// The watches in the records table.
 #[derive(Clone)]
 pub struct Watches {
     table: Table,
@@ -117,14 +116,14 @@ impl Watches {
         Ok(Self { table: Table::new(env, db, "RECORDS_TABLE")? })
     }
 
-    /// A coach's watch; an empty one where there is none yet.
+    /// Reads a coach's watch; an empty one if there is none yet.
     pub async fn coach(&self, coach: &CoachId) -> Result<CoachWatch, StoreError> {
         let found = self.table.item(coach::key(coach)).await?;
         found.map_or_else(|| Ok(CoachWatch::new(coach)), CoachWatch::from_item)
     }
 
-    /// A client's watch with its doses from the month of a date on, no older than the watch; without doses where no
-    /// date is given.
+    /// Reads a client's watch with its doses from the month of `from` on, or without doses if `from` is `None`. The
+    /// doses are at least as new as the watch.
     pub async fn client(&self, client: &ClientId, from: Option<NaiveDate>) -> Result<Option<Observed>, StoreError> {
         let Some(from) = from else {
             let watch = self.table.item(client::key(client)).await?.map(Watch::from_item).transpose()?;
@@ -136,8 +135,8 @@ impl Watches {
             let mut items = self.partition_from(client, &first).await?;
             let Some(place) = items.iter().position(|item| sk_of(item) == client::SORT_KEY) else { return Ok(None) };
             let watch = Watch::from_item(items.swap_remove(place))?;
-            // A query may see one item of a transaction as it is after it, and another as it was before.
-            if watch.is_met_by(&first, &versions_of(&items)) {
+            // A query may see one item of a transaction as it was before, and another as it is after.
+            if watch.is_covered_by(&first, &versions_of(&items)) {
                 let mut doses = Doses::default();
                 items.into_iter().try_for_each(|item| doses.add(item))?;
                 return Ok(Some(Observed { watch, doses }));
@@ -147,69 +146,68 @@ impl Watches {
     }
 
     async fn partition_from(&self, client: &ClientId, first: &str) -> Result<Vec<Item>, StoreError> {
-        // Backwards: the watch first, so that doses are seldom older than the watch.
+        // In descending order: the watch is read before the doses, so the doses are seldom older.
         let values =
             [(":pk", s(format!("{CLIENT_PREFIX}{client}"))), (":first", s(first)), (":last", s(client::SORT_KEY))];
         let query = self.table.query("pk = :pk AND sk BETWEEN :first AND :last", values);
         query_all(query.consistent_read(true).scan_index_forward(false)).await
     }
 
-    /// Part of a transaction: the watch of a new client. The condition is the client's own: it is new.
+    /// Part of a transaction: creates the watch of a new client. The client's own write has the condition that the
+    /// client is new.
     pub(crate) fn create(&self, client: &Client, now: Timestamp) -> Write {
         self.table.write(to_item(&Watch::new(client, now))).put(Part::Watch)
     }
 
-    /// Part of a transaction: the watch of a client that was found without one.
+    /// Part of a transaction: creates the missing watch of a client.
     pub(crate) fn create_missing(&self, client: &Client, now: Timestamp) -> Write {
         let mut watch = Watch::new(client, now);
         watch.daily_log_deleted = true;
         self.table.write(to_item(&watch)).when_absent().put(Part::Watch)
     }
 
-    /// Part of a transaction: what is known of a client changes, and the client is due. Refused where the client was
-    /// erased.
-    pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, marked: Marked) -> Write {
-        change.write(&self.table, client, marked).update(Part::Watch)
+    /// Part of a transaction: updates a client's watch and makes the client due. Refused if the client was erased.
+    pub(crate) fn change(&self, client: &ClientId, change: WatchUpdate, mark: DueMark) -> Write {
+        change.write(&self.table, client, mark).update(Part::Watch)
     }
 
-    /// The same without a transaction.
+    /// Updates a client's watch and makes the client due, without a transaction.
     pub(crate) async fn change_alone(
         &self,
         client: &ClientId,
         change: WatchUpdate,
-        marked: Marked,
-    ) -> Result<Changed, StoreError> {
-        Ok(match change.write(&self.table, client, marked).update_now().await? {
-            Written::Done(_) => Changed::Done,
-            Written::Refused(Some(_)) => Changed::Unneeded,
-            Written::Refused(None) => Changed::Missing,
+        mark: DueMark,
+    ) -> Result<WatchWrite, StoreError> {
+        Ok(match change.write(&self.table, client, mark).update_now().await? {
+            Written::Done(_) => WatchWrite::Done,
+            Written::Refused(Some(_)) => WatchWrite::Unneeded,
+            Written::Refused(None) => WatchWrite::Missing,
         })
     }
 
-    /// Part of a transaction: the watch of an erased client goes.
+    /// Part of a transaction: deletes the watch of an erased client.
     pub(crate) fn delete(&self, client: &ClientId) -> Write {
         self.table.write(client::key(client)).delete(Part::Watch)
     }
 
     /// Makes a client due.
     pub async fn mark_due(&self, client: &ClientId, now: Timestamp) -> Result<(), StoreError> {
-        self.change_alone(client, WatchUpdate::default(), Marked { now, silent: false }).await?;
+        self.change_alone(client, WatchUpdate::default(), DueMark { now, silent: false }).await?;
         Ok(())
     }
 
-    /// Part of a transaction: what a coach's clients are evaluated by changes, and all of them are to be evaluated
-    /// again.
-    pub(crate) fn change_rules(&self, coach: &CoachId, marked: Marked) -> Write {
-        coach::change_rules(&self.table, coach, None, marked).update(Part::CoachWatch)
+    /// Part of a transaction: the rules of a coach change, which makes all clients of the coach due.
+    pub(crate) fn change_rules(&self, coach: &CoachId, mark: DueMark) -> Write {
+        coach::change_rules(&self.table, coach, None, mark).update(Part::CoachWatch)
     }
 
-    /// The same where a workspace is new or its time zone, by which the days of all clients begin, is another.
-    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, marked: Marked) -> Write {
-        coach::change_rules(&self.table, coach, Some(zone), marked).update(Part::CoachWatch)
+    /// Part of a transaction: the time zone of a coach changes, which moves the days of all clients, so all of them are
+    /// due.
+    pub(crate) fn change_zone(&self, coach: &CoachId, zone: &ZoneName, mark: DueMark) -> Write {
+        coach::change_rules(&self.table, coach, Some(zone), mark).update(Part::CoachWatch)
     }
 
-    /// Commits an evaluation of a client under the rules of a version, with its events. False: the watch has changed
-    /// since it was read.
+    /// Commits an evaluation of a client with its events. Returns false if the watch has changed since it was read.
     pub async fn commit(&self, evaluated: Evaluated, outbox: &Outbox, now: Timestamp) -> Result<bool, StoreError> {
         let Evaluated { watch, states, rules_version, is_watched, events } = evaluated;
         let version = watch.version;
@@ -219,8 +217,8 @@ impl Watches {
         Ok(self.table.db.transact(&writes).await?.is_done())
     }
 
-    /// Stores the progress of a pass. `None`: the rules have changed since the watch was read, and the pass begins
-    /// anew.
+    /// Stores the progress of a pass. Returns `None` if the rules have changed since the watch was read: the pass
+    /// begins anew.
     pub async fn save_pass(&self, watch: CoachWatch) -> Result<Option<CoachWatch>, StoreError> {
         let found = watch.version;
         let mut next = watch;
@@ -229,7 +227,7 @@ impl Watches {
         Ok(put.put_now().await?.is_done().then_some(next))
     }
 
-    /// A page of one shard's entries that are due by an instant, at most `limit`, from the end of an earlier page on.
+    /// Reads at most `limit` of a shard's entries that are due by an instant, after an earlier page.
     pub async fn due(
         &self,
         shard: u8,
@@ -242,7 +240,7 @@ impl Watches {
         Ok(DuePage { due: page.items.iter().map(read_due).collect(), next: page.next.map(DueStart) })
     }
 
-    /// Since when the client or coach that has waited longest in a shard has been due; `None` where nobody is due.
+    /// The earliest due time in a shard; `None` if no entry is due by the instant.
     pub async fn oldest_due(&self, shard: u8, by: Timestamp) -> Result<Option<Timestamp>, StoreError> {
         let page = query_page(self.due_query(shard, by).limit(1)).await?;
         Ok(page.items.first().and_then(|item| number(item, "sweep_due_at")).map(Timestamp::from_ms))
@@ -256,7 +254,7 @@ impl Watches {
 
 /// An evaluation of a client, to be committed.
 pub struct Evaluated {
-    /// As it was read.
+    /// The watch as it was read.
     pub watch: Watch,
     pub states: States,
     /// The version of the rules.
@@ -266,17 +264,17 @@ pub struct Evaluated {
     pub events: Vec<Event>,
 }
 
-/// The result of a change without a transaction.
+/// The result of a [`WatchUpdate`] without a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Changed {
+pub(crate) enum WatchWrite {
     Done,
-    /// The change's own condition does not hold.
+    /// The update's own condition does not hold.
     Unneeded,
     /// The client was erased, or its watch is missing.
     Missing,
 }
 
-/// The versions of a client's doses, by their sort keys.
+/// The versions of a client's dose items, by sort key.
 fn versions_of(items: &[Item]) -> BTreeMap<&str, u64> {
     let doses = items.iter().filter(|item| sk_of(item).starts_with(DOSES_PREFIX));
     doses.filter_map(|item| Some((sk_of(item), number(item, "version")?))).collect()

@@ -1,5 +1,5 @@
-//! Table `workspaces`, welcome mails: `mail_day` (UTC) and `mails_sent` of a workspace's own item. The transaction that
-//! creates a client counts the client's mail in the write that takes the seat, which makes the limit exact at no cost.
+//! Table `workspaces`, welcome mails: `mail_day` (UTC) and `mails_sent` of a workspace's own item. The write that takes
+//! a new client's seat counts the client's mail too, so the limit is exact and costs no write.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) struct MailsSent {
     mails_sent: u32,
 }
 
-/// A welcome mail that a creation is to count.
+/// A welcome mail that the creation of a client counts.
 #[derive(Debug, Clone, Copy)]
 pub struct WelcomeMail {
     day: NaiveDate,
@@ -25,8 +25,8 @@ pub struct WelcomeMail {
 }
 
 impl StoredWorkspace {
-    /// One more welcome mail, of which a workspace may send `most` in a UTC day. `None`: the day's are used up. A
-    /// function whose clock is behind counts for the day that another has begun.
+    /// Allows one more welcome mail; `None` if the workspace has sent `most` in this UTC day. A function whose clock is
+    /// behind counts for the day that another function has begun.
     pub fn welcome_mail(&self, today: NaiveDate, most: u32) -> Option<WelcomeMail> {
         let MailsSent { mail_day, mails_sent } = self.mails;
         let begun = mail_day.filter(|day| *day >= today);
@@ -37,7 +37,7 @@ impl StoredWorkspace {
 }
 
 impl WelcomeMail {
-    /// Counts the mail in the write that takes the seat, if it counts as it did when the workspace was read.
+    /// Adds the count to the write that takes the seat, on condition that the counters are as they were read.
     pub(crate) fn counted_in(self, seat: ItemWrite<'_>) -> ItemWrite<'_> {
         let day = s(self.day.to_string());
         if self.is_first_of_day {

@@ -1,8 +1,9 @@
 //! Counters per calendar minute on an item: `<letter><minute>` for each limit, and `last_call`, the call that counted
 //! last.
 //!
-//! One `UpdateItem` counts a request under all of its limits or under none. The request's own random `call` marks the
-//! item: an update whose answer was lost is repeated, recognized, and counted once unless another call came between.
+//! One `UpdateItem` counts a request under all of its limits or none. The request's random `call` marks the item. The
+//! SDK repeats an update whose answer was lost: the mark keeps the repeat from counting twice, unless another call came
+//! between.
 
 use domain::rate_limit::{Limit, Minute, Quota};
 use domain::time::Timestamp;
@@ -16,13 +17,13 @@ const MAX_STALE_WINDOWS: usize = 8;
 /// The result of counting a request.
 #[derive(Debug)]
 pub struct Counted {
-    /// In the limits' order.
+    /// The quotas, in the limits' order.
     pub quotas: Vec<Quota>,
     /// The limit whose minute is used up: the request does not count.
     pub used_up: Option<Quota>,
 }
 
-/// Counts a request on an item that holds nothing but counters, or whose other attributes do not matter to the count.
+/// Counts a request on an item. The item's other attributes, if there are any, do not matter to the count.
 pub(crate) async fn count(table: &Table, key: Item, limits: &[Limit], now: Timestamp) -> Result<Counted, StoreError> {
     let counting = Counting::new(limits, now);
     let item = match counting.on(table.write(key.clone())).update_now().await? {
@@ -38,16 +39,16 @@ pub(crate) async fn count(table: &Table, key: Item, limits: &[Limit], now: Times
         }
     };
     let stale = counting.stale_windows(&item);
-    // Nothing depends on old counters going: a request does not fail over it.
+    // A failure to remove old counters must not fail the request.
     if !stale.is_empty()
         && let Err(error) = drop_windows(table, key, &stale).await
     {
-        tracing::warn!(error = error_chain(&error), "old counters stay for now");
+        tracing::warn!(error = error_chain(&error), "failed to remove past counters");
     }
     Ok(Counted { quotas: counting.quotas(&item), used_up: None })
 }
 
-/// Removes counters of minutes long past.
+/// Removes counters of past minutes.
 pub(crate) async fn drop_windows(table: &Table, key: Item, windows: &[String]) -> Result<(), StoreError> {
     table.write(key).remove(windows.iter().map(String::as_str)).when_present().update_now().await?;
     Ok(())
@@ -65,7 +66,7 @@ impl<'a> Counting<'a> {
         Self { limits, now, call: random_bytes() }
     }
 
-    /// Counts the request in an update: if all limits have room, and this call has not counted yet.
+    /// Adds the count to an update, on condition that all limits have room and this call has not counted yet.
     pub(crate) fn on<'t>(&self, update: ItemWrite<'t>) -> ItemWrite<'t> {
         let Minute(minute) = Minute::of(self.now);
         let update = update.set("last_call", b(self.call)).returning_item();
@@ -80,7 +81,7 @@ impl<'a> Counting<'a> {
         })
     }
 
-    /// Returns true if an item that refused the update has counted it before: the answer was lost.
+    /// Returns true if the item that refused the update counts this call: the answer to an earlier update was lost.
     pub(crate) fn is_counted(&self, item: &Item) -> bool {
         item.get("last_call") == Some(&b(self.call))
     }
@@ -90,7 +91,7 @@ impl<'a> Counting<'a> {
         self.limits.iter().map(|limit| Quota::after(*limit, used(*limit), self.now)).collect()
     }
 
-    /// Counters that have had their time, once there are enough of them to be worth a write.
+    /// Counters of past minutes, once there are enough of them to be worth a write.
     pub(crate) fn stale_windows(&self, item: &Item) -> Vec<String> {
         let letters = Limit::ALL.map(letter);
         let past = |name: &&String| {
@@ -102,7 +103,7 @@ impl<'a> Counting<'a> {
     }
 }
 
-/// The letter that a limit's counters begin with.
+/// The first letter of a limit's counters.
 const fn letter(limit: Limit) -> char {
     match limit {
         Limit::Requests => 'w',

@@ -1,7 +1,8 @@
-//! Table `crm`, workflows. pk `COACH#<coach_id>`, sk `WORKFLOW#<uuid>`: what may be shown of one, and when it was said.
+//! Table `crm`, workflows. pk `COACH#<coach_id>`, sk `WORKFLOW#<uuid>`: the fields that the API shows, and the time of
+//! the fact that set them.
 //!
 //! 1. `page` Query after a cursor, consistent.
-//! 2. `save` UpdateItem, unless what is stored is newer.
+//! 2. `save` UpdateItem, unless the stored state is newer.
 
 use domain::fact_time::FactTime;
 use domain::id::CoachId;
@@ -17,7 +18,7 @@ use crate::workspace::key_of;
 const PREFIX: &str = "WORKFLOW#";
 
 #[derive(Deserialize)]
-struct Record {
+struct WorkflowItem {
     workflow: Workflow,
 }
 
@@ -33,18 +34,18 @@ impl Workflows {
         Ok(Self { table: Table::new(env, db, "CRM_TABLE")? })
     }
 
-    /// A page of a coach's workflows.
+    /// Reads a page of a coach's workflows.
     pub async fn page(&self, coach: &CoachId, request: PageRequest) -> Result<Listed<Workflow>, StoreError> {
         let listing = Listing { table: &self.table, index: None, prefix: PREFIX };
         let listed = listing.page(coach, request).await?;
-        listed.try_map(|item| from_item::<Record>("workflow", item).map(|record| record.workflow))
+        listed.try_map(|item| from_item::<WorkflowItem>("workflow", item).map(|record| record.workflow))
     }
 
-    /// Stores a workflow as the application has it, unless a newer state is stored. An equally old one applies.
-    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, said_at: FactTime) -> Result<(), StoreError> {
+    /// Stores a workflow from a fact, unless the stored state is newer. A fact of the same time applies.
+    pub async fn save(&self, coach: &CoachId, workflow: &Workflow, occurred_at: FactTime) -> Result<(), StoreError> {
         let key = key_of(coach, &format!("{PREFIX}{}", workflow.id));
         let write = self.table.write(key).set("workflow", to_attribute(workflow));
-        set_by_fact(write, said_at).update_now().await?;
+        set_by_fact(write, occurred_at).update_now().await?;
         Ok(())
     }
 }

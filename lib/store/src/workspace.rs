@@ -1,13 +1,13 @@
-//! Table `workspaces`: coaches' workspaces and teams (and, in modules of their own, what belongs to a workspace).
+//! Table `workspaces`: coaches' workspaces and teams, and in other modules the items of a workspace.
 //! pk `COACH#<coach_id>`, sk `WORKSPACE`: the record, its `version`, the exact counts `client_count`, `active_count`,
 //! and the day's welcome mails (module `welcome_mail`).
 //! pk `TEAM#<team_id>`, sk `TEAM`: cap and `client_count` over all of the team's workspaces.
 //!
-//! 1. `get`        GetItem, consistent.
-//! 2. `save`       Read, then Update on the version read; a change of team moves the seats in one transaction.
-//! 3. `save_team`  Update, unless what is stored is newer.
-//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active`: parts of transactions that
-//!    create, hand over or (de)activate clients.
+//! 1. `get` GetItem, consistent.
+//! 2. `save` Read, then an update on the version read; a change of team moves the seats in the same transaction.
+//! 3. `save_team` UpdateItem, unless the stored state is newer.
+//! 4. `take_seat`, `take_team_seat`, `move_seats`, `move_team_seats`, `count_active` Parts of transactions that create,
+//!    hand over or (de)activate clients.
 
 use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
@@ -24,7 +24,7 @@ use crate::fact_order::{SavedAt, set_by_fact};
 use crate::watch::Watches;
 use crate::welcome_mail::{MailsSent, WelcomeMail};
 
-/// Counts begin with the record, so that conditions can rely on them.
+/// Counts start with the record, so that conditions can rely on them.
 const CLIENTS_FROM_ZERO: &str = "client_count = if_not_exists(client_count, :zero)";
 const ACTIVE_FROM_ZERO: &str = "active_count = if_not_exists(active_count, :zero)";
 const BELOW_CAP: &str = "attribute_not_exists(client_cap) OR client_count < client_cap";
@@ -34,7 +34,7 @@ const BELOW_CAP: &str = "attribute_not_exists(client_cap) OR client_count < clie
 pub struct StoredWorkspace {
     #[serde(flatten)]
     pub workspace: Workspace,
-    /// Goes up with each save.
+    /// Raised by each save.
     pub version: u64,
     /// Client records, deactivated ones included.
     pub client_count: u32,
@@ -47,7 +47,7 @@ pub struct StoredWorkspace {
 }
 
 impl StoredWorkspace {
-    /// Where the workspace's days begin and end.
+    /// The time zone of the workspace.
     pub fn zone(&self) -> Result<Tz, StoreError> {
         self.workspace.time_zone.zone().map_err(|unknown| StoreError::corrupt("workspace", unknown))
     }
@@ -56,11 +56,11 @@ impl StoredWorkspace {
 /// The result of saving a workspace.
 #[derive(Debug)]
 pub enum Saved {
-    /// It is stored as given.
+    /// The workspace is stored.
     Done(Box<StoredWorkspace>),
     /// The stored state is newer.
     Stale,
-    /// The team has not been seen yet.
+    /// The team is not stored yet.
     UnknownTeam,
 }
 
@@ -76,19 +76,19 @@ impl Workspaces {
         Ok(Self { table: Table::new(env, db, "WORKSPACES_TABLE")? })
     }
 
-    /// The workspace of a coach.
+    /// Reads the workspace of a coach.
     pub async fn get(&self, coach: &CoachId) -> Result<Option<StoredWorkspace>, StoreError> {
         self.table.get("workspace", key(coach)).await
     }
 
-    /// Where the days of a coach's clients begin and end.
+    /// Reads the time zone of a coach's workspace.
     pub async fn zone(&self, coach: &CoachId) -> Result<Tz, StoreError> {
         let workspace = self.get(coach).await?;
         workspace.ok_or_else(|| StoreError::corrupt("client", "its workspace is missing"))?.zone()
     }
 
-    /// Stores a workspace as the application has it, unless a newer state is stored. An equally old one applies.
-    /// Another time zone moves the days of all clients, who are to be evaluated again.
+    /// Stores a workspace from a fact, unless the stored state is newer. A fact of the same time applies. Another time
+    /// zone moves the days of all clients, so they are evaluated again.
     pub async fn save(
         &self,
         workspace: &Workspace,
@@ -110,7 +110,7 @@ impl Workspaces {
                 writes.extend(old_team.map(|team| self.move_team_seats(team, -seats).labelled(Part::FormerTeam)));
             }
             if found.as_ref().is_none_or(|found| found.workspace.time_zone != workspace.time_zone) {
-                writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.marked()));
+                writes.push(watches.change_zone(&workspace.coach_id, &workspace.time_zone, fact.due_mark()));
             }
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => match self.get(&workspace.coach_id).await? {
@@ -131,22 +131,22 @@ impl Workspaces {
         }
         write = write.set("saved_at", n(at.ms())).set("saved_ns", n(at.ns_of_ms())).count("version");
         write = write.when_version(found.map(|found| found.version));
-        // The count is part of the condition: the seats that move with a change of team are those that were read.
+        // The count is part of the condition: the seats that move with a change of team are the seats that were read.
         if let Some(found) = found.filter(|found| found.workspace.team_id != workspace.team_id) {
             write = write.when("client_count = :count", [(":count", n(found.client_count))]);
         }
         write.update(Part::Workspace)
     }
 
-    /// Stores a team as the application has it, unless a newer state is stored.
+    /// Stores a team from a fact, unless the stored state is newer.
     pub async fn save_team(&self, team: &Team, occurred_at: FactTime) -> Result<(), StoreError> {
         let write = self.table.write(team_key(&team.team_id)).set_or_remove("client_cap", team.client_cap.map(n));
         set_by_fact(write.set_to(CLIENTS_FROM_ZERO), occurred_at).update_now().await?;
         Ok(())
     }
 
-    /// One more client, if the plan allows it, and the client's welcome mail. Refused with the old item:
-    /// [`seat_refusal`] reads the reason.
+    /// Part of a transaction: takes a seat, if the plan allows one more client, and counts the welcome mail. The
+    /// refused write returns the item, from which [`seat_refusal`] reads the reason.
     pub(crate) fn take_seat(&self, coach: &CoachId, team: Option<&TeamId>, mail: Option<WelcomeMail>) -> Write {
         let seat = self.seats(coach, team, 1, 1).when(BELOW_CAP, []);
         match mail {
@@ -156,29 +156,29 @@ impl Workspaces {
         .update(Part::Workspace)
     }
 
-    /// Part of a transaction: the workspace is as it was read, but for its counts.
-    pub(crate) fn unchanged(&self, workspace: &StoredWorkspace) -> Write {
+    /// Part of a transaction: checks that the workspace is as it was read, except its counts.
+    pub(crate) fn check_unchanged(&self, workspace: &StoredWorkspace) -> Write {
         let found = self.table.write(key(&workspace.workspace.coach_id)).when_version(Some(workspace.version));
         found.check(Part::Workspace)
     }
 
-    /// One more client of the team, if its cap allows it.
+    /// Part of a transaction: takes a seat of the team, if its cap allows one more client.
     pub(crate) fn take_team_seat(&self, team: &TeamId) -> Write {
         let seat = self.table.write(team_key(team)).count("client_count");
         seat.when_present().when(BELOW_CAP, []).update(Part::Team)
     }
 
-    /// A change of the counts that no cap stops. The team must still be the one that was read.
+    /// Part of a transaction: changes the counts regardless of caps. The team must still be the one that was read.
     pub(crate) fn move_seats(&self, coach: &CoachId, team: Option<&TeamId>, clients: i64, active: i64) -> Write {
         self.seats(coach, team, clients, active).update(Part::Workspace)
     }
 
-    /// A client was switched on (1) or off (-1).
+    /// Part of a transaction: counts a client that became active (1) or inactive (-1).
     pub(crate) fn count_active(&self, coach: &CoachId, change: i64) -> Write {
         self.table.write(key(coach)).add("active_count", n(change)).when_present().update(Part::Workspace)
     }
 
-    /// Moves the count of the seats that a team's clients take.
+    /// Part of a transaction: changes the count of a team's clients, regardless of its cap.
     pub(crate) fn move_team_seats(&self, team: &TeamId, clients: i64) -> Write {
         self.table.write(team_key(team)).add("client_count", n(clients)).when_present().update(Part::Team)
     }
@@ -192,7 +192,7 @@ impl Workspaces {
     }
 }
 
-/// Why [`Workspaces::take_seat`] was refused.
+/// The reason why [`Workspaces::take_seat`] was refused.
 pub(crate) enum SeatRefusal {
     /// The plan's cap is reached.
     PlanFull,
@@ -200,7 +200,7 @@ pub(crate) enum SeatRefusal {
     Changed,
 }
 
-/// Reads the reason out of the old item.
+/// Reads the reason from the item that the refused write returned.
 pub(crate) fn seat_refusal(old: Option<&Item>, team: Option<&TeamId>) -> Result<SeatRefusal, StoreError> {
     let Some(item) = old else { return Ok(SeatRefusal::Changed) };
     let found: StoredWorkspace = from_item("workspace", item.clone())?;
@@ -209,7 +209,7 @@ pub(crate) fn seat_refusal(old: Option<&Item>, team: Option<&TeamId>) -> Result<
     Ok(if same_team && full { SeatRefusal::PlanFull } else { SeatRefusal::Changed })
 }
 
-/// Partition of everything that belongs to a workspace.
+/// The partition of all items that belong to a workspace.
 pub(crate) fn partition(coach: &CoachId) -> String {
     format!("COACH#{coach}")
 }
@@ -219,7 +219,7 @@ pub(crate) fn key_of(coach: &CoachId, sk: &str) -> Item {
     db::key(partition(coach), sk)
 }
 
-/// The workspace's own item.
+/// The key of the workspace's own item.
 pub(crate) fn key(coach: &CoachId) -> Item {
     key_of(coach, "WORKSPACE")
 }

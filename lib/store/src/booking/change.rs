@@ -1,5 +1,5 @@
-//! What the API does to bookings: read, decide (in `domain`), write under the condition that what was read still holds.
-//! A write that meets another one is decided anew.
+//! Writes of the API to bookings: read, decide (in `domain`), write on condition that the items read are unchanged. If
+//! another write was faster, the caller reads and decides again.
 
 use chrono::NaiveDate;
 use domain::booking::{CalendarEvent, Lead};
@@ -10,12 +10,12 @@ use runtime::random_bytes;
 
 use crate::booking::{Bookings, BusyTimes, StoredEvent, bucket, event_key, event_sk};
 use crate::calendar::{StoredCalendar, find};
-use crate::contact::{Standing, contact_key};
+use crate::contact::{ContactState, contact_key};
 use crate::crm_write::{Committed, CrmWrite};
 use crate::db::{Item, Part, StoreError, Transacted, Write, sk_of};
 use crate::workspace::key_of;
 
-/// The state that a new booking is decided by.
+/// The state that the decision about a new booking needs.
 #[derive(Debug)]
 pub struct BookingRead {
     pub lead: Lead,
@@ -23,20 +23,20 @@ pub struct BookingRead {
     pub busy: BusyTimes,
 }
 
-/// The state that a change of a booking is decided by.
+/// The state that the decision about a change of a booking needs.
 #[derive(Debug)]
 pub struct ChangeRead {
     pub lead: Lead,
-    /// The one that is named, if it is with the contact.
+    /// The named event, if it is with the contact.
     pub event: Option<StoredEvent>,
-    /// All of the coach's.
+    /// All calendars of the coach.
     pub calendars: Vec<StoredCalendar>,
-    /// The events around the new date, where there is one.
+    /// The busy intervals around the new date, if there is one.
     pub busy: BusyTimes,
 }
 
 impl Bookings {
-    /// Reads what a new booking is decided by.
+    /// Reads the state for a new booking.
     pub async fn read_booking(
         &self,
         coach: &CoachId,
@@ -48,11 +48,11 @@ impl Bookings {
         keys.push(contact_key(coach, lead));
         let (calendar, items) = try_join(self.calendars.get(coach, calendar), self.table.read(keys)).await?;
         let (buckets, records) = split(items);
-        let lead = self.lead_read(coach, lead, records.into_iter().next()).await?;
+        let lead = self.lead_of_item(coach, lead, records.into_iter().next()).await?;
         Ok(BookingRead { lead, calendar, busy: BusyTimes::from_items(buckets)? })
     }
 
-    /// Reads what a change of a booking is decided by: its move to a date, or its cancellation.
+    /// Reads the state for a change of a booking: its move to a date, or its cancellation.
     pub async fn read_change(
         &self,
         coach: &CoachId,
@@ -68,37 +68,37 @@ impl Bookings {
         let (events, contacts): (Vec<Item>, Vec<Item>) = records.into_iter().partition(|item| sk_of(item) == own_sk);
         let event = events.into_iter().next().map(StoredEvent::from_item).transpose()?;
         let is_bound = match event.as_ref().and_then(|found| found.event.lead_id) {
-            // The event's contact may have been merged into the one that is named.
-            Some(bound) => bound == lead || self.contacts.lives_as(coach, bound).await? == Some(lead),
+            // The event's contact may have been merged into the named contact.
+            Some(bound) => bound == lead || self.contacts.survivor(coach, bound).await? == Some(lead),
             None => false,
         };
         Ok(ChangeRead {
-            lead: self.lead_read(coach, lead, contacts.into_iter().next()).await?,
+            lead: self.lead_of_item(coach, lead, contacts.into_iter().next()).await?,
             event: event.filter(|_| is_bound),
             calendars,
             busy: BusyTimes::from_items(buckets)?,
         })
     }
 
-    /// The contact that a caller names.
+    /// Reads the state of the contact that a caller names.
     pub async fn lead(&self, coach: &CoachId, lead: ContactId) -> Result<Lead, StoreError> {
-        Ok(match self.contacts.standing(coach, lead).await? {
-            Standing::Live(_) => Lead::Live,
-            Standing::Merged { into } => Lead::Merged(into),
-            Standing::Unknown | Standing::Erased => Lead::Unknown,
+        Ok(match self.contacts.state(coach, lead).await? {
+            ContactState::Live(_) => Lead::Live,
+            ContactState::Merged { into } => Lead::Merged(into),
+            ContactState::Unknown | ContactState::Erased => Lead::Unknown,
         })
     }
 
-    /// The same, whose item was read with others. Only the end of a chain of merges takes more reads.
-    async fn lead_read(&self, coach: &CoachId, lead: ContactId, item: Option<Item>) -> Result<Lead, StoreError> {
-        match Standing::from_item(item)? {
-            Standing::Live(_) => Ok(Lead::Live),
-            Standing::Unknown | Standing::Erased => Ok(Lead::Unknown),
-            Standing::Merged { .. } => self.lead(coach, lead).await,
+    /// The state of a contact whose item was read already. Only a chain of merges takes more reads.
+    async fn lead_of_item(&self, coach: &CoachId, lead: ContactId, item: Option<Item>) -> Result<Lead, StoreError> {
+        match ContactState::from_item(item)? {
+            ContactState::Live(_) => Ok(Lead::Live),
+            ContactState::Unknown | ContactState::Erased => Ok(Lead::Unknown),
+            ContactState::Merged { .. } => self.lead(coach, lead).await,
         }
     }
 
-    /// Makes a booking.
+    /// Stores a new booking.
     pub async fn book(
         &self,
         read: &BookingRead,
@@ -106,16 +106,16 @@ impl Bookings {
         write: &CrmWrite<'_>,
     ) -> Result<Committed, StoreError> {
         let put = self.put(write.coach, &StoredEvent::new(event.clone()), None);
-        let buckets = buckets_of(None, event, &read.busy);
-        let records = self.records(write, event.id, put, &buckets, read.calendar.as_ref());
+        let buckets = bucket_writes(None, event, &read.busy);
+        let records = self.event_writes(write, event.id, put, &buckets, read.calendar.as_ref());
         Ok(match write.commit(records).await? {
-            // Nobody else knows the id: an earlier try of this one, whose answer was lost, has made the event.
+            // Only this request knows the id: an earlier attempt, whose answer was lost, has stored the event.
             Transacted::Refused(refused) if refused.is(Part::Event) => Committed::Done,
             transacted => transacted.into(),
         })
     }
 
-    /// Leaves a booking as `event`: moved or cancelled.
+    /// Stores a booking as `event`: moved or cancelled.
     pub async fn change(
         &self,
         read: &ChangeRead,
@@ -126,11 +126,11 @@ impl Bookings {
         let mark = hex::encode(random_bytes::<16>());
         let stored = StoredEvent { changed_by: Some(mark.clone()), ..found.changed(event.clone()) };
         let put = self.put(write.coach, &stored, Some(found));
-        let buckets = buckets_of(found.event.busy(), event, &read.busy);
+        let buckets = bucket_writes(found.event.busy(), event, &read.busy);
         let calendar = find(&read.calendars, event.calendar_id).filter(|_| event.is_confirmed());
-        let records = self.records(write, event.id, put, &buckets, calendar);
+        let records = self.event_writes(write, event.id, put, &buckets, calendar);
         let transacted = write.commit(records).await?;
-        // An earlier try of this one, whose answer was lost, may have left the event so.
+        // An earlier attempt of this write, whose answer was lost, may have left the event so.
         if let Transacted::Refused(refused) = &transacted
             && refused.is(Part::Event)
             && let Some(now) = self.event(write.coach, event.id).await?
@@ -141,8 +141,8 @@ impl Bookings {
         Ok(transacted.into())
     }
 
-    /// The event, its buckets, and what has to be as it was read: the calendar, and that the contact is live.
-    fn records(
+    /// Writes of the event and its buckets, and checks that the calendar is unchanged and the contact live.
+    fn event_writes(
         &self,
         write: &CrmWrite<'_>,
         event: CalendarEventId,
@@ -158,8 +158,8 @@ impl Bookings {
     }
 }
 
-/// How the buckets follow an event from the time that it took to the time that it takes.
-fn buckets_of(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
+/// The writes that move an event in the buckets from the time that it took to the time that it takes.
+fn bucket_writes(old: Option<Busy>, event: &CalendarEvent, read: &BusyTimes) -> Vec<BucketWrite> {
     if old == event.busy() {
         return Vec::new();
     }
@@ -174,7 +174,7 @@ fn bucket_keys(coach: &CoachId, date: NaiveDate) -> Vec<Item> {
     reach_of(date).into_iter().map(|bucket| key_of(coach, &bucket::bucket_sk(bucket))).collect()
 }
 
-/// Buckets, and records.
+/// Splits items into buckets and records.
 fn split(items: Vec<Item>) -> (Vec<Item>, Vec<Item>) {
     items.into_iter().partition(|item| sk_of(item).starts_with(bucket::PREFIX))
 }

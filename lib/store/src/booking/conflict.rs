@@ -1,7 +1,10 @@
-//! Overlaps that the application has caused. The transaction that puts an event somewhere leaves a mark on it. Then the
-//! buckets are read: whatever was booked before that transaction is in them, and whatever is booked after it finds the
-//! event. Overlaps are emitted in the transaction that removes the mark, so that each is emitted once, however often
-//! the fact comes.
+//! Overlaps that the application has caused. The transaction that moves an event to a time puts a mark on the event.
+//! Then the buckets are read: they hold every booking that was stored before that transaction, and every later booking
+//! finds the event. The transaction that emits the overlaps removes the mark, so each overlap is emitted once, however
+//! often the fact arrives.
+//!
+//! An event with more than eighty overlaps takes several transactions. If the function dies between two, some overlaps
+//! are published again under the same ids.
 
 use domain::booking::CalendarEvent;
 use domain::change::Change;
@@ -14,12 +17,11 @@ use crate::calendar::{StoredCalendar, zone_of};
 use crate::db::{Part, StoreError, Transacted, s};
 use crate::outbox::Content;
 
-/// Overlaps that one transaction emits. It holds a hundred items.
+/// Overlaps per transaction, which holds a hundred items.
 const EMITTED_TOGETHER: usize = 80;
 
 impl Bookings {
-    /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps. Of two bookings, the
-    /// one that was there is reported.
+    /// Emits the overlaps of a marked event and removes the mark. Returns the number of overlaps.
     pub(super) async fn emit_conflicts(
         &self,
         coach: &CoachId,
@@ -31,13 +33,14 @@ impl Bookings {
         let event = &marked.event;
         let others = self.overlapping(coach, event, now).await?;
         let calendars = if others.is_empty() { Vec::new() } else { self.calendars.all(coach).await? };
-        let facts: Vec<Change> =
+        let changes: Vec<Change> =
             others.iter().filter_map(|other| conflict(coach, event, other, &calendars, zone)).collect();
         let mut emitted = 0;
-        let mut groups = facts.chunks(EMITTED_TOGETHER).peekable();
+        let mut groups = changes.chunks(EMITTED_TOGETHER).peekable();
         loop {
             let group = groups.next().unwrap_or_default();
-            // The last group removes the mark: after a crash before that, all are emitted again, under the same ids.
+            // The last group removes the mark. After a crash before that, all overlaps are emitted again, under the
+            // same ids.
             let is_last = groups.peek().is_none();
             let marked =
                 self.table.write(event_key(coach, event.id)).when("conflict_check = :mark", [(":mark", s(mark))]);
@@ -45,10 +48,10 @@ impl Bookings {
                 true => marked.remove(["conflict_check"]).update(Part::Event),
                 false => marked.check(Part::Event),
             }];
-            writes.extend(group.iter().map(|fact| self.outbox.put(&Content::Change(Box::new(fact.clone())), now)));
+            writes.extend(group.iter().map(|change| self.outbox.put(&Content::Change(Box::new(change.clone())), now)));
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => emitted += group.len(),
-                // Somebody else was here.
+                // Another function has emitted the overlaps, or a later fact has moved the event.
                 Transacted::Refused(_) => return Ok(emitted),
             }
             if is_last {
@@ -57,7 +60,7 @@ impl Bookings {
         }
     }
 
-    /// Events that overlap an event and are not over, by their starts. One of the two at least is a booking.
+    /// Events that overlap an event and have not ended, by their starts. At least one of the two is a booking.
     async fn overlapping(
         &self,
         coach: &CoachId,
@@ -93,8 +96,8 @@ impl Bookings {
     }
 }
 
-/// The change for two events that overlap. Of two bookings, it says that the later one came over the one that was
-/// there: two that come at once find each other, and emit the same.
+/// The change for two events that overlap. Of two bookings, the change reports the earlier one as overlapped by the
+/// later. Two bookings that arrive at once find each other, and emit the same change.
 fn conflict(
     coach: &CoachId,
     event: &CalendarEvent,
@@ -103,10 +106,10 @@ fn conflict(
     zone: Tz,
 ) -> Option<Change> {
     let view = |event: &CalendarEvent| event.view(zone_of(calendars, event.calendar_id, zone));
-    let [there, later] =
+    let [earlier, later] =
         if (other.updated_at, other.id) <= (event.updated_at, event.id) { [other, event] } else { [event, other] };
-    match view(there) {
+    match view(earlier) {
         Some(booking) => Some(Change::booking_conflict(coach, &booking, later)),
-        None => Some(Change::booking_conflict(coach, &view(later)?, there)),
+        None => Some(Change::booking_conflict(coach, &view(later)?, earlier)),
     }
 }

@@ -1,5 +1,5 @@
-//! Facts of the application about events. An event has happened: it is stored whatever it overlaps, and waits for no
-//! version but its own.
+//! Facts of the application about calendar events. An event is stored whatever it overlaps, because it has happened.
+//! Its transaction has no condition but the event's own version.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -14,7 +14,7 @@ use futures::future::try_join3;
 
 use crate::booking::{Bookings, StoredEvent};
 use crate::calendar::StoredCalendar;
-use crate::contact::Standing;
+use crate::contact::ContactState;
 use crate::db::{StoreError, retry};
 
 /// A fact about an event.
@@ -22,22 +22,22 @@ use crate::db::{StoreError, retry};
 pub struct EventFact<'a> {
     pub id: &'a FactId,
     pub saved: &'a CalendarEventSaved,
-    pub said_at: FactTime,
-    /// Stored without telling of overlaps.
+    pub occurred_at: FactTime,
+    /// Stored without emission of overlaps.
     pub backfill: bool,
 }
 
 impl Bookings {
-    /// Stores an event as the application has it, unless a newer state is stored, and emits the bookings that it
-    /// overlaps where it has not been before. Returns their number. `zone` is the workspace's.
+    /// Stores an event from a fact, unless the stored state is newer. Emits the bookings that the event newly overlaps,
+    /// and returns their number. `zone` is the workspace's time zone.
     pub async fn save(&self, fact: EventFact<'_>, zone: Tz, now: Timestamp) -> Result<usize, StoreError> {
-        // A round that emits overlaps may lose the race for the event afterwards.
+        // An attempt may emit overlaps and then lose the race for the event: its overlaps count too.
         let conflicts = AtomicUsize::new(0);
         retry("the event", || self.save_once(fact, zone, now, &conflicts)).await?;
         Ok(conflicts.into_inner())
     }
 
-    /// Adds the overlaps that were emitted to `conflicts`. `None`: the event has changed meanwhile.
+    /// Makes one attempt. Adds the emitted overlaps to `conflicts`. Returns `None` if the event has changed meanwhile.
     async fn save_once(
         &self,
         fact: EventFact<'_>,
@@ -46,21 +46,21 @@ impl Bookings {
         conflicts: &AtomicUsize,
     ) -> Result<Option<()>, StoreError> {
         let (coach, saved) = (&fact.saved.coach_id, fact.saved);
-        let (mut found, calendar, lead) = self.around(saved).await?;
-        // The function that put the event where it is died before it emitted the overlaps there.
+        let (mut found, calendar, lead) = self.read_context(saved).await?;
+        // The function that moved the event died before it emitted the overlaps.
         if let Some(marked) = found.as_mut().filter(|found| found.conflict_check.is_some()) {
             conflicts.fetch_add(self.emit_conflicts(coach, marked, zone, now).await?, Relaxed);
             marked.conflict_check = None;
         }
         let known = found.as_ref().map(|found| &found.event);
         let calendar = calendar.as_ref().map(|found| &found.calendar);
-        let Some(event) = CalendarEvent::apply_fact(known, saved, fact.said_at, calendar, lead, now) else {
+        let Some(event) = CalendarEvent::apply_fact(known, saved, fact.occurred_at, calendar, lead, now) else {
             return Ok(Some(()));
         };
         if known == Some(&event) {
             return Ok(Some(()));
         }
-        let mark = (!fact.backfill && is_put_there(known, &event, now)).then(|| fact.id.to_string());
+        let mark = (!fact.backfill && takes_new_time(known, &event, now)).then(|| fact.id.to_string());
         let stored = StoredEvent { conflict_check: mark, ..next(found.as_ref(), &event) };
         let mut writes = vec![self.put(coach, &stored, found.as_ref())];
         let (old, new) = (known.and_then(CalendarEvent::busy), event.busy());
@@ -78,8 +78,8 @@ impl Bookings {
         Ok(Some(()))
     }
 
-    /// The event as it is known, its calendar, and its contact, unless the contact is erased.
-    async fn around(
+    /// Reads the stored event, its calendar, and its contact unless the contact is erased.
+    async fn read_context(
         &self,
         saved: &CalendarEventSaved,
     ) -> Result<(Option<StoredEvent>, Option<StoredCalendar>, Option<ContactId>), StoreError> {
@@ -92,9 +92,9 @@ impl Bookings {
         };
         let lead = async {
             match saved.lead_id {
-                Some(lead) => Ok(match self.contacts.standing(coach, lead).await? {
-                    Standing::Erased => None,
-                    Standing::Live(_) | Standing::Merged { .. } | Standing::Unknown => Some(lead),
+                Some(lead) => Ok(match self.contacts.state(coach, lead).await? {
+                    ContactState::Erased => None,
+                    ContactState::Live(_) | ContactState::Merged { .. } | ContactState::Unknown => Some(lead),
                 }),
                 None => Ok(None),
             }
@@ -103,7 +103,7 @@ impl Bookings {
     }
 }
 
-/// The event as it is to be stored next.
+/// The next stored state of the event.
 fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     match found {
         None => StoredEvent::new(event.clone()),
@@ -111,8 +111,8 @@ fn next(found: Option<&StoredEvent>, event: &CalendarEvent) -> StoredEvent {
     }
 }
 
-/// Returns true if an event newly takes time that is not over, or takes it as a booking from now on.
-fn is_put_there(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
+/// Returns true if an event newly takes time that has not passed, or becomes a booking.
+fn takes_new_time(known: Option<&CalendarEvent>, event: &CalendarEvent, now: Timestamp) -> bool {
     let taken = |event: &CalendarEvent| event.busy().map(|busy| busy.span).filter(|span| !span.is_empty());
     let new = taken(event).filter(|span| span.ends_at > now);
     let becomes_booking = event.is_booking() && !known.is_some_and(CalendarEvent::is_booking);

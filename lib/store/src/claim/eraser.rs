@@ -1,12 +1,12 @@
-//! Removes claims by whom their answers are about.
+//! Removal of claims by the subject of their answers.
 
 use runtime::{BoxError, Environment};
 
-use super::{About, ClaimKey};
+use super::{AnswerSubject, ClaimKey};
 use crate::contact_ref::ContactRef;
 use crate::db::{self, Db, StoreError, Table, query_page, s, text};
 
-/// Claims for those who only remove them.
+/// The idempotency table, for erasure only.
 #[derive(Clone)]
 pub struct ClaimEraser {
     table: Table,
@@ -18,18 +18,18 @@ impl ClaimEraser {
         Ok(Self { table: Table::new(env, db, "IDEMPOTENCY_TABLE")? })
     }
 
-    /// The records whose answers are about a contact, as far as the index knows them: `most` at most.
+    /// Finds at most `most` records with answers about a contact. The index may lag.
     pub async fn about(&self, contact: &ContactRef, most: i32) -> Result<Vec<ClaimKey>, StoreError> {
         let query = self.table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
         let page = query_page(query.index_name("by_contact").limit(most)).await?;
         Ok(page.items.iter().map(|item| ClaimKey(text(item, "pk").to_owned())).collect())
     }
 
-    /// Removes a record, its answer and its stage with it.
-    pub async fn forget(&self, key: &ClaimKey, about: &About) -> Result<(), StoreError> {
-        let condition = format!("{} = :about", about.attribute());
-        // Refused: it has gone already, or somebody else has the key.
-        self.table.write(db::pk(&key.0)).when(condition, [(":about", about.value())]).delete_now().await?;
+    /// Deletes a record with its answer and stage.
+    pub async fn forget(&self, key: &ClaimKey, subject: &AnswerSubject) -> Result<(), StoreError> {
+        let condition = format!("{} = :about", subject.attribute());
+        // Refused: the record is deleted already, or another request has the key.
+        self.table.write(db::pk(&key.0)).when(condition, [(":about", subject.value())]).delete_now().await?;
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! Creation through the API: everything in one transaction, so that there is a client with its seat, address, intake,
-//! events and claim, or there is nothing.
+//! Creation through the API. One transaction stores the client with its seat, address, intake, events and claim, or
+//! nothing.
 
 use chrono::TimeDelta;
 use domain::change::Change;
@@ -12,31 +12,31 @@ use domain::intake::IntakeState;
 use domain::time::Timestamp;
 use serde::Serialize;
 
-use crate::claim::{About, Answer, Claim, Claims};
+use crate::claim::{Answer, AnswerSubject, Claim, Claims};
 use crate::client::Clients;
-use crate::client::record::{Record, Traces};
-use crate::client::standing::intake_pk;
+use crate::client::item::{ClientItem, Traces};
+use crate::client::state::intake_pk;
 use crate::contact::StoredContact;
 use crate::contact_ref::ContactRef;
-use crate::db::{self, Part, Refused, StoreError, Transacted, Write, to_attribute, to_item};
+use crate::db::{self, Part, RefusedTransaction, StoreError, Transacted, Write, to_attribute, to_item};
 use crate::outbox::Content;
 use crate::welcome_mail::WelcomeMail;
 use crate::workspace::{SeatRefusal, seat_refusal};
 
-/// All that a creation writes.
+/// The parts of a creation.
 pub struct NewClientWrite<'a, S> {
     pub client: &'a Client,
     pub email: &'a Email,
-    /// The team that the workspace was in when it was read.
+    /// The team of the workspace when it was read.
     pub team: Option<&'a TeamId>,
-    /// The welcome mail, where one is to be sent.
+    /// The welcome mail, if one is to be sent.
     pub mail: Option<WelcomeMail>,
     pub intake: IntakeWrite<'a>,
-    /// `new_client`, as subscribers get it and as automations send it.
+    /// The event `new_client`, for subscribed endpoints and for automations.
     pub events: Vec<Event>,
     /// The change that the application learns of.
     pub change: Change,
-    /// Not to be sent before: the welcome mail may still decide what the change says.
+    /// The relay publishes the change no earlier: until then the welcome mail may change its content.
     pub change_after: Timestamp,
     /// The contact that becomes this client.
     pub lead: Option<&'a StoredContact>,
@@ -52,7 +52,7 @@ pub struct IntakeWrite<'a> {
     pub state: IntakeState,
 }
 
-/// All that the end of a welcome writes.
+/// The parts of the transaction that ends a welcome.
 pub struct WelcomeWrite<'a> {
     pub client: &'a ClientId,
     pub state: IntakeState,
@@ -61,33 +61,33 @@ pub struct WelcomeWrite<'a> {
     pub claims: &'a Claims,
     pub claim: &'a Claim,
     pub answer: &'a Answer,
-    /// How long the answer is replayed.
+    /// The time for which the answer is replayed.
     pub keep: TimeDelta,
 }
 
-/// Where the claim comes to with the transaction.
+/// The state of the claim after the transaction.
 pub enum ClaimStep<'a, S> {
-    /// More is to be done; a takeover goes on from here.
+    /// A stage before the end. A takeover continues from it.
     Stage(&'a S),
-    /// All is done.
+    /// The answer, and the time for which it is replayed.
     Answer(&'a Answer, TimeDelta),
 }
 
 /// The result of a creation.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Created {
+pub enum ClientCreation {
     Done,
     EmailTaken,
     PlanFull,
     TeamFull,
-    /// Somebody else has taken over the claim.
+    /// Another request has taken over the claim.
     ClaimLost,
     /// The workspace or the lead has changed since it was read.
     Changed,
 }
 
 #[derive(Serialize)]
-struct IntakeRecord<'a> {
+struct IntakeItem<'a> {
     pk: String,
     intake_id: &'a IntakeId,
     token_sha256: &'a str,
@@ -101,9 +101,9 @@ impl Clients {
         &self,
         new: &NewClientWrite<'_, S>,
         now: Timestamp,
-    ) -> Result<Created, StoreError> {
+    ) -> Result<ClientCreation, StoreError> {
         match self.table.db.transact(&self.writes(new, now)).await? {
-            Transacted::Done => Ok(Created::Done),
+            Transacted::Done => Ok(ClientCreation::Done),
             Transacted::Refused(refused) => refusal(&refused, new.team),
         }
     }
@@ -111,11 +111,11 @@ impl Clients {
     fn writes<S: Serialize>(&self, new: &NewClientWrite<'_, S>, now: Timestamp) -> Vec<Write> {
         let id = new.client.id.as_str();
         let coach = &new.client.coach_id;
-        let fact = Content::Change(Box::new(new.change.clone()));
+        let change = Content::Change(Box::new(new.change.clone()));
         let lead = new.lead.map(|lead| ContactRef::new(coach, lead.contact().id));
         let traces = Traces { lead, claim: Some(new.claim.key()) };
-        let record = Record::first(new.client.clone(), now.into(), Some(traces));
-        let intake = IntakeRecord {
+        let record = ClientItem::first(new.client.clone(), now.into(), Some(traces));
+        let intake = IntakeItem {
             pk: intake_pk(&new.client.id),
             intake_id: new.intake.id,
             token_sha256: new.intake.token_sha256,
@@ -128,7 +128,7 @@ impl Clients {
             self.table.write(to_item(&record)).when_absent().put(Part::Client),
             self.watches.create(new.client, now),
             self.table.write(to_item(&intake)).when_absent().put(Part::Intake),
-            self.outbox.put(&fact, new.change_after),
+            self.outbox.put(&change, new.change_after),
         ];
         writes.extend(self.outbox.put_events(new.events.clone(), now));
         writes.extend(new.email.former_key().map(|former| self.address(&former).check_free()));
@@ -143,23 +143,23 @@ impl Clients {
             writes.push(self.contacts.link(coach, lead, &new.client.id, now));
             writes.push(self.outbox.put(&updated, now));
         }
-        let about = About::Client(new.client.id.clone());
+        let subject = AnswerSubject::Client(new.client.id.clone());
         writes.push(match &new.step {
-            ClaimStep::Stage(stage) => new.claims.stage(new.claim, stage, &about),
-            ClaimStep::Answer(answer, keep) => new.claims.answer(new.claim, answer, &about, *keep, now),
+            ClaimStep::Stage(stage) => new.claims.stage(new.claim, stage, &subject),
+            ClaimStep::Answer(answer, keep) => new.claims.answer(new.claim, answer, &subject, *keep, now),
         });
         writes
     }
 
-    /// After the welcome mail: the intake's state, the application's fact with it, and the claim's answer, all at once.
+    /// Ends a welcome in one transaction: the intake's state, the change with it, and the claim's answer.
     ///
-    /// A change that the relay has sent meanwhile, or may send, is emitted again if it is no longer true. Returns false
-    /// if the claim was taken over.
+    /// If the relay may have published the change already, and the change is no longer true, it is emitted again.
+    /// Returns false if the claim was taken over.
     pub async fn finish_welcome(&self, end: &WelcomeWrite<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let WelcomeWrite { client, state, change, claims, claim, answer, keep } = *end;
         let intake = self.table.write(db::pk(intake_pk(client))).set("state", to_attribute(&state)).when_present();
-        let about = About::Client(client.clone());
-        let own = [intake.update(Part::Intake), claims.answer(claim, answer, &about, keep, now)];
+        let subject = AnswerSubject::Client(client.clone());
+        let own = [intake.update(Part::Intake), claims.answer(claim, answer, &subject, keep, now)];
         let mut writes = own.to_vec();
         writes.push(self.outbox.release(&Content::Change(Box::new(change.clone())), now));
         let mut transacted = self.table.db.transact(&writes).await?;
@@ -172,25 +172,25 @@ impl Clients {
         }
         Ok(match transacted {
             Transacted::Done => true,
-            // Without an intake the client has been erased, and the claim with it: there is nobody else to answer.
+            // A missing intake shows that the client was erased, and its claim with it: no other request answers.
             Transacted::Refused(refused) => refused.is(Part::Intake),
         })
     }
 }
 
-/// The first cause, in the order in which they are reported to callers.
-fn refusal(refused: &Refused, team: Option<&TeamId>) -> Result<Created, StoreError> {
+/// The first cause of a refusal, in the order in which causes are reported to callers.
+fn refusal(refused: &RefusedTransaction, team: Option<&TeamId>) -> Result<ClientCreation, StoreError> {
     if refused.is(Part::Claim) {
-        return Ok(Created::ClaimLost);
+        return Ok(ClientCreation::ClaimLost);
     }
     if refused.is(Part::Address) {
-        return Ok(Created::EmailTaken);
+        return Ok(ClientCreation::EmailTaken);
     }
     if refused.is(Part::Workspace) {
         return Ok(match seat_refusal(refused.item(Part::Workspace), team)? {
-            SeatRefusal::PlanFull => Created::PlanFull,
-            SeatRefusal::Changed => Created::Changed,
+            SeatRefusal::PlanFull => ClientCreation::PlanFull,
+            SeatRefusal::Changed => ClientCreation::Changed,
         });
     }
-    Ok(if refused.is(Part::Team) { Created::TeamFull } else { Created::Changed })
+    Ok(if refused.is(Part::Team) { ClientCreation::TeamFull } else { ClientCreation::Changed })
 }

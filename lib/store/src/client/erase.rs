@@ -1,5 +1,8 @@
-//! Erasure: the record, the address, the intake, the seat, the contact that the client was, and its entries of the
-//! outbox go at once. A tombstone of ids and dates stays, so that no late fact brings anything back.
+//! Erasure of a client. One transaction removes the record, the address, the intake, the seat, the contact that the
+//! client was, and its outbox entries. A tombstone of ids and dates stays, so that no late fact restores the client.
+//!
+//! Ingest erases in three passes, the last a quarter of an hour after the second. They catch writes that were under
+//! way: claims, attempts, entries of the relay. Bookings stay as busy time without a contact.
 
 use domain::change::Change;
 use domain::client::{Client, Origin};
@@ -10,14 +13,14 @@ use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::feed::Seats;
-use super::record::{Record, Traces};
-use super::standing::{client_pk, intake_pk};
-use super::{Clients, Standing};
+use super::item::{ClientItem, Traces};
+use super::state::{client_pk, intake_pk};
+use super::{ClientState, Clients};
 use crate::audit;
 use crate::db::{self, Part, StoreError, Write, retry, to_item};
 
 #[derive(Serialize, Deserialize)]
-struct Tombstone {
+struct ClientTombstone {
     pk: String,
     erased_at: Timestamp,
     #[serde(flatten)]
@@ -25,15 +28,18 @@ struct Tombstone {
 }
 
 impl Clients {
-    /// Erases a client, whether or not it has been seen. Returns what is left to erase elsewhere. Idempotent.
-    pub async fn erase(&self, id: &ClientId, said_at: FactTime, now: Timestamp) -> Result<Traces, StoreError> {
+    /// Erases a client, even one that is not stored yet. Returns the traces that are to be erased elsewhere.
+    /// Idempotent.
+    pub async fn erase(&self, id: &ClientId, occurred_at: FactTime, now: Timestamp) -> Result<Traces, StoreError> {
         retry("the client", || async {
             let (writes, traces) = match self.lookup.find(id).await? {
-                Standing::Erased => return self.erased(id).await.map(Some),
-                Standing::Unknown => (vec![self.put_tombstone(id, &Traces::default(), None, now)], Traces::default()),
-                Standing::Known(record) => {
+                ClientState::Erased => return self.erased(id).await.map(Some),
+                ClientState::Unknown => {
+                    (vec![self.put_tombstone(id, &Traces::default(), None, now)], Traces::default())
+                }
+                ClientState::Known(record) => {
                     let traces = record.traces.clone().unwrap_or_default();
-                    (self.erasure(*record, &traces, said_at, now).await?, traces)
+                    (self.erasure_writes(*record, &traces, occurred_at, now).await?, traces)
                 }
             };
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(traces))
@@ -42,22 +48,22 @@ impl Clients {
     }
 
     async fn erased(&self, id: &ClientId) -> Result<Traces, StoreError> {
-        let found: Option<Tombstone> = self.table.get("tombstone", db::pk(client_pk(id))).await?;
+        let found: Option<ClientTombstone> = self.table.get("tombstone", db::pk(client_pk(id))).await?;
         Ok(found.map(|tombstone| tombstone.traces).unwrap_or_default())
     }
 
-    /// The claim is gone as well: its key, which was made of an address, goes from the tombstone.
+    /// Removes the claim's key, which derives from an address, from the tombstone. The claim is deleted by now.
     pub async fn forget_claim(&self, id: &ClientId) -> Result<(), StoreError> {
         let tombstone = self.table.write(db::pk(client_pk(id))).when("attribute_exists(erased_at)", []);
         tombstone.remove(["claim"]).update_now().await?;
         Ok(())
     }
 
-    async fn erasure(
+    async fn erasure_writes(
         &self,
-        record: Record,
+        record: ClientItem,
         traces: &Traces,
-        said_at: FactTime,
+        occurred_at: FactTime,
         now: Timestamp,
     ) -> Result<Vec<Write>, StoreError> {
         let version = record.version;
@@ -73,29 +79,29 @@ impl Clients {
             writes.extend(self.leave_address(email, &client.id).await?);
         }
         writes.push(self.watches.delete(&client.id));
-        writes.extend(self.untold(&client));
+        writes.extend(self.outbox_removals(&client));
         writes.push(self.table.write(db::pk(intake_pk(&client.id))).delete(Part::Intake));
         if let Some(lead) = &traces.lead {
-            writes.extend(self.contacts.erasure(lead, &client.id, &self.outbox, said_at).await?);
+            writes.extend(self.contacts.erasure_writes(lead, &client.id, &self.outbox, occurred_at).await?);
         }
         let trail = audit::record(&self.workspaces.table, &client.coach_id, "client.erased", client.id.as_str(), now);
         writes.push(trail);
         Ok(writes)
     }
 
-    /// Deletes the entries that a creation through the API may have left in the outbox.
-    fn untold(&self, client: &Client) -> Vec<Write> {
+    /// Parts of a transaction: delete the entries that a creation through the API may have left in the outbox.
+    fn outbox_removals(&self, client: &Client) -> Vec<Write> {
         if client.origin != Origin::PartnerApi {
             return Vec::new();
         }
         let event = Event::new_client(client, client.created_at).id;
-        let fact = Change::client_created_id(client);
-        let again = Change::intake_sent_id(&fact);
-        [event.as_str(), fact.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
+        let created = Change::client_created_id(client);
+        let again = Change::intake_sent_id(&created);
+        [event.as_str(), created.as_str(), again.as_str()].map(|id| self.outbox.remove(id)).into()
     }
 
     fn put_tombstone(&self, id: &ClientId, traces: &Traces, version: Option<u64>, now: Timestamp) -> Write {
-        let tombstone = Tombstone { pk: client_pk(id), erased_at: now, traces: traces.clone() };
+        let tombstone = ClientTombstone { pk: client_pk(id), erased_at: now, traces: traces.clone() };
         self.table.write(to_item(&tombstone)).when_version(version).put(Part::Client)
     }
 }

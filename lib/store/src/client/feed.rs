@@ -1,4 +1,5 @@
-//! The application's whole record of a client: a creation, a change or a hand-over, by what is stored.
+//! Facts with the application's whole record of a client: a creation, a change or a hand-over, depending on the stored
+//! client.
 
 use std::collections::BTreeMap;
 
@@ -11,25 +12,25 @@ use domain::fact_time::FactTime;
 use domain::id::{CoachId, TeamId};
 use futures::future::try_join;
 
-use crate::client::record::Record;
-use crate::client::{Clients, Standing, StoredClient};
+use crate::client::item::ClientItem;
+use crate::client::{ClientState, Clients, StoredClient};
 use crate::db::{Part, StoreError, Transacted, Write, retry, to_item};
 use crate::fact::{FactContext, SeenFacts};
 use crate::watch::WatchUpdate;
 use crate::workspace::StoredWorkspace;
 
-/// The result of applying a fact.
+/// The result of applying a `client.saved` fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeedOutcome {
     /// The client is stored, and the fact is marked.
     Stored,
     /// The stored client is newer, or the fact was applied before.
     Stale,
-    /// The workspace has not been seen yet.
+    /// The workspace is not stored yet.
     UnknownWorkspace,
 }
 
-/// Seats that a change moves, by workspace and by team. Nothing is named twice, as a transaction demands.
+/// Seats that a change moves, by workspace and by team. Each is named once, because a transaction writes an item once.
 #[derive(Default)]
 pub(super) struct Seats<'a> {
     workspaces: BTreeMap<&'a CoachId, WorkspaceSeats<'a>>,
@@ -59,7 +60,7 @@ impl<'a> Seats<'a> {
 }
 
 impl Clients {
-    /// Stores a client as the application has it, unless a newer state is stored. `backfill`: without an event.
+    /// Stores a client from a fact, unless the stored state is newer. A backfill emits no event.
     pub async fn save(
         &self,
         saved: &ClientSaved,
@@ -69,9 +70,9 @@ impl Clients {
         let FactContext { occurred_at: at, backfill, now, .. } = fact;
         retry("the client", || async {
             let found = match self.lookup.find(&saved.client_id).await? {
-                Standing::Erased => return Ok(Some(FeedOutcome::Stale)),
-                Standing::Unknown => None,
-                Standing::Known(found) => Some(found),
+                ClientState::Erased => return Ok(Some(FeedOutcome::Stale)),
+                ClientState::Unknown => None,
+                ClientState::Known(found) => Some(found),
             };
             if found.as_ref().is_some_and(|found| found.saved_at() > at) {
                 return Ok(Some(FeedOutcome::Stale));
@@ -134,16 +135,16 @@ impl Clients {
         .await
     }
 
-    /// Part of a transaction: the watch of a client that is new, or is another to the rules.
-    fn watch_write(&self, client: &Client, found: Option<&Record>, fact: FactContext<'_>) -> Option<Write> {
+    /// Part of a transaction: the watch of a client that is new, or whose fields for rules have changed.
+    fn watch_write(&self, client: &Client, found: Option<&ClientItem>, fact: FactContext<'_>) -> Option<Write> {
         let Some(found) = found else { return Some(self.watches.create(client, fact.now)) };
         let change = WatchUpdate::between(&found.client, client)?;
-        Some(self.watches.change(&client.id, change, fact.marked()))
+        Some(self.watches.change(&client.id, change, fact.due_mark()))
     }
 
-    fn put_version(&self, client: &Client, found: Option<&Record>, at: FactTime) -> Write {
+    fn put_version(&self, client: &Client, found: Option<&ClientItem>, at: FactTime) -> Write {
         let record = match found {
-            None => Record::first(client.clone(), at, None),
+            None => ClientItem::first(client.clone(), at, None),
             Some(found) => found.next(client.clone(), at),
         };
         self.table.write(to_item(&record)).when_version(found.map(|found| found.version)).put(Part::Client)
@@ -162,7 +163,7 @@ impl Clients {
         writes
     }
 
-    async fn address_writes(&self, client: &Client, found: Option<&Record>) -> Result<Vec<Write>, StoreError> {
+    async fn address_writes(&self, client: &Client, found: Option<&ClientItem>) -> Result<Vec<Write>, StoreError> {
         let old = found.and_then(|found| found.client.profile.email.as_ref());
         let new = client.profile.email.as_ref().map(Email::key);
         if old.map(Email::key) == new {
@@ -179,10 +180,11 @@ impl Clients {
     }
 }
 
-/// The client as the fact has it, but for what the application does not know, and a flag or phase that was set since.
-fn merged(saved: &ClientSaved, found: Option<&Record>, at: FactTime) -> Client {
-    let phase_is_newer = found.and_then(Record::phase_set_at) > Some(at);
-    let flag_is_newer = found.and_then(Record::activation_set_at) > Some(at);
+/// The client as the fact describes it. Fields that the application does not know stay, as do a flag or phase that was
+/// set later.
+fn merged(saved: &ClientSaved, found: Option<&ClientItem>, at: FactTime) -> Client {
+    let phase_is_newer = found.and_then(ClientItem::phase_set_at) > Some(at);
+    let flag_is_newer = found.and_then(ClientItem::activation_set_at) > Some(at);
     let known = found.map(|found| &found.client);
     let phase = match known.filter(|_| phase_is_newer) {
         Some(known) => Phase { programme_id: saved.phase.programme_id.clone(), ..known.phase.clone() },

@@ -1,4 +1,4 @@
-//! A client for those who change nothing of it: looked up by id, and held to what it was.
+//! Reads and checks of clients, for callers that change no client.
 
 use std::collections::BTreeSet;
 
@@ -7,11 +7,11 @@ use domain::id::{ClientId, CoachId};
 use domain::login_link::LoginGrant;
 use runtime::{BoxError, Environment};
 
-use super::standing::{client_id_of, client_pk};
-use super::{Page, Record, Standing, StoredClient, listed_at, page_start};
+use super::state::{client_id_of, client_pk};
+use super::{ClientItem, ClientPage, ClientState, StoredClient, listed_at, page_start};
 use crate::db::{self, Db, Item, Part, StoreError, Table, Write, from_item, n, query_page, s};
 
-/// The clients table, to read in.
+/// The clients table, for reading only.
 #[derive(Clone)]
 pub struct ClientLookup {
     table: Table,
@@ -23,44 +23,44 @@ impl ClientLookup {
         Ok(Self { table: Table::new(env, db, "CLIENTS_TABLE")? })
     }
 
-    /// The client with that id, whoever owns it. One that was erased is none.
+    /// Reads the client with that id, of any coach; `None` if the client was erased.
     pub async fn get(&self, id: &ClientId) -> Result<Option<StoredClient>, StoreError> {
-        Ok(match self.standing(id).await? {
-            Standing::Known(client) => Some(client),
-            Standing::Unknown | Standing::Erased => None,
+        Ok(match self.state(id).await? {
+            ClientState::Known(client) => Some(client),
+            ClientState::Unknown | ClientState::Erased => None,
         })
     }
 
-    /// Where the client stands.
-    pub(crate) async fn standing(&self, id: &ClientId) -> Result<Standing, StoreError> {
+    /// Reads the state of a client.
+    pub(crate) async fn state(&self, id: &ClientId) -> Result<ClientState, StoreError> {
         Ok(match self.find(id).await? {
-            Standing::Unknown => Standing::Unknown,
-            Standing::Erased => Standing::Erased,
-            Standing::Known(record) => Standing::Known(StoredClient::new(*record)),
+            ClientState::Unknown => ClientState::Unknown,
+            ClientState::Erased => ClientState::Erased,
+            ClientState::Known(record) => ClientState::Known(StoredClient::new(*record)),
         })
     }
 
-    /// Those of these clients that were erased.
+    /// Reads which of these clients were erased.
     pub async fn erased_among(&self, ids: &BTreeSet<ClientId>) -> Result<BTreeSet<ClientId>, StoreError> {
         let found = self.table.read(ids.iter().map(|id| db::pk(client_pk(id))).collect()).await?;
         found.iter().filter(|item| is_tombstone(item)).map(client_id_of).collect()
     }
 
-    pub(super) async fn find(&self, id: &ClientId) -> Result<Standing<Box<Record>>, StoreError> {
+    pub(super) async fn find(&self, id: &ClientId) -> Result<ClientState<Box<ClientItem>>, StoreError> {
         match self.table.item(db::pk(client_pk(id))).await? {
-            None => Ok(Standing::Unknown),
-            Some(item) if is_tombstone(&item) => Ok(Standing::Erased),
-            Some(item) => Ok(Standing::Known(Box::new(from_item("client", item)?))),
+            None => Ok(ClientState::Unknown),
+            Some(item) if is_tombstone(&item) => Ok(ClientState::Erased),
+            Some(item) => Ok(ClientState::Known(Box::new(from_item("client", item)?))),
         }
     }
 
-    /// A page of a coach's active clients in the order of the index. The index may lag behind.
+    /// Reads a page of a coach's active clients in the order of the index. The index may lag behind.
     pub async fn active_page(
         &self,
         coach: &CoachId,
         after: Option<&str>,
         limit: u32,
-    ) -> Result<Page<ClientId>, StoreError> {
+    ) -> Result<ClientPage<ClientId>, StoreError> {
         let query = self.table.query("active_owner = :coach", [(":coach", s(coach.as_str()))]).index_name("active");
         let query = query
             .projection_expression("pk, listed_at")
@@ -68,16 +68,17 @@ impl ClientLookup {
             .set_exclusive_start_key(after.map(|listed_at| page_start(coach, "active_owner", listed_at)));
         let page = query_page(query).await?;
         let next = page.items.last().filter(|_| page.next.is_some()).map(listed_at);
-        Ok(Page { items: page.items.iter().map(client_id_of).collect::<Result<_, _>>()?, next })
+        Ok(ClientPage { items: page.items.iter().map(client_id_of).collect::<Result<_, _>>()?, next })
     }
 
-    /// Part of a transaction: the client has not been erased.
-    pub(crate) fn still_there(&self, id: &ClientId) -> Write {
+    /// Part of a transaction: checks that the client is not erased.
+    pub(crate) fn check_not_erased(&self, id: &ClientId) -> Write {
         self.table.write(db::pk(client_pk(id))).when("attribute_exists(#owner)", []).check(Part::Client)
     }
 
-    /// Part of a transaction: the client is active, the same coach's, and in the epoch in which the link was made.
-    pub(crate) fn still_grants(&self, grant: &LoginGrant) -> Write {
+    /// Part of a transaction: checks that the client is active, has the same coach, and is in the login epoch of the
+    /// link.
+    pub(crate) fn check_grant(&self, grant: &LoginGrant) -> Write {
         let values = [
             (":true", AttributeValue::Bool(true)),
             (":coach", s(grant.coach_id.as_str())),

@@ -1,7 +1,10 @@
-//! Erasure: a contact leaves its id and dates, so that no late fact brings it back. Its opportunities go, its events
-//! lose their contact, and the caller removes recorded answers.
+//! Erasure of contacts. A contact leaves a tombstone of its id and dates, so that no late fact restores it. Its
+//! opportunities are deleted, its events lose their contact, and the caller removes recorded answers.
 //!
-//! An index may lag, and a write may be under way: the caller erases again when that has ended.
+//! A merged or erased contact keeps the id of its client. A merge from before the erasure that arrives after it
+//! therefore erases the other contact too.
+//!
+//! The index may lag, and a write may be under way: the caller erases again later.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +14,7 @@ use domain::id::{ClientId, CoachId, ContactId};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::record::{ErasedContact, Stored};
+use super::item::{ContactItem, ContactTombstone};
 use super::{Contacts, contact_key, contact_of};
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, Write, query_all, retry, s, sk_of, to_attribute};
@@ -20,59 +23,60 @@ use crate::workspace::key_of;
 use crate::{booking, opportunity};
 
 /// A chain of merges, from its first contact to its end.
-type Chain = [(ContactId, Option<Stored>)];
+type Chain = [(ContactId, Option<ContactItem>)];
 
-/// Contacts that are to be erased.
+/// Contacts to erase.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Going {
+pub struct ContactsToErase {
     pub contacts: Vec<ContactId>,
-    /// Whose they were: a merge that comes late, and was said before, takes others along.
+    /// The client that the contacts were. A late merge from before the erasure adds further contacts.
     pub client: Option<ClientId>,
-    /// When the erasure was said.
+    /// The time of the fact that erased.
     pub erased_at: FactTime,
 }
 
-/// The erasure of a contact: the client that it was, as far as is known, and when the erasure was said.
+/// The erasure of a contact: the client that the contact was, if known, and the time of the fact.
 #[derive(Clone, Copy)]
 struct Erasure<'a> {
     client: Option<&'a ClientId>,
-    said_at: FactTime,
+    occurred_at: FactTime,
 }
 
 /// Contacts that were erased.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Gone {
+pub struct ErasedContacts {
     pub contacts: Vec<ContactRef>,
-    /// False: there is more about them.
+    /// False if more items about them are left.
     pub is_done: bool,
 }
 
-/// Opportunities and events that one call erases, or takes their contact from.
+/// Opportunities and events that one call deletes, or removes their contact from.
 const MAX_ERASED: usize = 200;
-/// Opportunities and events that are written at once.
+/// Concurrent writes of opportunities and events.
 const CONCURRENT_WRITES: usize = 16;
 
-impl Going {
-    pub(super) fn of_nobody(contacts: impl Into<Vec<ContactId>>, erased_at: FactTime) -> Self {
+impl ContactsToErase {
+    pub(super) fn without_client(contacts: impl Into<Vec<ContactId>>, erased_at: FactTime) -> Self {
         Self { contacts: contacts.into(), client: None, erased_at }
     }
 }
 
 impl Contacts {
-    /// Parts of a client's erasure: the contact that the client is goes, with its addresses and entries of the outbox.
-    pub(crate) async fn erasure(
+    /// Parts of a client's erasure: erase the contact that the client is, with its addresses and outbox entries.
+    pub(crate) async fn erasure_writes(
         &self,
         lead: &ContactRef,
         client: &ClientId,
         outbox: &Outbox,
-        said_at: FactTime,
+        occurred_at: FactTime,
     ) -> Result<Vec<Write>, StoreError> {
         let chain = self.chain(&lead.coach_id, lead.contact_id).await?;
-        let (chain, _) = said_by(&chain, said_at);
+        let (chain, _) = split_at_later_merge(&chain, occurred_at);
         match chain.last() {
-            Some((end, Some(stored @ Stored::Live(live)))) if is_of(chain, client) => {
+            Some((end, Some(stored @ ContactItem::Live(live)))) if belongs_to(chain, client) => {
                 let end = ContactRef::new(&lead.coach_id, *end);
-                let mut writes = self.erasing(&end, Some(stored), Erasure { client: Some(client), said_at }).await?;
+                let mut writes =
+                    self.tombstone_writes(&end, Some(stored), Erasure { client: Some(client), occurred_at }).await?;
                 writes.extend(Change::contact_ids(live.contact()).map(|id| outbox.remove(id.as_str())));
                 Ok(writes)
             }
@@ -80,21 +84,21 @@ impl Contacts {
         }
     }
 
-    /// Erases the contacts that a client was, and what is about them. Contacts that they were merged into later stay,
-    /// and are the client no more.
+    /// Erases the contacts that a client was, and the items about them. Contacts that they were merged into later stay,
+    /// and lose their link to the client.
     pub async fn erase(
         &self,
         lead: &ContactRef,
         client: &ClientId,
-        said_at: FactTime,
+        occurred_at: FactTime,
         now: Timestamp,
-    ) -> Result<Gone, StoreError> {
+    ) -> Result<ErasedContacts, StoreError> {
         let whole = self.chain(&lead.coach_id, lead.contact_id).await?;
-        let (chain, _) = said_by(&whole, said_at);
-        let contacts: Vec<ContactId> = if is_of(chain, client) {
+        let (chain, _) = split_at_later_merge(&whole, occurred_at);
+        let contacts: Vec<ContactId> = if belongs_to(chain, client) {
             chain.iter().map(|(id, _)| *id).collect()
         } else if chain.len() > 1 {
-            // It lives on as somebody who is another client.
+            // The surviving contact is another client.
             vec![lead.contact_id]
         } else {
             Vec::new()
@@ -102,11 +106,11 @@ impl Contacts {
         for (id, _) in whole.iter().filter(|(id, _)| !contacts.contains(id)) {
             self.unlink(&lead.coach_id, *id, client, now).await?;
         }
-        let going = Going { contacts, client: Some(client.clone()), erased_at: said_at };
-        self.erase_all(&lead.coach_id, going).await
+        let targets = ContactsToErase { contacts, client: Some(client.clone()), erased_at: occurred_at };
+        self.erase_all(&lead.coach_id, targets).await
     }
 
-    /// Takes the link to a client from a contact, if it has it.
+    /// Removes the link to a client from a contact, if the contact has it.
     pub(super) async fn unlink(
         &self,
         coach: &CoachId,
@@ -116,54 +120,56 @@ impl Contacts {
     ) -> Result<(), StoreError> {
         retry("the contact", || async {
             let found = self.find(coach, contact).await?.filter(|found| found.client_id() == Some(client));
-            let Some(write) = found.and_then(|found| self.unlinking(found, now)) else { return Ok(Some(())) };
+            let Some(write) = found.and_then(|found| self.unlink_write(found, now)) else { return Ok(Some(())) };
             Ok(self.table.db.transact(&[write]).await?.is_done().then_some(()))
         })
         .await
     }
 
-    /// The write that takes the link to its client from a contact, unless the contact is erased.
-    pub(super) fn unlinking(&self, found: Stored, now: Timestamp) -> Option<Write> {
+    /// The write that removes the link to its client from a contact, unless the contact is erased.
+    pub(super) fn unlink_write(&self, found: ContactItem, now: Timestamp) -> Option<Write> {
         match found {
-            Stored::Live(live) => Some(self.link_to(&live, None, now)),
-            Stored::Merged(merged) => {
+            ContactItem::Live(live) => Some(self.link_write(&live, None, now)),
+            ContactItem::Merged(merged) => {
                 let version = merged.version;
                 Some(self.put(&merged.unlinked(), Some(version)))
             }
-            Stored::Erased(_) => None,
+            ContactItem::Erased(_) => None,
         }
     }
 
-    /// Erases contacts, those that were merged into them, and up to `MAX_ERASED` opportunities and events about them.
+    /// Erases contacts, the contacts that were merged into them, and up to `MAX_ERASED` opportunities and events about
+    /// them.
     pub async fn erase_all(
         &self,
         coach: &CoachId,
-        Going { contacts, client, erased_at }: Going,
-    ) -> Result<Gone, StoreError> {
-        let mut going: Vec<_> = contacts.into_iter().map(|id| (id, client.as_ref())).collect();
-        let mut gone = BTreeSet::new();
+        ContactsToErase { contacts, client, erased_at }: ContactsToErase,
+    ) -> Result<ErasedContacts, StoreError> {
+        let mut targets: Vec<_> = contacts.into_iter().map(|id| (id, client.as_ref())).collect();
+        let mut erased_ids = BTreeSet::new();
         let (mut most, mut is_done) = (MAX_ERASED, true);
-        while !going.is_empty() {
-            going.retain(|(id, _)| gone.insert(*id));
+        while !targets.is_empty() {
+            targets.retain(|(id, _)| erased_ids.insert(*id));
             let mut erasing = Vec::new();
-            for (id, client) in &going {
-                let erasure = Erasure { client: *client, said_at: erased_at };
+            for (id, client) in &targets {
+                let erasure = Erasure { client: *client, occurred_at: erased_at };
                 erasing.push(self.erase_merged(coach, *id, erasure));
             }
             let erased: Vec<_> = stream::iter(erasing).buffer_unordered(CONCURRENT_WRITES).try_collect().await?;
-            going = Vec::new();
+            targets = Vec::new();
             for (contact, merged, about) in erased {
-                going.extend(merged.into_iter().map(|id| (id, None)));
+                targets.extend(merged.into_iter().map(|id| (id, None)));
                 let some = &about[..about.len().min(most)];
                 self.erase_about(&contact, some).await?;
                 most -= some.len();
                 is_done &= some.len() == about.len();
             }
         }
-        Ok(Gone { contacts: gone.into_iter().map(|id| ContactRef::new(coach, id)).collect(), is_done })
+        Ok(ErasedContacts { contacts: erased_ids.into_iter().map(|id| ContactRef::new(coach, id)).collect(), is_done })
     }
 
-    /// Erases a contact. Returns it with the contacts that were merged into it, and the keys of what else is about it.
+    /// Erases a contact. Returns the contact, the contacts that were merged into it, and the keys of other items about
+    /// it.
     async fn erase_merged(
         &self,
         coach: &CoachId,
@@ -173,17 +179,17 @@ impl Contacts {
         let contact = ContactRef::new(coach, id);
         self.erase_one(&contact, erasure).await?;
         let (merged, about) = self.about(&contact).await?;
-        // The index may lag: some may have been merged elsewhere since.
+        // The index may lag: a contact may have been merged elsewhere since.
         let merged = self.find_all(coach, &merged).await?.into_iter();
         let merged = merged.filter(|(_, stored)| stored.merged_into() == Some(id)).map(|(id, _)| id).collect();
         Ok((contact, merged, about))
     }
 
-    /// Leaves a tombstone. To do it again finds it done, and notes the client where that was not known.
+    /// Replaces a contact with a tombstone. On a tombstone, stores the client if it was not known.
     async fn erase_one(&self, contact: &ContactRef, erasure: Erasure<'_>) -> Result<(), StoreError> {
         retry("the contact", || async {
             let found = self.find(&contact.coach_id, contact.contact_id).await?;
-            if let Some(Stored::Erased(erased)) = &found {
+            if let Some(ContactItem::Erased(erased)) = &found {
                 if let Some(client) = erasure.client.filter(|_| erased.client_id.is_none()) {
                     let tombstone = self.table.write(contact_key(&contact.coach_id, contact.contact_id));
                     let noted = tombstone.set("client_id", s(client.as_str()));
@@ -192,27 +198,27 @@ impl Contacts {
                 }
                 return Ok(Some(()));
             }
-            let writes = self.erasing(contact, found.as_ref(), erasure).await?;
+            let writes = self.tombstone_writes(contact, found.as_ref(), erasure).await?;
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(()))
         })
         .await
     }
 
-    /// Writes that leave a tombstone in the place of what was found.
-    async fn erasing(
+    /// Parts of a transaction: replace the item that was found with a tombstone.
+    async fn tombstone_writes(
         &self,
         contact: &ContactRef,
-        found: Option<&Stored>,
-        Erasure { client, said_at }: Erasure<'_>,
+        found: Option<&ContactItem>,
+        Erasure { client, occurred_at }: Erasure<'_>,
     ) -> Result<Vec<Write>, StoreError> {
-        let addresses = found.map(Stored::addresses).unwrap_or_default();
-        let tombstone = ErasedContact::new(contact, found, said_at).of(client);
-        let mut writes = vec![self.put(&tombstone, found.and_then(Stored::version))];
+        let addresses = found.map(ContactItem::addresses).unwrap_or_default();
+        let tombstone = ContactTombstone::new(contact, found, occurred_at).with_client(client);
+        let mut writes = vec![self.put(&tombstone, found.and_then(ContactItem::version))];
         writes.extend(self.move_addresses(&contact.coach_id, contact.contact_id, addresses, Default::default()).await?);
         Ok(writes)
     }
 
-    /// The contacts that were merged into a contact, and the other items about it, as far as the index knows them.
+    /// Reads the keys of the contacts that were merged into a contact, and of other items about it. The index may lag.
     async fn about(&self, contact: &ContactRef) -> Result<(Vec<ContactId>, Vec<Item>), StoreError> {
         let query = self.table.query("contact_ref = :contact", [(":contact", s(contact.to_string()))]);
         let mut rest = query_all(query.index_name("by_contact")).await?;
@@ -221,13 +227,13 @@ impl Contacts {
         Ok((merged, rest))
     }
 
-    /// The contacts that were merged into a contact, as far as the index knows them, with what stands under their keys.
-    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<(ContactId, Stored)>, StoreError> {
+    /// Reads the contacts that were merged into a contact, with their items. The index may lag.
+    pub(super) async fn merged_into(&self, contact: &ContactRef) -> Result<Vec<(ContactId, ContactItem)>, StoreError> {
         let merged = self.about(contact).await?.0;
         self.find_all(&contact.coach_id, &merged).await
     }
 
-    /// Removes what is about a contact.
+    /// Deletes the items about a contact, or removes the contact from them.
     async fn erase_about(&self, contact: &ContactRef, about: &[Item]) -> Result<(), StoreError> {
         let erased: Vec<_> = about.iter().map(|item| self.erase_item(contact, sk_of(item))).collect();
         stream::iter(erased).buffer_unordered(CONCURRENT_WRITES).try_collect().await
@@ -239,24 +245,24 @@ impl Contacts {
         if sk.starts_with(opportunity::PREFIX) {
             about.delete_now().await?;
         } else if sk.starts_with(booking::EVENT_PREFIX) {
-            // The event stays, as time that is taken, and is with nobody.
+            // The event stays as busy time without a contact.
             about.remove(["lead_id", "contact_ref"]).count("version").update_now().await?;
         }
         Ok(())
     }
 
-    /// Notes on a tombstone where the contact had been merged, unless a later merge is noted.
+    /// Stores on a tombstone where the contact had been merged, unless a later merge is stored.
     pub(super) async fn note_merge(
         &self,
         contact: &ContactRef,
         into: ContactId,
-        said_at: FactTime,
+        occurred_at: FactTime,
     ) -> Result<(), StoreError> {
         let tombstone = self
             .table
             .write(contact_key(&contact.coach_id, contact.contact_id))
             .set("merged_into", to_attribute(&into))
-            .set("merged_at", to_attribute(&said_at))
+            .set("merged_at", to_attribute(&occurred_at))
             .set("contact_ref", s(ContactRef::new(&contact.coach_id, into).to_string()))
             .when("attribute_exists(erased_at)", [])
             .when("attribute_not_exists(merged_at) OR merged_at <= :merged_at", []);
@@ -265,20 +271,22 @@ impl Contacts {
     }
 }
 
-/// A chain up to the first contact whose merge was said after that, and what is beyond it.
-pub(super) fn said_by(chain: &Chain, said_at: FactTime) -> (&Chain, &Chain) {
-    let later = |(_, stored): &(ContactId, Option<Stored>)| stored.as_ref().and_then(Stored::merged_at) > Some(said_at);
+/// Splits a chain of merges after the first contact that was merged later than `occurred_at`.
+pub(super) fn split_at_later_merge(chain: &Chain, occurred_at: FactTime) -> (&Chain, &Chain) {
+    let later = |(_, stored): &(ContactId, Option<ContactItem>)| {
+        stored.as_ref().and_then(ContactItem::merged_at) > Some(occurred_at)
+    };
     chain.split_at(chain.iter().position(later).map_or(chain.len(), |place| place + 1))
 }
 
-/// Returns true if the contact at the end of the chain is the client, will be once the link that was merged into it has
-/// come to it, or is erased already.
-fn is_of(chain: &Chain, client: &ClientId) -> bool {
+/// Returns true if the chain belongs to the client. Its end is the client, is erased, or gets the link to the client
+/// from a contact in the chain.
+fn belongs_to(chain: &Chain, client: &ClientId) -> bool {
     match chain.last() {
-        Some((_, Some(Stored::Live(live)))) if live.contact().client_id.is_some() => {
+        Some((_, Some(ContactItem::Live(live)))) if live.contact().client_id.is_some() => {
             live.contact().client_id.as_ref() == Some(client)
         }
-        Some((_, Some(Stored::Erased(_)))) => true,
-        _ => chain.iter().any(|(_, stored)| stored.as_ref().and_then(Stored::client_id) == Some(client)),
+        Some((_, Some(ContactItem::Erased(_)))) => true,
+        _ => chain.iter().any(|(_, stored)| stored.as_ref().and_then(ContactItem::client_id) == Some(client)),
     }
 }

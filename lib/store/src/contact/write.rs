@@ -1,14 +1,14 @@
-//! What the API makes of contacts.
+//! Writes of the API to contacts.
 
 use domain::contact::KnownContact;
 
 use super::Contacts;
-use super::record::StoredContact;
+use super::item::StoredContact;
 use crate::crm_write::{Committed, CrmWrite};
 use crate::db::StoreError;
 
 impl Contacts {
-    /// Stores a contact that the API makes. Its address is the lock: of all who take it at once one is done.
+    /// Stores a new contact. Its address is the lock: of parallel creations with one address, one succeeds.
     pub async fn create(&self, known: &KnownContact, write: &CrmWrite<'_>) -> Result<Committed, StoreError> {
         let record = StoredContact::first(write.coach, known.clone(), None);
         let [email, _] = record.addresses();
@@ -17,7 +17,7 @@ impl Contacts {
         Ok(write.commit(records).await?.into())
     }
 
-    /// Stores what the API makes of a contact that was read.
+    /// Stores a changed contact, if the contact is as it was read.
     pub async fn change(
         &self,
         found: &StoredContact,

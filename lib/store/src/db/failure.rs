@@ -1,18 +1,18 @@
-//! How calls fail.
+//! Classification of failed calls: transient, or refused.
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use runtime::without_message;
 
 use super::StoreError;
 
-/// Tells a call's failure apart.
+/// Converts a failed call to a [`StoreError`]. Throttling, server errors and lost answers are transient.
 pub(crate) fn failed<E>(operation: &'static str, error: SdkError<E>) -> StoreError
 where
     E: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static,
 {
     let transient = match &error {
         SdkError::ServiceError(service) => service.raw().status().as_u16() >= 500 || is_throttle(service.err().code()),
-        SdkError::ConstructionFailure(_) => false, // It never left: a fault of ours, which stays.
+        SdkError::ConstructionFailure(_) => false, // Never sent: a bug, which no retry cures.
         _ => true,
     };
     let source = without_message(error);
@@ -42,25 +42,25 @@ mod tests {
     use super::*;
 
     fn answered(status: u16, code: &str, message: &str) -> StoreError {
-        let said = ErrorMetadata::builder().code(code).message(message).custom("aws_request_id", "REQ1").build();
+        let metadata = ErrorMetadata::builder().code(code).message(message).custom("aws_request_id", "REQ1").build();
         let response = HttpResponse::new(StatusCode::try_from(status).unwrap(), "".into());
-        failed("PutItem", SdkError::service_error(PutItemError::generic(said), response))
+        failed("PutItem", SdkError::service_error(PutItemError::generic(metadata), response))
     }
 
     #[test]
-    fn what_was_to_be_written_is_in_no_error() {
+    fn errors_never_contain_the_written_item() {
         let message = "Item size has exceeded: {\"name\": {\"S\": \"Marguerite\"}}";
         for (status, code) in [(400, "ValidationException"), (400, "ThrottlingException"), (500, "InternalServerError")]
         {
             let error = answered(status, code, message);
-            let told = error_chain(&error);
-            assert!(told.contains(code) && told.contains("REQ1"), "{told}");
-            assert!(!format!("{told}{error:?}").contains("Marguerite"), "{told}");
+            let text = error_chain(&error);
+            assert!(text.contains(code) && text.contains("REQ1"), "{text}");
+            assert!(!format!("{text}{error:?}").contains("Marguerite"), "{text}");
         }
     }
 
     #[test]
-    fn what_may_pass_by_itself_is_told_from_what_stays() {
+    fn throttling_and_server_errors_are_transient() {
         for (status, code, passes) in
             [(400, "ValidationException", false), (400, "ThrottlingException", true), (503, "ServiceUnavailable", true)]
         {

@@ -1,7 +1,7 @@
-//! A write of one item: what changes and on what condition, carried out alone or as part of a transaction.
+//! A write of one item: its changes and its condition. A write is sent alone, or is a part of a transaction.
 //!
-//! Every write is put together here, so that each has one form. In expressions, `#name` stands for the attribute of
-//! that name, `:one` for 1 and `:zero` for 0. A refused write returns the item as it is.
+//! Every write is built here, so each effect has one form. In expressions, `#name` stands for the attribute of that
+//! name, `:one` for 1 and `:zero` for 0. A refused write returns the current item.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use aws_sdk_dynamodb::types::{
     Update,
 };
 
-use super::{Ask, Item, Part, StoreError, Table, Write, Written, n, write};
+use super::{Item, MeteredRequest, Part, StoreError, Table, Write, Written, n, write};
 
-/// A write that is being put together.
+/// A write under construction.
 #[must_use]
 #[derive(Clone)]
 pub(crate) struct ItemWrite<'a> {
@@ -51,7 +51,7 @@ impl<'a> ItemWrite<'a> {
         self.values([(&*format!(":{placeholder}"), value)])
     }
 
-    /// Sets an attribute, or removes it where there is no value.
+    /// Sets an attribute, or removes it if `value` is `None`.
     pub(crate) fn set_or_remove(self, name: &str, value: Option<AttributeValue>) -> Self {
         match value {
             Some(value) => self.set(name, value),
@@ -59,7 +59,7 @@ impl<'a> ItemWrite<'a> {
         }
     }
 
-    /// A clause of `SET` that is more than a value.
+    /// Adds a clause of `SET` that is more than a value.
     pub(crate) fn set_to(mut self, clause: impl Into<String>) -> Self {
         self.set.push(clause.into());
         self
@@ -70,7 +70,7 @@ impl<'a> ItemWrite<'a> {
         self
     }
 
-    /// Adds 1 to a number, which begins at 0.
+    /// Adds 1 to a number; an absent number counts as 0.
     pub(crate) fn count(mut self, name: &str) -> Self {
         self.add.push(format!("#{name} :one"));
         self
@@ -82,13 +82,13 @@ impl<'a> ItemWrite<'a> {
         self.values([(&*format!(":{name}"), value)])
     }
 
-    /// Takes elements out of a set.
+    /// Removes elements from a set.
     pub(crate) fn take_out(mut self, name: &str, elements: AttributeValue) -> Self {
         self.delete.push(format!("#{name} :{name}"));
         self.values([(&*format!(":{name}"), elements)])
     }
 
-    /// A condition, with the values that it names. All conditions of a write have to hold.
+    /// Adds a condition, with the values that it names. All conditions of a write have to hold.
     pub(crate) fn when<const N: usize>(
         mut self,
         condition: impl Into<String>,
@@ -98,17 +98,17 @@ impl<'a> ItemWrite<'a> {
         self.values(values)
     }
 
-    /// The condition that the item exists.
+    /// Adds the condition that the item exists.
     pub(crate) fn when_present(self) -> Self {
         self.when("attribute_exists(pk)", [])
     }
 
-    /// The condition that there is no such item.
+    /// Adds the condition that the item does not exist.
     pub(crate) fn when_absent(self) -> Self {
         self.when("attribute_not_exists(pk)", [])
     }
 
-    /// The condition that the item has that version still, or that there is none.
+    /// Adds the condition that the item still has that version, or for `None` that it does not exist.
     pub(crate) fn when_version(self, version: Option<u64>) -> Self {
         match version {
             Some(version) => self.when("version = :found_version", [(":found_version", n(version))]),
@@ -116,19 +116,19 @@ impl<'a> ItemWrite<'a> {
         }
     }
 
-    /// Values of the clauses.
+    /// Adds values that the clauses name.
     pub(crate) fn values<const N: usize>(mut self, values: [(&str, AttributeValue); N]) -> Self {
         self.values.extend(values.map(|(name, value)| (name.to_owned(), value)));
         self
     }
 
-    /// Gives another name in this write's expressions to an attribute whose own name is no identifier.
+    /// Names an attribute whose own name is no identifier by an alias in this write's expressions.
     pub(crate) fn alias(mut self, alias: &str, attribute: String) -> Self {
         self.names.insert(alias.to_owned(), attribute);
         self
     }
 
-    /// An update returns the item as it is afterwards.
+    /// Makes an update return the changed item.
     pub(crate) fn returning_item(mut self) -> Self {
         self.returned = Some(ReturnValue::AllNew);
         self
@@ -148,7 +148,7 @@ impl<'a> ItemWrite<'a> {
         }
     }
 
-    /// The names and values of the expressions, without others: DynamoDB refuses what is given and not used.
+    /// The names and values that the expressions use. DynamoDB refuses unused ones.
     fn names_and_values(&self) -> (Option<HashMap<String, String>>, Option<Item>) {
         let expressions = format!("{} {}", self.update_expression(), self.condition().unwrap_or_default());
         let attribute = |name: &str| self.names.get(name).cloned().unwrap_or_else(|| name.to_owned());
@@ -159,7 +159,7 @@ impl<'a> ItemWrite<'a> {
     }
 }
 
-/// Gives a builder of the SDK what those of all writes take.
+/// Sets the members that the SDK's builders of all writes share.
 macro_rules! conditional {
     ($write:ident, $builder:expr) => {{
         let (names, values) = $write.names_and_values();
@@ -174,7 +174,7 @@ macro_rules! conditional {
     }};
 }
 
-/// Parts of a transaction.
+/// Conversions to parts of a transaction.
 impl ItemWrite<'_> {
     pub(crate) fn put(self, part: Part) -> Write {
         let put = conditional!(self, Put::builder()).set_item(Some(self.item)).build();
@@ -192,7 +192,7 @@ impl ItemWrite<'_> {
         Write::new(part, TransactWriteItem::builder().delete(delete.expect("a table and a key are given")))
     }
 
-    /// Holds the item to the condition and does not change it.
+    /// Checks the condition without a change of the item.
     pub(crate) fn check(self, part: Part) -> Write {
         let check = conditional!(self, ConditionCheck::builder()).set_key(Some(self.item)).build();
         let check = check.expect("a table, a key and a condition are given");
@@ -200,26 +200,28 @@ impl ItemWrite<'_> {
     }
 }
 
-/// Requests of their own.
+/// Writes outside a transaction.
 impl ItemWrite<'_> {
     pub(crate) async fn put_now(self) -> Result<Written<()>, StoreError> {
         let put = conditional!(self, self.table.db.client().put_item()).set_item(Some(self.item));
-        Ok(write("PutItem", || put.clone().ask()).await?.map(drop))
+        Ok(write("PutItem", || put.clone().send_metered()).await?.map(drop))
     }
 
     pub(crate) async fn update_now(self) -> Result<Written<Item>, StoreError> {
         let update = conditional!(self, self.table.db.client().update_item()).set_return_values(self.returned.clone());
         let update = update.update_expression(self.update_expression()).set_key(Some(self.item));
-        Ok(write("UpdateItem", || update.clone().ask()).await?.map(|updated| updated.attributes.unwrap_or_default()))
+        Ok(write("UpdateItem", || update.clone().send_metered())
+            .await?
+            .map(|updated| updated.attributes.unwrap_or_default()))
     }
 
     pub(crate) async fn delete_now(self) -> Result<Written<()>, StoreError> {
         let delete = conditional!(self, self.table.db.client().delete_item()).set_key(Some(self.item));
-        Ok(write("DeleteItem", || delete.clone().ask()).await?.map(drop))
+        Ok(write("DeleteItem", || delete.clone().send_metered()).await?.map(drop))
     }
 }
 
-/// The attributes that an expression names with `#`.
+/// The names of attributes in an expression, which follow `#`.
 pub(super) fn names_in(expression: &str) -> impl Iterator<Item = &str> {
     tokens(expression, '#')
 }

@@ -1,4 +1,4 @@
-//! Writes that meet others, tried again with back-off.
+//! Retries of conflicting writes, with backoff.
 
 use std::future::Future;
 use std::time::Duration;
@@ -11,19 +11,19 @@ use runtime::random_bytes;
 
 use super::{Item, StoreError, failed};
 
-/// How often a write that met another transaction is tried, the first time included.
+/// Attempts at a write that conflicts with other transactions, the first included.
 const MAX_CONFLICT_ATTEMPTS: u32 = 12;
-/// Longest wait before the second try; doubled each time up to [`LONGEST_BACKOFF`].
+/// Longest wait before the second attempt; doubled each time up to [`LONGEST_BACKOFF`].
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_millis(320);
 
-/// How often a change that lost a race is decided anew.
+/// Rounds of a read-decide-write loop that keeps losing races.
 pub(crate) const MAX_ROUNDS: u32 = 20;
 
 /// The result of a conditional write.
 pub(crate) enum Written<T> {
     Done(T),
-    /// The condition failed; the item as it is, where it exists.
+    /// The condition failed; the current item, if it exists.
     Refused(Option<Item>),
 }
 
@@ -40,7 +40,7 @@ impl<T> Written<T> {
     }
 }
 
-/// Tries a single-item write, again where another transaction touched the item at the same moment.
+/// Makes a single-item write, and repeats it while other transactions conflict.
 pub(super) async fn write<T, E, F, Fut>(operation: &'static str, attempt: F) -> Result<Written<T>, StoreError>
 where
     F: Fn() -> Fut,
@@ -53,13 +53,13 @@ where
     })
 }
 
-/// The meaning of a write's error.
+/// Classification of a write's error.
 pub(super) trait WriteFailure: std::error::Error + ProvideErrorMetadata + Send + Sync + 'static {
     /// The data of a failed condition.
     type Refusal;
-    /// The failed condition, if it was one.
+    /// The data of the failed condition, if the error is one.
     fn refusal(&self) -> Option<Self::Refusal>;
-    /// Returns true if another transaction was in the way.
+    /// Returns true if another transaction conflicted.
     fn is_conflict(&self) -> bool;
 }
 
@@ -82,7 +82,7 @@ macro_rules! single_item_failure {
 }
 single_item_failure! { PutItemError UpdateItemError DeleteItemError }
 
-/// Tries a write. The inner error is a failed condition.
+/// Makes a write, and repeats it while other transactions conflict. The inner error is a failed condition.
 pub(super) async fn retrying_conflicts<T, E, F, Fut>(
     operation: &'static str,
     attempt: F,
@@ -114,7 +114,8 @@ where
     unreachable!("the loop ends by returning")
 }
 
-/// Makes attempts until one settles, with back-off between them. `None`: a concurrent write was in the way.
+/// Makes attempts until one returns a value, with backoff between them. An attempt returns `None` if a concurrent write
+/// was in the way.
 pub async fn retry<T, E, Fut>(what: &'static str, mut attempt: impl FnMut() -> Fut) -> Result<T, E>
 where
     Fut: Future<Output = Result<Option<T>, E>>,
@@ -129,7 +130,7 @@ where
     Err(StoreError::contention(what).into())
 }
 
-/// Waits before a round: not at all before the first, longer before each later one, up to a second.
+/// Waits before a round: no time before the first, longer before each later one, up to a second.
 pub(crate) async fn backoff(round: u32) {
     if round > 0 {
         let longest = FIRST_BACKOFF.saturating_mul(1 << round.min(8)).min(3 * LONGEST_BACKOFF);
@@ -137,7 +138,7 @@ pub(crate) async fn backoff(round: u32) {
     }
 }
 
-/// Between nothing and the whole of `longest`: transactions that met must not meet again.
+/// A random duration up to `longest`, so that conflicting transactions do not meet again.
 fn jittered(longest: Duration) -> Duration {
     longest.mul_f64(f64::from(u16::from_be_bytes(random_bytes())) / f64::from(u16::MAX))
 }

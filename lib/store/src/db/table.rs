@@ -1,4 +1,4 @@
-//! A table: reads of single items, queries, and the beginning of every write ([`ItemWrite`]).
+//! A table: reads of items, queries, and the start of every write ([`ItemWrite`]).
 
 use aws_sdk_dynamodb::operation::query::builders::QueryFluentBuilder;
 use aws_sdk_dynamodb::types::{AttributeValue, KeysAndAttributes};
@@ -6,9 +6,9 @@ use runtime::{BoxError, Environment};
 use serde::de::DeserializeOwned;
 
 use super::item_write::{ItemWrite, names_in};
-use super::{Ask, Db, Item, MAX_ROUNDS, StoreError, backoff, failed, from_item};
+use super::{Db, Item, MAX_ROUNDS, MeteredRequest, StoreError, backoff, failed, from_item};
 
-/// Keys that one BatchGetItem takes.
+/// Keys per BatchGetItem.
 const MAX_BATCH_KEYS: usize = 100;
 
 /// A table of the service.
@@ -19,9 +19,9 @@ pub(crate) struct Table {
 }
 
 /// The answer to one request of a query.
-pub(crate) struct Page {
+pub(crate) struct QueryPage {
     pub(crate) items: Vec<Item>,
-    /// Where the query goes on; `None` at its end.
+    /// The start of the next request; `None` at the end of the query.
     pub(crate) next: Option<Item>,
 }
 
@@ -31,7 +31,7 @@ impl Table {
         Ok(Self { db: db.clone(), name: env.config().get(variable)?.to_owned() })
     }
 
-    /// The record with that key, consistently.
+    /// Reads the record with that key, consistently.
     pub(crate) async fn get<T>(&self, entity: &'static str, key: Item) -> Result<Option<T>, StoreError>
     where
         T: DeserializeOwned,
@@ -39,18 +39,18 @@ impl Table {
         self.item(key).await?.map(|item| from_item(entity, item)).transpose()
     }
 
-    /// The item with that key, consistently.
+    /// Reads the item with that key, consistently.
     pub(crate) async fn item(&self, key: Item) -> Result<Option<Item>, StoreError> {
         let get = self.db.client.get_item().table_name(&self.name).set_key(Some(key)).consistent_read(true);
-        Ok(get.ask().await.map_err(|error| failed("GetItem", error))?.item)
+        Ok(get.send_metered().await.map_err(|error| failed("GetItem", error))?.item)
     }
 
-    /// The items with these keys, consistently, in no order. A missing item is left out.
+    /// Reads the items with these keys, consistently, in no order. A missing item is left out.
     pub(crate) async fn read(&self, keys: Vec<Item>) -> Result<Vec<Item>, StoreError> {
         let mut found = Vec::new();
         for chunk in keys.chunks(MAX_BATCH_KEYS) {
             let (mut wanted, mut round) = (chunk.to_vec(), 0);
-            // Keys that DynamoDB had no room for, or no capacity, are read again.
+            // DynamoDB returns keys that exceed the size of an answer or the capacity: read them again.
             while !wanted.is_empty() {
                 if round == MAX_ROUNDS {
                     let source = format!("{} items are left unread", wanted.len()).into();
@@ -60,7 +60,7 @@ impl Table {
                 round += 1;
                 let keys = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
                 let request = self.db.client.batch_get_item();
-                let got = request.request_items(&self.name, keys.expect("keys are given")).ask().await;
+                let got = request.request_items(&self.name, keys.expect("keys are given")).send_metered().await;
                 let got = got.map_err(|error| failed("BatchGetItem", error))?;
                 found.extend(got.responses.unwrap_or_default().remove(&self.name).unwrap_or_default());
                 let unread = got.unprocessed_keys.unwrap_or_default().remove(&self.name);
@@ -70,7 +70,7 @@ impl Table {
         Ok(found)
     }
 
-    /// A query with that key condition. `#name` stands for the attribute of that name.
+    /// A query with that key condition. In the condition, `#name` stands for the attribute of that name.
     pub(crate) fn query<const N: usize>(
         &self,
         condition: &str,
@@ -89,17 +89,17 @@ impl Table {
 }
 
 /// Makes one request of a query.
-pub(crate) async fn query_page(query: QueryFluentBuilder) -> Result<Page, StoreError> {
-    let page = query.ask().await.map_err(|error| failed("Query", error))?;
-    Ok(Page { items: page.items.unwrap_or_default(), next: page.last_evaluated_key })
+pub(crate) async fn query_page(query: QueryFluentBuilder) -> Result<QueryPage, StoreError> {
+    let page = query.send_metered().await.map_err(|error| failed("Query", error))?;
+    Ok(QueryPage { items: page.items.unwrap_or_default(), next: page.last_evaluated_key })
 }
 
-/// Everything that a query finds, in its order, however many requests that takes.
+/// Runs a query to its end, over as many requests as it takes.
 pub(crate) async fn query_all(query: QueryFluentBuilder) -> Result<Vec<Item>, StoreError> {
     query_up_to(query, usize::MAX).await
 }
 
-/// The first items that a query finds, at most `most`.
+/// Runs a query until it has found `most` items or ended.
 pub(crate) async fn query_up_to(query: QueryFluentBuilder, most: usize) -> Result<Vec<Item>, StoreError> {
     let mut page = query_page(query.clone()).await?;
     let mut found = page.items;

@@ -1,14 +1,14 @@
-//! Transactions. Each write has the name of the part that it writes. A refusal names the parts whose condition failed,
-//! so that no position is ever compared.
+//! Transactions. Each write is labelled with the [`Part`] that it writes. A refused transaction names the parts whose
+//! conditions failed, so no code compares positions.
 
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::builders::TransactWriteItemBuilder;
 use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
 use super::retry::{WriteFailure, retrying_conflicts};
-use super::{Ask, Db, Item, StoreError};
+use super::{Db, Item, MeteredRequest, StoreError};
 
-/// The kind of item that a write of a transaction is about.
+/// The kind of item that a write of a transaction changes or checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Address,
@@ -20,21 +20,21 @@ pub(crate) enum Part {
     Client,
     CoachWatch,
     Contact,
-    /// A delivery, by its number among those of the transaction.
+    /// A delivery, by its number among the deliveries of the transaction.
     Delivery(usize),
     Endpoint,
     EndpointCount,
     Event,
     /// The team that a workspace leaves.
     FormerTeam,
-    /// The mark of a fact that was applied.
+    /// The mark that a fact was applied.
     Fact,
     Intake,
     Key,
     KeyRing,
     LoginLink,
     /// A mark that something was emitted.
-    Mark,
+    EmittedMark,
     Opportunity,
     Outbox,
     Programme,
@@ -43,7 +43,7 @@ pub(crate) enum Part {
     /// The API key that another one replaces.
     ReplacedKey,
     Team,
-    /// An event that waits for its calendar.
+    /// A calendar event that waits for its calendar.
     Waiting,
     Watch,
     Workspace,
@@ -61,7 +61,7 @@ impl Write {
         Self { part, item: item.build() }
     }
 
-    /// The same write under another name, where a transaction has two of one kind.
+    /// Relabels the write, for a transaction that has two writes of one kind.
     pub(crate) fn labelled(self, part: Part) -> Self {
         Self { part, ..self }
     }
@@ -70,7 +70,7 @@ impl Write {
 /// The result of a transaction.
 pub(crate) enum Transacted {
     Done,
-    Refused(Refused),
+    Refused(RefusedTransaction),
 }
 
 impl Transacted {
@@ -79,45 +79,47 @@ impl Transacted {
     }
 }
 
-/// A transaction of which nothing was written: a condition failed.
+/// A transaction that wrote nothing because a condition failed.
 #[derive(Debug)]
-pub(crate) struct Refused(Vec<FailedPart>);
+pub(crate) struct RefusedTransaction(Vec<FailedPart>);
 
 #[derive(Debug)]
 struct FailedPart {
     part: Part,
-    /// The item as it is, where it exists and the write asked for it.
+    /// The current item, if it exists and the write asked for it.
     item: Option<Item>,
 }
 
-impl Refused {
-    /// The failed parts of writes whose reasons these are, in the same order.
+impl RefusedTransaction {
+    /// Pairs the parts with their cancellation reasons, which have the same order, and keeps the failed ones.
     fn new(parts: impl Iterator<Item = Part>, reasons: Vec<CancellationReason>) -> Self {
         let failed = parts.zip(reasons).filter(|(_, reason)| is_failed_condition(reason));
         Self(failed.map(|(part, reason)| FailedPart { part, item: reason.item }).collect())
     }
 
-    /// Returns true if the condition of a write of this name failed.
+    /// Returns true if the condition of a write with this label failed.
     pub(crate) fn is(&self, part: Part) -> bool {
         self.0.iter().any(|failed| failed.part == part)
     }
 
-    /// The item that the first failed write of this name found, if it asked for it.
+    /// The current item of the first failed write with this label, if it asked for it.
     pub(crate) fn item(&self, part: Part) -> Option<&Item> {
         self.0.iter().find(|failed| failed.part == part)?.item.as_ref()
     }
 }
 
 impl Db {
-    /// Carries out all of the writes or none.
+    /// Commits all writes or none.
     pub(crate) async fn transact(&self, writes: &[Write]) -> Result<Transacted, StoreError> {
         let written = retrying_conflicts("TransactWriteItems", || {
             let items = writes.iter().map(|write| write.item.clone()).collect();
-            self.client.transact_write_items().set_transact_items(Some(items)).ask()
+            self.client.transact_write_items().set_transact_items(Some(items)).send_metered()
         });
         Ok(match written.await? {
             Ok(_) => Transacted::Done,
-            Err(reasons) => Transacted::Refused(Refused::new(writes.iter().map(|write| write.part), reasons)),
+            Err(reasons) => {
+                Transacted::Refused(RefusedTransaction::new(writes.iter().map(|write| write.part), reasons))
+            }
         })
     }
 }
@@ -154,9 +156,9 @@ mod tests {
     const FAILED: &str = "ConditionalCheckFailed";
     const PARTS: [Part; 4] = [Part::Client, Part::Watch, Part::Address, Part::Address];
 
-    fn refused(codes: [&str; 4]) -> Refused {
+    fn refused(codes: [&str; 4]) -> RefusedTransaction {
         let reason = |code: &str| CancellationReason::builder().code(code).build();
-        Refused::new(PARTS.into_iter(), codes.iter().map(|code| reason(code)).collect())
+        RefusedTransaction::new(PARTS.into_iter(), codes.iter().map(|code| reason(code)).collect())
     }
 
     #[test]
@@ -182,7 +184,7 @@ mod tests {
         let found = Item::from([("pk".to_owned(), s("a"))]);
         let asked = CancellationReason::builder().code(FAILED).set_item(Some(found.clone())).build();
         let reasons = [CancellationReason::builder().code(FAILED).build(), asked];
-        let refused = Refused::new([Part::Client, Part::Workspace].into_iter(), reasons.to_vec());
+        let refused = RefusedTransaction::new([Part::Client, Part::Workspace].into_iter(), reasons.to_vec());
         assert_eq!(refused.item(Part::Workspace), Some(&found));
         assert!(refused.item(Part::Client).is_none() && refused.item(Part::Team).is_none());
     }

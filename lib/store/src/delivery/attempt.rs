@@ -1,4 +1,5 @@
-//! A line of the delivery log at rest: what the receiver answered is sealed, since it may repeat what it was sent.
+//! A line of the delivery log at rest. The receiver's answer is sealed, because it may repeat the body that it was
+//! sent.
 
 use chrono::TimeDelta;
 use domain::delivery::{Attempt, AttemptResult};
@@ -24,7 +25,7 @@ pub(super) struct StoredAttempt {
 struct SealedText(#[serde(with = "crate::binary")] Vec<u8>);
 
 impl StoredAttempt {
-    /// A line that says why nothing was sent.
+    /// A line with the reason why nothing was sent.
     pub(super) fn unsent(at: Timestamp, reason: &str) -> Self {
         let Attempt { at, result, duration_ms, .. } = Attempt::unsent(at, reason);
         Self { at, result, duration_ms, excerpt: None }
@@ -35,29 +36,29 @@ impl StoredAttempt {
         Self { at, result, duration_ms: 5, excerpt: Some(SealedText(excerpt)) }
     }
 
-    /// When the attempt began.
+    /// The time at which the attempt began.
     pub(super) fn at(&self) -> Timestamp {
         self.at
     }
 
-    /// When the receiver had answered, or the attempt was given up.
+    /// The time at which the receiver had answered, or the attempt was given up.
     pub(super) fn ended_at(&self) -> Timestamp {
         self.at + TimeDelta::milliseconds(self.duration_ms.into())
     }
 
-    /// About the bytes that it takes.
+    /// The approximate size in bytes.
     pub(super) fn size(&self) -> usize {
         const MEMBERS: usize = 100;
         MEMBERS + self.excerpt.as_ref().map_or(0, |excerpt| excerpt.0.len())
     }
 
-    /// Returns true if the line holds nothing of the receiver's answer.
-    pub(super) fn is_silent(&self) -> bool {
+    /// Returns true if the line has no excerpt of the receiver's answer.
+    pub(super) fn has_no_excerpt(&self) -> bool {
         self.excerpt.is_none()
     }
 
-    /// The line without what the receiver answered.
-    pub(super) fn silenced(&self) -> Self {
+    /// The line without the receiver's answer.
+    pub(super) fn without_excerpt(&self) -> Self {
         Self { excerpt: None, ..self.clone() }
     }
 }

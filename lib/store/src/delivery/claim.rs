@@ -1,48 +1,48 @@
-//! Claims of attempts, and why an order may not lead to one.
+//! Claims of attempts under a lease, and orders that lead to no attempt any more.
 
 use domain::delivery::{ATTEMPT_LEASE, DeliveryOrder, DeliveryStatus};
 use domain::id::EventId;
 use domain::time::Timestamp;
 
-use super::{Deliveries, ENTITY, Record, body_context, new_owner};
+use super::{Deliveries, DeliveryItem, ENTITY, body_context, new_owner};
 use crate::db::{StoreError, Written, from_item, n, s};
 
 /// The result of claiming an attempt.
 #[derive(Debug)]
-pub enum Claim {
-    Taken(Box<Taken>),
-    /// Another function has the attempt.
+pub enum AttemptClaim {
+    Taken(Box<ClaimedAttempt>),
+    /// Another function holds the lease of the attempt.
     Held,
-    Spent(Spent),
+    Spent(SpentOrder),
 }
 
-/// An order that leads to no attempt any more, and what its attempt may have left undone: whoever recorded the attempt
-/// may have died right after.
+/// An order that leads to no attempt any more, and the step that may be missing. A function may have died right after
+/// it recorded the attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Spent {
-    /// The attempt has been made. The next attempt's order is not known to have been sent.
+pub enum SpentOrder {
+    /// The attempt has been made. The next attempt's order may not have been sent.
     Next(Box<DeliveryOrder>),
-    /// The receiver took the event, at that time. Its endpoint may not be known to work.
+    /// The receiver took the event at that time. The success may not have been recorded in the endpoint's health.
     Delivered(Timestamp),
-    /// Nothing: the delivery or the order's chain has ended, or the order has been overtaken.
+    /// No step is missing: the delivery or the retry chain has ended, or another order has overtaken this one.
     Nothing,
 }
 
-/// An attempt that is ours to make.
-pub struct Taken {
+/// An attempt under our lease.
+pub struct ClaimedAttempt {
     pub order: DeliveryOrder,
     pub event_id: EventId,
     pub event_type: String,
-    /// When the event was made. Unknown of deliveries that were stored before this was kept.
+    /// The time of the event. `None` in deliveries that were stored before this was kept.
     pub made_at: Option<Timestamp>,
     pub body: Vec<u8>,
     pub(super) owner: String,
 }
-domain::discreet! { Taken }
+domain::discreet! { ClaimedAttempt }
 
 impl Deliveries {
-    /// Claims an order's attempt for as long as [`ATTEMPT_LEASE`].
-    pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<Claim, StoreError> {
+    /// Claims an order's attempt for [`ATTEMPT_LEASE`].
+    pub async fn claim(&self, order: &DeliveryOrder, now: Timestamp) -> Result<AttemptClaim, StoreError> {
         let owner = new_owner();
         let update = self
             .update_of_next(order, now)
@@ -51,48 +51,59 @@ impl Deliveries {
             .set("lease_until", n((now + ATTEMPT_LEASE).ms()))
             .returning_item();
         let item = match update.update_now().await? {
-            Written::Refused(None) => return Ok(Claim::Spent(Spent::Nothing)),
+            Written::Refused(None) => return Ok(AttemptClaim::Spent(SpentOrder::Nothing)),
             Written::Done(item) | Written::Refused(Some(item)) => item,
         };
-        let record: Record = from_item(ENTITY, item)?;
+        let record: DeliveryItem = from_item(ENTITY, item)?;
         if record.lease_owner.as_ref() == Some(&owner) {
-            return self.taken(order, record, owner);
+            return self.claimed(order, record, owner);
         }
-        Ok(spent(order, &record, now)?.map_or(Claim::Held, Claim::Spent))
+        Ok(spent(order, &record, now)?.map_or(AttemptClaim::Held, AttemptClaim::Spent))
     }
 
-    fn taken(&self, order: &DeliveryOrder, record: Record, owner: String) -> Result<Claim, StoreError> {
+    fn claimed(&self, order: &DeliveryOrder, record: DeliveryItem, owner: String) -> Result<AttemptClaim, StoreError> {
         if record.sealed.is_empty() {
             // The client was erased during an attempt that never ended. The erasure's next pass ends the delivery.
-            return Ok(Claim::Spent(Spent::Nothing));
+            return Ok(AttemptClaim::Spent(SpentOrder::Nothing));
         }
         let context = body_context(&order.endpoint_id, &order.delivery_id);
         let body = self.vault.unseal(ENTITY, &context, &record.sealed)?;
         let (event_id, event_type, made_at) = (record.webhook_id, record.event_type, record.made_at);
-        Ok(Claim::Taken(Box::new(Taken { order: order.clone(), event_id, event_type, made_at, body, owner })))
+        Ok(AttemptClaim::Taken(Box::new(ClaimedAttempt {
+            order: order.clone(),
+            event_id,
+            event_type,
+            made_at,
+            body,
+            owner,
+        })))
     }
 }
 
-/// The reason why an order counts no more; `None` if its attempt is the next one.
-pub(super) fn spent(order: &DeliveryOrder, record: &Record, now: Timestamp) -> Result<Option<Spent>, StoreError> {
+/// The reason why an order no longer counts; `None` if its attempt is the next one.
+pub(super) fn spent(
+    order: &DeliveryOrder,
+    record: &DeliveryItem,
+    now: Timestamp,
+) -> Result<Option<SpentOrder>, StoreError> {
     if record.expires_at <= now.unix_s() {
-        return Ok(Some(Spent::Nothing));
+        return Ok(Some(SpentOrder::Nothing));
     }
     if let (DeliveryStatus::Delivered, Some(line)) = (record.status, record.attempts.last()) {
-        return Ok(Some(Spent::Delivered(line.ended_at())));
+        return Ok(Some(SpentOrder::Delivered(line.ended_at())));
     }
     if record.status != DeliveryStatus::Pending || record.chain != order.chain {
-        return Ok(Some(Spent::Nothing));
+        return Ok(Some(SpentOrder::Nothing));
     }
     match record.next_attempt.cmp(&order.attempt) {
         std::cmp::Ordering::Equal => Ok(None),
         std::cmp::Ordering::Greater => {
-            // An order that has come round, or was claimed, has been sent.
+            // A recorded hop or lease shows that the order has been sent.
             let has_come = record.hop.is_some() || record.lease_owner.is_some();
             let due_at = record.next_attempt_at.filter(|_| !has_come);
-            let next = due_at.map(|at| Spent::Next(Box::new(order.for_attempt(record.next_attempt, at))));
-            Ok(Some(next.unwrap_or(Spent::Nothing)))
+            let next = due_at.map(|at| SpentOrder::Next(Box::new(order.for_attempt(record.next_attempt, at))));
+            Ok(Some(next.unwrap_or(SpentOrder::Nothing)))
         }
-        std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of it")),
+        std::cmp::Ordering::Less => Err(StoreError::corrupt(ENTITY, "an order is ahead of its delivery")),
     }
 }

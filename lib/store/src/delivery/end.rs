@@ -1,7 +1,7 @@
-//! An endpoint takes no more deliveries: those that wait for it end. Deliveries that are left over, because there are
-//! too many or a function died, end when their next attempt is due.
+//! Ends pending deliveries of an endpoint that takes no more. Deliveries can be left over because there are too many,
+//! or because a function died. They end when their next attempt is due.
 //!
-//! The endpoint may be switched on again meanwhile. Deliveries that were sent since then have not waited.
+//! The endpoint may be switched on again meanwhile. Deliveries that began after that have not waited, and go on.
 
 use domain::delivery::{DeliveryOrder, DeliveryStatus};
 use domain::id::{DeliveryId, EndpointId};
@@ -13,14 +13,14 @@ use super::attempt::{StoredAttempt, append};
 use super::{Deliveries, ENTITY, NextAttempt};
 use crate::db::{StoreError, from_item, n, query_page, s};
 
-/// Pages of the log that are looked through.
+/// Pages of the log that one call reads.
 const MAX_PAGES: usize = 20;
-/// Updates at once.
+/// Concurrent updates.
 const CONCURRENT_UPDATES: usize = 16;
 
 /// A delivery that waits for its next attempt.
 #[derive(Deserialize)]
-struct Waiting {
+struct PendingDelivery {
     id: DeliveryId,
     chain: u32,
     next_attempt: u32,
@@ -28,8 +28,8 @@ struct Waiting {
     attempts: Vec<StoredAttempt>,
 }
 
-impl Waiting {
-    /// Returns true if the delivery has waited since `then`: its latest attempt, or else its chain, began before.
+impl PendingDelivery {
+    /// Returns true if the delivery has waited since `then`: its latest attempt, or else its retry chain, began before.
     fn has_waited_since(&self, then: Timestamp) -> bool {
         // The first attempt of a chain is due when the chain begins.
         let is_first = self.next_attempt == 1;
@@ -39,8 +39,8 @@ impl Waiting {
 }
 
 impl Deliveries {
-    /// Ends the deliveries that waited for an endpoint when it was switched off, at `now`. A delivery that is being
-    /// attempted ends with its attempt, after which the endpoint is read again.
+    /// Ends the deliveries that waited for an endpoint when the endpoint was switched off, at `now`. A delivery with an
+    /// attempt under way ends after that attempt, because `deliver` then reads the endpoint again.
     pub async fn end_waiting(&self, endpoint: &EndpointId, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         let query = self
             .query(endpoint)
@@ -52,9 +52,9 @@ impl Deliveries {
         for _ in 0..MAX_PAGES {
             let page = query_page(query.clone().set_exclusive_start_key(start)).await?;
             let found = page.items.into_iter().map(|item| from_item(ENTITY, item));
-            let mut waiting: Vec<Waiting> = found.collect::<Result<_, _>>()?;
+            let mut waiting: Vec<PendingDelivery> = found.collect::<Result<_, _>>()?;
             waiting.retain(|delivery| delivery.has_waited_since(now));
-            let ending = waiting.iter().map(|Waiting { id: delivery, chain, next_attempt, .. }| {
+            let ending = waiting.iter().map(|PendingDelivery { id: delivery, chain, next_attempt, .. }| {
                 self.end(NextAttempt { endpoint, delivery, chain: *chain, attempt: *next_attempt }, reason, now)
             });
             let ending: Vec<_> = ending.collect();
@@ -67,7 +67,7 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Ends a delivery that waits for an attempt, for this reason.
+    /// Ends a delivery that waits for the order's attempt.
     pub async fn end_before(&self, next: &DeliveryOrder, reason: &str, now: Timestamp) -> Result<(), StoreError> {
         self.end(next.into(), reason, now).await
     }
@@ -78,7 +78,7 @@ impl Deliveries {
             .set("failed_at", n(now.ms()))
             .remove(["next_attempt_at", "hop", "hop_owner", "lease_owner", "lease_until"])
             .when("attribute_not_exists(lease_until) OR lease_until <= :failed_at", []);
-        // Refused: it has ended, its attempt is under way, or it waits for another by now.
+        // Refused: the delivery has ended, its attempt is under way, or it waits for another by now.
         update.update_now().await?;
         Ok(())
     }
@@ -89,11 +89,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_begun_or_was_attempted_since_did_not_wait_then() {
+    fn a_delivery_that_began_or_was_attempted_since_has_not_waited() {
         let cases: [(u32, i64, &[i64], bool); 6] = [
             (1, 10, &[], true),
             (1, 11, &[], false),
-            // Sent again by hand: what was attempted before that is of an older chain.
+            // Sent again by hand: earlier attempts belong to an older chain.
             (1, 10, &[1, 2], true),
             (1, 11, &[1, 2], false),
             // Attempted, and due later.
@@ -101,15 +101,15 @@ mod tests {
             (3, 99, &[1, 11], false),
         ];
         for (next_attempt, due_at, attempts, has_waited) in cases {
-            let waiting = Waiting {
+            let waiting = PendingDelivery {
                 id: DeliveryId::parse("dlv_1").unwrap(),
                 chain: 2,
                 next_attempt,
                 next_attempt_at: Some(Timestamp::from_ms(due_at)),
                 attempts: attempts.iter().map(|at| StoredAttempt::unsent(Timestamp::from_ms(*at), "refused")).collect(),
             };
-            let judged = waiting.has_waited_since(Timestamp::from_ms(10));
-            assert_eq!(judged, has_waited, "{next_attempt} due at {due_at} after {attempts:?}");
+            let waited = waiting.has_waited_since(Timestamp::from_ms(10));
+            assert_eq!(waited, has_waited, "{next_attempt} due at {due_at} after {attempts:?}");
         }
     }
 }

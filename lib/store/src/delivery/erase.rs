@@ -1,5 +1,5 @@
-//! A client is erased: the rendered bodies go, and the receivers' answers, which may repeat them. Ids, times and
-//! statuses stay in the log. A delivery that was still to be made ends. An attempt that is under way is recorded.
+//! Erasure of a client's deliveries: removes the rendered bodies, and the receivers' answers, which may repeat the
+//! bodies. Ids, times and statuses stay in the log. A pending delivery ends. An attempt under way is still recorded.
 
 use domain::delivery::DeliveryStatus;
 use domain::id::ClientId;
@@ -7,40 +7,39 @@ use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, Record};
+use super::{Deliveries, DeliveryItem, ENTITY};
 use crate::db::{self, Item, StoreError, Written, b, from_item, n, query_page, s, sk_of, to_attribute};
 
-/// Deliveries that are read at once: each may hold what some sixty answers said.
+/// Deliveries per page: each may hold excerpts of some sixty answers.
 const PAGE_ITEMS: i32 = 100;
 /// Pages that one call erases.
 const MAX_PAGES: usize = 3;
-/// Updates at once.
+/// Concurrent updates.
 const CONCURRENT_UPDATES: usize = 16;
-/// The log's line for a delivery that ends.
+/// The log's line for a delivery that an erasure ends.
 pub(super) const REASON: &str = "not sent: client erased";
-/// The end of the owner of an attempt whose client has been erased since it began.
+/// The suffix of the lease owner of an attempt whose client has been erased since it began.
 const ERASED: &str = "/erased";
 
-/// How far an erasure has come.
+/// The progress of an erasure.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Erasing {
+pub enum ErasureProgress {
     Done,
-    /// Up to this delivery. There are more.
+    /// Done up to this delivery. More follow.
     Until(String),
 }
 
 impl Deliveries {
-    /// Removes all content from the deliveries about a client: from at most three pages of them, beginning after
-    /// `after`.
+    /// Removes all content from the deliveries about a client: at most three pages, after `after`.
     pub async fn erase_client(
         &self,
         client: &ClientId,
         after: Option<&str>,
         now: Timestamp,
-    ) -> Result<Erasing, StoreError> {
+    ) -> Result<ErasureProgress, StoreError> {
         let mut after = after.unwrap_or_default().to_owned();
         for _ in 0..MAX_PAGES {
-            // A key's value is never empty.
+            // DynamoDB has no empty key values.
             let from = if after.is_empty() { " " } else { &after };
             let values = [(":client", s(client.as_str())), (":after", s(from))];
             let query = self.table.query("client_id = :client AND sk > :after", values).index_name("by_client");
@@ -51,19 +50,19 @@ impl Deliveries {
             let erased = items.into_iter().map(|item| self.erase_body(item, now));
             stream::iter(erased).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
             if page.next.is_none() {
-                return Ok(Erasing::Done);
+                return Ok(ErasureProgress::Done);
             }
         }
-        Ok(Erasing::Until(after))
+        Ok(ErasureProgress::Until(after))
     }
 
-    /// An attempt that begins or ends meanwhile changes the delivery: it is looked at again.
+    /// Erases one delivery. An attempt that begins or ends meanwhile changes the delivery, which is then read again.
     async fn erase_body(&self, item: Item, now: Timestamp) -> Result<(), StoreError> {
-        let mut record: Record = from_item(ENTITY, item)?;
+        let mut record: DeliveryItem = from_item(ENTITY, item)?;
         loop {
-            let silent = record.attempts.iter().all(StoredAttempt::is_silent);
+            let has_no_excerpts = record.attempts.iter().all(StoredAttempt::has_no_excerpt);
             let is_left = record.under_way(now).is_some_and(|owner| owner.ends_with(ERASED));
-            if record.sealed.is_empty() && silent && (record.status != DeliveryStatus::Pending || is_left) {
+            if record.sealed.is_empty() && has_no_excerpts && (record.status != DeliveryStatus::Pending || is_left) {
                 return Ok(());
             }
             match self.write_erased(&record, now).await? {
@@ -73,14 +72,14 @@ impl Deliveries {
         }
     }
 
-    /// Takes out what there is, if the record is as it was read.
-    async fn write_erased(&self, record: &Record, now: Timestamp) -> Result<Written<Item>, StoreError> {
+    /// Removes the content, if the record is as it was read.
+    async fn write_erased(&self, record: &DeliveryItem, now: Timestamp) -> Result<Written<Item>, StoreError> {
         const NOT_UNDER_WAY: &str = "#status <> :pending OR attribute_not_exists(lease_until) OR lease_until <= :now";
-        let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::silenced).collect();
+        let mut lines: Vec<StoredAttempt> = record.attempts.iter().map(StoredAttempt::without_excerpt).collect();
         let erased = self.table.write(db::key(&record.pk, &record.sk)).set("sealed", b(Vec::new()));
         let erased = erased.when("size(attempts) = :made", [(":made", n(record.attempts.len()))]);
         let erased = if let Some(owner) = record.under_way(now) {
-            // It lets the attempt that is under way know.
+            // The changed owner informs the attempt that is under way.
             let erased = erased.set("lease_owner", s(erased_owner(owner)));
             erased.when("lease_owner = :owner", [(":owner", s(owner))])
         } else {
@@ -99,15 +98,15 @@ impl Deliveries {
     }
 }
 
-impl Record {
-    /// The owner of an attempt that is under way.
+impl DeliveryItem {
+    /// The lease owner of the attempt under way.
     fn under_way(&self, now: Timestamp) -> Option<&str> {
         let is_under_way = self.status == DeliveryStatus::Pending && self.lease_until > Some(now.ms());
         self.lease_owner.as_deref().filter(|_| is_under_way)
     }
 }
 
-/// The owner of an attempt once its client has been erased.
+/// The lease owner of an attempt whose client has been erased.
 pub(super) fn erased_owner(owner: &str) -> String {
     format!("{}{ERASED}", owner.strip_suffix(ERASED).unwrap_or(owner))
 }

@@ -10,22 +10,22 @@ use super::{Deliveries, ENTITY, SORT_PREFIX, key};
 use crate::db::{Item, StoreError, from_item, n, query_page, s, sk_of};
 use crate::page::PAGE_BYTES;
 
-/// Items that one query of a filtered page looks at.
+/// Items that one query of a filtered page reads.
 const FILTERED_QUERY_ITEMS: usize = 200;
-/// Queries that a page makes at most; what it has not found by then, the next page goes on to look for.
+/// Most queries for a page. The next page continues where they ended.
 const MAX_PAGE_QUERIES: usize = 10;
 
-/// A part of the delivery log.
+/// A page of the delivery log.
 #[derive(Debug)]
-pub struct Page {
+pub struct DeliveryLogPage {
     pub deliveries: Vec<DeliveryView>,
-    /// Where the next part begins; `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next_cursor: Option<DeliveryId>,
 }
 
-/// The part of a record that the log shows.
+/// The members of a delivery that the log shows.
 #[derive(Deserialize)]
-struct Line {
+struct LoggedDelivery {
     id: DeliveryId,
     webhook_id: EventId,
     event_type: String,
@@ -40,8 +40,8 @@ fn size_of(view: &DeliveryView) -> usize {
 }
 
 impl Deliveries {
-    /// A part of an endpoint's delivery log after `cursor`, newest first. It may be shorter than `limit` before the
-    /// end.
+    /// Reads a page of an endpoint's delivery log after `cursor`, newest first. A page before the end may be shorter
+    /// than `limit`.
     pub async fn page(
         &self,
         endpoint: &EndpointId,
@@ -49,7 +49,7 @@ impl Deliveries {
         cursor: Option<&DeliveryId>,
         limit: usize,
         now: Timestamp,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<DeliveryLogPage, StoreError> {
         let (mut deliveries, mut bytes): (Vec<DeliveryView>, usize) = (Vec::new(), 0);
         let items = if status.is_some() { FILTERED_QUERY_ITEMS.max(limit + 1) } else { limit + 1 };
         let mut query = self
@@ -71,24 +71,24 @@ impl Deliveries {
                 let view = self.view(endpoint, from_item(ENTITY, item)?)?;
                 bytes += size_of(&view);
                 if let (Some(last), true) = (deliveries.last(), bytes > PAGE_BYTES) {
-                    return Ok(Page { next_cursor: Some(last.id.clone()), deliveries });
+                    return Ok(DeliveryLogPage { next_cursor: Some(last.id.clone()), deliveries });
                 }
                 deliveries.push(view);
             }
             if deliveries.len() > limit {
                 deliveries.truncate(limit);
                 let next_cursor = deliveries.last().map(|delivery| delivery.id.clone());
-                return Ok(Page { deliveries, next_cursor });
+                return Ok(DeliveryLogPage { deliveries, next_cursor });
             }
             start = found.next;
             if start.is_none() {
-                return Ok(Page { deliveries, next_cursor: None });
+                return Ok(DeliveryLogPage { deliveries, next_cursor: None });
             }
         }
-        Ok(Page { deliveries, next_cursor: start.as_ref().map(id_of).transpose()? })
+        Ok(DeliveryLogPage { deliveries, next_cursor: start.as_ref().map(id_of).transpose()? })
     }
 
-    fn view(&self, endpoint: &EndpointId, line: Line) -> Result<DeliveryView, StoreError> {
+    fn view(&self, endpoint: &EndpointId, line: LoggedDelivery) -> Result<DeliveryView, StoreError> {
         let attempts = line.attempts.into_iter().map(|attempt| self.open_attempt(endpoint, &line.id, attempt));
         Ok(DeliveryView {
             attempts: attempts.collect::<Result<_, _>>()?,

@@ -1,38 +1,38 @@
-//! Recording attempts, each under its lease.
+//! Records attempts, each under its lease.
 
 use domain::delivery::{Attempt, DeliveryStatus, Next};
 use domain::time::Timestamp;
 
 use super::attempt::{StoredAttempt, append};
 use super::erase::{REASON, erased_owner};
-use super::{Deliveries, ENTITY, Record, Taken};
+use super::{ClaimedAttempt, Deliveries, DeliveryItem, ENTITY};
 use crate::db::{Item, ItemWrite, StoreError, Written, from_item, n, s};
 
 /// The result of recording an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Recorded {
+pub enum AttemptRecording {
     Done,
     /// The client has been erased since the attempt began: the attempt is in the log, and the delivery has ended.
     Erased,
-    /// The lease ran out and another function took over: nothing was changed.
+    /// The lease expired and another function took over: nothing was changed.
     Lost,
 }
 
 impl Deliveries {
-    /// Adds an attempt that ended `now` to its delivery's log, and sets what follows.
+    /// Adds an attempt that ended at `now` to its delivery's log, and sets what follows.
     pub async fn record(
         &self,
-        taken: &Taken,
+        taken: &ClaimedAttempt,
         line: &Attempt,
         next: &Next,
         now: Timestamp,
-    ) -> Result<Recorded, StoreError> {
-        let Taken { order, owner, .. } = taken;
+    ) -> Result<AttemptRecording, StoreError> {
+        let ClaimedAttempt { order, owner, .. } = taken;
         let mut lines = vec![self.seal_attempt(&order.endpoint_id, &order.delivery_id, line)];
         if let Next::EndpointOff(reason) = next {
             lines.push(StoredAttempt::unsent(now, reason));
         }
-        let update = self.attempted(taken, owner, &lines);
+        let update = self.attempt_update(taken, owner, &lines);
         let update = match next {
             Next::RetryAt(at) => {
                 update.set("next_attempt", n(order.attempt + 1)).set("next_attempt_at", s(at.to_string()))
@@ -44,37 +44,39 @@ impl Deliveries {
                 .remove(["next_attempt_at"]),
         };
         match update.update_now().await? {
-            Written::Done(_) => Ok(Recorded::Done),
+            Written::Done(_) => Ok(AttemptRecording::Done),
             Written::Refused(item) => match refused(owner, item)? {
-                Recorded::Erased => self.record_silently(taken, &lines, *next == Next::Delivered, now).await,
+                AttemptRecording::Erased => {
+                    self.record_without_excerpt(taken, &lines, *next == Next::Delivered, now).await
+                }
                 recorded => Ok(recorded),
             },
         }
     }
 
-    /// Records an attempt whose client has been erased since it began, without what the receiver answered. It is the
-    /// delivery's last.
-    async fn record_silently(
+    /// Records an attempt whose client has been erased since it began, without the receiver's answer. The attempt is
+    /// the delivery's last.
+    async fn record_without_excerpt(
         &self,
-        taken: &Taken,
+        taken: &ClaimedAttempt,
         lines: &[StoredAttempt],
         is_delivered: bool,
         now: Timestamp,
-    ) -> Result<Recorded, StoreError> {
-        let mut lines: Vec<StoredAttempt> = lines.iter().map(StoredAttempt::silenced).collect();
+    ) -> Result<AttemptRecording, StoreError> {
+        let mut lines: Vec<StoredAttempt> = lines.iter().map(StoredAttempt::without_excerpt).collect();
         lines.extend((!is_delivered).then(|| StoredAttempt::unsent(now, REASON)));
         let status = if is_delivered { DeliveryStatus::Delivered } else { DeliveryStatus::Failed };
-        let update = self.attempted(taken, &erased_owner(&taken.owner), &lines);
+        let update = self.attempt_update(taken, &erased_owner(&taken.owner), &lines);
         match update.set("status", s(status.as_str())).remove(["next_attempt_at"]).update_now().await? {
-            Written::Done(_) => Ok(Recorded::Erased),
+            Written::Done(_) => Ok(AttemptRecording::Erased),
             Written::Refused(item) => refused(&taken.owner, item),
         }
     }
 
-    /// Adds an attempt's lines and ends its lease, which has that owner.
-    fn attempted(
+    /// An update that adds an attempt's lines and ends the lease of `lease_owner`.
+    fn attempt_update(
         &self,
-        Taken { order, owner, .. }: &Taken,
+        ClaimedAttempt { order, owner, .. }: &ClaimedAttempt,
         lease_owner: &str,
         lines: &[StoredAttempt],
     ) -> ItemWrite<'_> {
@@ -85,14 +87,14 @@ impl Deliveries {
     }
 }
 
-/// The reason why the lease is not ours any more: an own write whose answer was lost has ended it, or the client was
-/// erased.
-fn refused(owner: &str, item: Option<Item>) -> Result<Recorded, StoreError> {
-    let Some(item) = item else { return Ok(Recorded::Lost) };
-    let record: Record = from_item(ENTITY, item)?;
+/// The reason for a lost lease: an own write whose answer was lost has ended it, the client was erased, or another
+/// function took over.
+fn refused(owner: &str, item: Option<Item>) -> Result<AttemptRecording, StoreError> {
+    let Some(item) = item else { return Ok(AttemptRecording::Lost) };
+    let record: DeliveryItem = from_item(ENTITY, item)?;
     Ok(match () {
-        () if record.recorded_by.as_deref() == Some(owner) => Recorded::Done,
-        () if record.lease_owner == Some(erased_owner(owner)) => Recorded::Erased,
-        () => Recorded::Lost,
+        () if record.recorded_by.as_deref() == Some(owner) => AttemptRecording::Done,
+        () if record.lease_owner == Some(erased_owner(owner)) => AttemptRecording::Erased,
+        () => AttemptRecording::Lost,
     })
 }

@@ -1,13 +1,15 @@
-//! Deliveries that a coach asks for: an event sent again, all that failed, a test. Each begins a chain of attempts of
-//! its own, with the order for the first in the same transaction; orders of older chains count no more, so that there
-//! are never two chains at once.
+//! Deliveries that a coach orders: an event sent again, a recovery of failed deliveries, a test event. Each begins a
+//! new retry chain. One transaction stores the chain and an outbox entry with its first order, so an accepted retry
+//! happens even if the function dies after its answer. Orders of older chains no longer count: a delivery has one chain
+//! at a time.
 //!
-//! A recovery sends real events alone, each at most once within [`RECOVERY_PAUSE`]: a coach who switches an endpoint
-//! off and on and recovers in a loop sends nothing twice. A recovery that meets a failed test event takes the test
-//! event out of the index of what failed.
+//! A recovery sends no test events, and each delivery at most once within [`RECOVERY_PAUSE`]. So a coach who switches
+//! an endpoint off and on and recovers in a loop sends nothing twice. A recovery that finds a failed test event removes
+//! it from the index `failed`. The index is sorted by the time of failure: ids start with the event's time, which may
+//! be days earlier.
 //!
-//! A chain can begin for as long as deliveries are kept, and prolongs that by its own time alone: however often a
-//! delivery is sent again, its body goes.
+//! A chain can begin for as long as deliveries are kept. It prolongs that time only by its own length, so no number of
+//! retries keeps a body for good.
 
 use std::time::Instant;
 
@@ -18,35 +20,37 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use runtime::error_chain;
 
 use super::attempt::StoredAttempt;
-use super::{Deliveries, ENTITY, NewDelivery, Record, key, partition};
-use crate::db::{Item, Page, Part, StoreError, Transacted, Write, from_item, n, query_page, s, to_attribute, to_item};
+use super::{Deliveries, DeliveryItem, ENTITY, NewDelivery, key, partition};
+use crate::db::{
+    Item, Part, QueryPage, StoreError, Transacted, Write, from_item, n, query_page, s, to_attribute, to_item,
+};
 use crate::endpoint::EndpointRef;
 use crate::group::Bounds;
 use crate::outbox::{Content, Outbox};
 
-/// Failed deliveries that one look at the index finds: as many as one BatchGetItem reads.
+/// Failed deliveries per page of the index: as many as one BatchGetItem reads.
 const PAGE_ITEMS: i32 = 100;
-/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two units for each KB; a
-/// partition has 1,000 units a second.
-const TOGETHER: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
-/// Attempts of earlier chains that a delivery's log keeps: each attempt pays for the size of the item.
+/// Deliveries of one transaction, and bytes of their items. A transaction takes 100 writes and two write units per KB.
+/// A partition has 1,000 units a second.
+const GROUP_BOUNDS: Bounds = Bounds { items: 25, bytes: 128 * 1024 };
+/// Attempts of earlier chains that stay in a delivery's log. Each attempt pays write units for the whole item.
 const KEPT_ATTEMPTS: usize = 50;
 
-/// Updates at once of test events that leave the index.
+/// Concurrent updates that remove test events from the index.
 const CONCURRENT_UPDATES: usize = 16;
 
 /// The result of looking for a delivery to send again.
-pub enum Found {
-    Kept(Box<Kept>),
-    /// There is nothing left to send: the client is erased.
+pub enum ResendLookup {
+    Ready(Box<ResendableDelivery>),
+    /// The client is erased: there is no body to send.
     Erased,
     NotFound,
 }
 
 /// A delivery that can be sent again.
-pub struct Kept(Record);
+pub struct ResendableDelivery(DeliveryItem);
 
-impl Kept {
+impl ResendableDelivery {
     pub fn is_test(&self) -> bool {
         self.0.test
     }
@@ -64,34 +68,34 @@ pub enum Restarted {
 #[derive(Debug, Default)]
 pub struct Recovery {
     pub deliveries: usize,
-    /// The delivery that was ordered last.
+    /// The delivery whose order was written last.
     pub last: Option<DeliveryId>,
 }
 
 /// The cause of another chain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
+enum RestartCause {
     ByHand,
     Recovery,
 }
 
-impl Record {
-    /// Until when a chain can begin, in seconds. Time that chains have added is for them alone.
+impl DeliveryItem {
+    /// The end of the time in which a chain can begin, in seconds. Retention that earlier chains added does not extend
+    /// it.
     fn restarts_until(&self) -> i64 {
         let kept_until = self.made_at.map(|at| (at + DELIVERY_RETENTION).unix_s());
         kept_until.map_or(self.expires_at, |until| until.min(self.expires_at))
     }
 
-    /// When the record expires if a chain begins now, in seconds. A record that does not say when it was made is not
-    /// prolonged.
+    /// The expiry of the record if a chain begins now, in seconds. A record without `made_at` is not prolonged.
     fn kept_until(&self, now: Timestamp) -> i64 {
         let chain_until = self.made_at.map(|_| (now + CHAIN_RETENTION).unix_s());
         chain_until.map_or(self.expires_at, |until| until.max(self.expires_at))
     }
 
-    /// Returns true if a recovery of what failed since then sends it again. The index may be behind and another call
-    /// ahead: the record as it stands decides.
-    fn is_recovered(&self, since: Timestamp, now: Timestamp) -> bool {
+    /// Returns true if a recovery of failures since `since` sends this delivery again. The index may lag and another
+    /// recovery may have been faster, so the record itself decides.
+    fn is_recoverable(&self, since: Timestamp, now: Timestamp) -> bool {
         let failed_then = self.failed_at.is_some_and(|at| (since.ms()..=now.ms()).contains(&at));
         let is_whole = self.restarts_until() > now.unix_s() && !self.sealed.is_empty();
         let has_paused = self.recovered_at.is_none_or(|at| Timestamp::from_ms(at) + RECOVERY_PAUSE <= now);
@@ -100,39 +104,46 @@ impl Record {
 }
 
 impl Deliveries {
-    /// Looks for a delivery to send again. One that is kept for an earlier chain alone is not found.
-    pub async fn find(&self, endpoint: &EndpointId, id: &DeliveryId, now: Timestamp) -> Result<Found, StoreError> {
-        let found: Option<Record> = self.table.get(ENTITY, key(endpoint, id)).await?;
+    /// Looks up a delivery to send again. A delivery that is kept only for the attempts of an earlier chain is not
+    /// found.
+    pub async fn find(
+        &self,
+        endpoint: &EndpointId,
+        id: &DeliveryId,
+        now: Timestamp,
+    ) -> Result<ResendLookup, StoreError> {
+        let found: Option<DeliveryItem> = self.table.get(ENTITY, key(endpoint, id)).await?;
         Ok(match found.filter(|record| record.restarts_until() > now.unix_s()) {
-            None => Found::NotFound,
-            Some(record) if record.sealed.is_empty() => Found::Erased,
-            Some(record) => Found::Kept(Box::new(Kept(record))),
+            None => ResendLookup::NotFound,
+            Some(record) if record.sealed.is_empty() => ResendLookup::Erased,
+            Some(record) => ResendLookup::Ready(Box::new(ResendableDelivery(record))),
         })
     }
 
-    /// Sends one delivery again at once, whatever became of it so far.
+    /// Sends one delivery again at once, whatever its status.
     pub async fn restart(
         &self,
-        whose: &EndpointRef,
-        Kept(record): &Kept,
+        endpoint: &EndpointRef,
+        ResendableDelivery(record): &ResendableDelivery,
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Restarted, StoreError> {
-        let restarted = self.table.db.transact(&self.restarting(whose, record, Asked::ByHand, outbox, now)).await?;
+        let restarted =
+            self.table.db.transact(&self.restart_writes(endpoint, record, RestartCause::ByHand, outbox, now)).await?;
         Ok(if restarted.is_done() { Restarted::Done } else { Restarted::Busy })
     }
 
-    /// Returns true while the first attempt of a delivery's chain is still to be made, or under way.
+    /// Returns true while the first attempt of a delivery's chain is not recorded.
     pub async fn waits_for_first_attempt(&self, endpoint: &EndpointId, id: &DeliveryId) -> Result<bool, StoreError> {
-        let found: Option<Record> = self.table.get(ENTITY, key(endpoint, id)).await?;
+        let found: Option<DeliveryItem> = self.table.get(ENTITY, key(endpoint, id)).await?;
         Ok(found.is_some_and(|record| record.status == DeliveryStatus::Pending && record.next_attempt == 1))
     }
 
-    /// Sends again what has failed since then, whenever its event was, in the order in which it failed. The rest is
-    /// left to the next call by `until`, or where the store gives no answer any more.
+    /// Sends deliveries again that have failed since `since`, in the order of their failures. Stops at `until`, or when
+    /// the store stops answering: the next call continues.
     pub async fn recover(
         &self,
-        whose: &EndpointRef,
+        endpoint: &EndpointRef,
         since: Timestamp,
         outbox: &Outbox,
         now: Timestamp,
@@ -140,22 +151,22 @@ impl Deliveries {
     ) -> Result<Recovery, StoreError> {
         let (mut recovery, mut start) = (Recovery::default(), None);
         loop {
-            let page = self.failed_between(&whose.id, since, now, start).await?;
+            let page = self.failed_between(&endpoint.id, since, now, start).await?;
             let found = self.table.read(page.items).await?.into_iter().map(|item| from_item(ENTITY, item));
-            let mut records: Vec<Record> = found.collect::<Result<_, _>>()?;
-            self.leave_out_tests(&whose.id, &records).await?;
-            records.retain(|record| record.is_recovered(since, now));
+            let mut records: Vec<DeliveryItem> = found.collect::<Result<_, _>>()?;
+            self.remove_tests_from_index(&endpoint.id, &records).await?;
+            records.retain(|record| record.is_recoverable(since, now));
             records.sort_by_key(|record| record.failed_at);
-            // One after the other: they are all in one partition, which takes so much a second and no more.
-            for group in TOGETHER.groups(&records, size_of) {
-                match self.restart_all(whose, group, outbox, now).await {
+            // One group after the other: all items are in one partition, whose write capacity is limited.
+            for group in GROUP_BOUNDS.groups(&records, size_of) {
+                match self.restart_all(endpoint, group, outbox, now).await {
                     Ok(restarted) => {
                         recovery.deliveries += restarted.deliveries;
                         recovery.last = restarted.last.or(recovery.last);
                     }
                     Err(error) if recovery.deliveries == 0 => return Err(error),
                     Err(error) => {
-                        tracing::warn!(endpoint_id = %whose.id, error = error_chain(&error), "a recovery ends early");
+                        tracing::warn!(endpoint_id = %endpoint.id, error = error_chain(&error), "recovery stopped early");
                         return Ok(recovery);
                     }
                 }
@@ -164,38 +175,38 @@ impl Deliveries {
                 }
             }
             start = page.next;
-            // Also of pages on which nothing is left to send again.
+            // Checked for every page, even one without a delivery to send again.
             if start.is_none() || Instant::now() >= until {
                 return Ok(recovery);
             }
         }
     }
 
-    /// Takes test events out of the index of what failed: no later recovery reads them again.
-    async fn leave_out_tests(&self, endpoint: &EndpointId, records: &[Record]) -> Result<(), StoreError> {
-        let leaving = records.iter().filter(|record| record.test && record.failed_at.is_some()).map(async |record| {
+    /// Removes test events from the index `failed`, so later recoveries do not read them again.
+    async fn remove_tests_from_index(&self, endpoint: &EndpointId, records: &[DeliveryItem]) -> Result<(), StoreError> {
+        let updates = records.iter().filter(|record| record.test && record.failed_at.is_some()).map(async |record| {
             self.update(endpoint, &record.id).remove(["failed_at"]).when_present().update_now().await.map(drop)
         });
-        let leaving: Vec<_> = leaving.collect();
-        stream::iter(leaving).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
+        let updates: Vec<_> = updates.collect();
+        stream::iter(updates).buffer_unordered(CONCURRENT_UPDATES).try_collect::<Vec<()>>().await?;
         Ok(())
     }
 
-    /// Begins a chain for each of these in one transaction, but for those that are no longer as they were read.
+    /// Begins a chain for each record in one transaction. Records that have changed since they were read are left out.
     async fn restart_all(
         &self,
-        whose: &EndpointRef,
-        records: &[Record],
+        endpoint: &EndpointRef,
+        records: &[DeliveryItem],
         outbox: &Outbox,
         now: Timestamp,
     ) -> Result<Recovery, StoreError> {
-        let mut left: Vec<(usize, &Record)> = records.iter().enumerate().collect();
+        let mut left: Vec<(usize, &DeliveryItem)> = records.iter().enumerate().collect();
         while !left.is_empty() {
-            let restarting = left.iter().flat_map(|(number, record)| {
-                let begun = self.restarting(whose, record, Asked::Recovery, outbox, now);
-                begun.map(|write| write.labelled(Part::Delivery(*number)))
+            let writes = left.iter().flat_map(|(number, record)| {
+                let pair = self.restart_writes(endpoint, record, RestartCause::Recovery, outbox, now);
+                pair.map(|write| write.labelled(Part::Delivery(*number)))
             });
-            let writes: Vec<Write> = restarting.collect();
+            let writes: Vec<Write> = writes.collect();
             match self.table.db.transact(&writes).await? {
                 Transacted::Done => {
                     let last = left.last().map(|(_, record)| record.id.clone());
@@ -213,7 +224,7 @@ impl Deliveries {
         Ok(Recovery::default())
     }
 
-    /// Stores the delivery of a test event, with its order.
+    /// Stores the delivery of a test event with its first order.
     pub async fn create_test(
         &self,
         coach: &CoachId,
@@ -222,20 +233,21 @@ impl Deliveries {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let order = DeliveryOrder::first(coach, delivery.endpoint_id, &delivery.id, now);
-        let record = Record { test: true, ..self.record_of(delivery, now) };
+        let record = DeliveryItem { test: true, ..self.record_of(delivery, now) };
         let put = self.table.write(to_item(&record)).when_absent().put(Part::Delivery(0));
-        match self.table.db.transact(&[put, ordering(outbox, order, now)]).await? {
+        match self.table.db.transact(&[put, order_write(outbox, order, now)]).await? {
             Transacted::Done => Ok(()),
-            Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "one with this id exists")),
+            Transacted::Refused(_) => Err(StoreError::corrupt(ENTITY, "a delivery with this id exists")),
         }
     }
 
-    /// The writes that begin another chain of a delivery that is still as it was read, with its first order.
-    fn restarting(
+    /// The writes that begin another chain of a delivery and store its first order, on condition that the delivery is
+    /// as it was read.
+    fn restart_writes(
         &self,
         EndpointRef { coach, id: endpoint }: &EndpointRef,
-        record: &Record,
-        asked: Asked,
+        record: &DeliveryItem,
+        cause: RestartCause,
         outbox: &Outbox,
         now: Timestamp,
     ) -> [Write; 2] {
@@ -254,22 +266,22 @@ impl Deliveries {
             .remove(["failed_at", "hop", "hop_owner", "lease_owner", "lease_until"])
             .when("chain = :seen AND #status = :was AND size(attempts) = :made AND size(sealed) > :zero", as_read)
             .when("attribute_not_exists(lease_until) OR lease_until <= :now", [(":now", n(now.ms()))]);
-        if asked == Asked::Recovery {
+        if cause == RestartCause::Recovery {
             update = update.set("recovered_at", n(now.ms()));
         }
         let first = DeliveryOrder::first(coach, endpoint, &record.id, now);
-        [update.update(Part::Delivery(0)), ordering(outbox, DeliveryOrder { chain, ..first }, now)]
+        [update.update(Part::Delivery(0)), order_write(outbox, DeliveryOrder { chain, ..first }, now)]
     }
 
-    /// The keys of a page of what failed between these times, in the order in which it did. What fails while it is read
-    /// through is not among it.
+    /// Reads the keys of a page of deliveries that failed between these times, in the order of failure. The upper bound
+    /// excludes failures during the recovery.
     async fn failed_between(
         &self,
         endpoint: &EndpointId,
         since: Timestamp,
         until: Timestamp,
         start: Option<Item>,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<QueryPage, StoreError> {
         let values =
             [(":pk", s(partition(endpoint))), (":since", n(since.ms().min(until.ms()))), (":until", n(until.ms()))];
         let query = self.table.query("pk = :pk AND failed_at BETWEEN :since AND :until", values).index_name("failed");
@@ -277,14 +289,14 @@ impl Deliveries {
     }
 }
 
-/// About the bytes of a record's item.
-fn size_of(record: &Record) -> usize {
+/// The approximate size of a delivery's item in bytes.
+fn size_of(record: &DeliveryItem) -> usize {
     const MEMBERS: usize = 400;
     let attempts: usize = record.attempts.iter().map(StoredAttempt::size).sum();
     MEMBERS + record.sealed.len() + attempts
 }
 
-fn ordering(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> Write {
+fn order_write(outbox: &Outbox, order: DeliveryOrder, now: Timestamp) -> Write {
     outbox.put(&Content::Order(Box::new(order)), now)
 }
 
@@ -298,12 +310,12 @@ mod tests {
     #[test]
     fn a_chain_begins_within_30_days_and_prolongs_them_by_no_more_than_its_own_time() {
         let at = |days: i64| Timestamp::from_ms(days * 86_400_000);
-        let made = Record { made_at: Some(at(0)), expires_at: at(30).unix_s(), ..record() };
+        let made = DeliveryItem { made_at: Some(at(0)), expires_at: at(30).unix_s(), ..record() };
         assert_eq!((made.kept_until(at(20)), made.kept_until(at(29))), (at(30).unix_s(), at(32).unix_s()));
-        let prolonged = Record { expires_at: made.kept_until(at(29)), ..made };
+        let prolonged = DeliveryItem { expires_at: made.kept_until(at(29)), ..made };
         assert_eq!(prolonged.restarts_until(), at(30).unix_s());
         assert_eq!((prolonged.kept_until(at(1)), prolonged.kept_until(at(30))), (at(32).unix_s(), at(33).unix_s()));
-        let unknown = Record { expires_at: at(30).unix_s(), ..record() };
+        let unknown = DeliveryItem { expires_at: at(30).unix_s(), ..record() };
         assert_eq!((unknown.restarts_until(), unknown.kept_until(at(29))), (at(30).unix_s(), at(30).unix_s()));
     }
 
@@ -311,14 +323,15 @@ mod tests {
     fn a_transaction_restarts_few_records_and_fewer_that_are_large() {
         let of = |excerpt: usize| {
             let line = StoredAttempt::sealed(Timestamp::from_ms(1), AttemptResult::StatusCode(500), vec![0; excerpt]);
-            Record { attempts: vec![line], ..record() }
+            DeliveryItem { attempts: vec![line], ..record() }
         };
-        let sizes =
-            |records: &[Record]| TOGETHER.groups(records, size_of).iter().map(|group| group.len()).collect::<Vec<_>>();
+        let sizes = |records: &[DeliveryItem]| {
+            GROUP_BOUNDS.groups(records, size_of).iter().map(|group| group.len()).collect::<Vec<_>>()
+        };
         assert!(sizes(&[]).is_empty());
-        let small: Vec<Record> = (0..60).map(|_| of(100)).collect();
+        let small: Vec<DeliveryItem> = (0..60).map(|_| of(100)).collect();
         assert_eq!(sizes(&small), [25, 25, 10]);
-        let large: Vec<Record> = [60_000, 60_000, 60_000, 200_000, 100, 100].map(of).into();
+        let large: Vec<DeliveryItem> = [60_000, 60_000, 60_000, 200_000, 100, 100].map(of).into();
         assert_eq!(sizes(&large), [2, 1, 1, 2]);
     }
 }

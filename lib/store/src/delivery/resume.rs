@@ -1,8 +1,8 @@
-//! Orders for what waits, where their messages may be gone: after a restore, or after dead letters that nobody moved
-//! back in time.
+//! New orders for pending deliveries whose messages may be lost: after a restore, or after dead letters that nobody
+//! moved back in time.
 //!
-//! A message that is not gone after all does no harm: an attempt is claimed once, and of two orders for the same
-//! attempt the one that is a hop ahead goes on.
+//! A message that is not lost does no harm: an attempt is claimed once, and of two orders for one attempt only the
+//! order that is a hop ahead goes on.
 
 use domain::delivery::{DeliveryOrder, DeliveryStatus, Resumption};
 use domain::id::DeliveryId;
@@ -12,12 +12,12 @@ use serde::Deserialize;
 use super::{Deliveries, ENTITY, key};
 use crate::db::{StoreError, from_item, n, query_page, s};
 
-/// Items of the log that one page looks at.
+/// Items of the log per page.
 const PAGE_ITEMS: i32 = 500;
 
-/// The state of a delivery that its next attempt's order states.
+/// The members of a delivery that its next order needs.
 #[derive(Deserialize)]
-struct Waiting {
+struct ResumableDelivery {
     id: DeliveryId,
     chain: u32,
     next_attempt: u32,
@@ -26,7 +26,8 @@ struct Waiting {
 }
 
 impl Deliveries {
-    /// Orders for a page of the deliveries that wait for an endpoint, and what asks for the next page, if there is one.
+    /// Builds orders for a page of an endpoint's pending deliveries, and the request for the next page, if there is
+    /// one.
     pub async fn waiting(
         &self,
         asked: &Resumption,
@@ -44,14 +45,15 @@ impl Deliveries {
         let page = query_page(query).await?;
         let mut orders = Vec::new();
         for item in page.items {
-            let waiting: Waiting = from_item(ENTITY, item)?;
+            let waiting: ResumableDelivery = from_item(ENTITY, item)?;
             orders.push(DeliveryOrder {
                 coach_id: coach_id.clone(),
                 endpoint_id: endpoint_id.clone(),
                 delivery_id: waiting.id,
                 chain: waiting.chain,
                 attempt: waiting.next_attempt,
-                // The hop that is noted belongs to a message that may be gone: an order of that hop would be its copy.
+                // The recorded hop belongs to a message that may be lost. A new order of that hop would count as its
+                // copy.
                 hop: waiting.hop.map_or(0, |hop| hop + 1),
                 due_at: waiting.next_attempt_at.unwrap_or(now),
                 placed: false,

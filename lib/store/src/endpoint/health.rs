@@ -1,5 +1,5 @@
-//! The health of endpoints, by their attempts. Only news is written: an endpoint that stays healthy, or keeps failing,
-//! costs nothing.
+//! Health of endpoints, from the results of their attempts. Only changes are written: an endpoint that stays healthy,
+//! or keeps failing, costs nothing.
 
 use domain::change::Change;
 use domain::delivery::EndpointAfter;
@@ -9,7 +9,7 @@ use domain::id::{CoachId, EventId};
 use domain::notice::EndpointNotice;
 use domain::time::Timestamp;
 
-use super::{Endpoints, Record, key};
+use super::{EndpointItem, Endpoints, key};
 use crate::audit;
 use crate::db::{StoreError, retry, s, to_attribute};
 use crate::outbox::{Content, Outbox};
@@ -17,29 +17,29 @@ use crate::outbox::{Content, Outbox};
 /// A change of an endpoint's health.
 enum HealthUpdate {
     Health(EndpointHealth),
-    /// It has failed since then, and its coach gets a notice.
+    /// The endpoint has failed since this time, and its coach gets a notice.
     Warned(EndpointHealth, Timestamp),
     Off(Endpoint),
 }
 
 impl Endpoints {
-    /// Notes that an attempt at an endpoint, as it was read, succeeded at that time, which may be long ago: a series of
-    /// failures that began after it goes on.
+    /// Records that an attempt at an endpoint succeeded at `at`, which may be long ago: a series of failures that began
+    /// later continues.
     pub async fn note_success(&self, coach: &CoachId, read: &SignedEndpoint, at: Timestamp) -> Result<(), StoreError> {
         if read.health.is_good() && read.is_fresh(at) {
             return Ok(());
         }
         let Endpoint { id, url, .. } = &read.endpoint;
-        // A put of the record as it was read must not undo this: the version moves. Texts of times sort as they do.
+        // The version rises, so that a put of an older record cannot undo this update. Times compare as their texts do.
         let good = self.table.write(key(coach, id)).set("health", to_attribute(&EndpointHealth::default()));
         let values = [(":url", s(url.expose())), (":at", s(at.to_string()))];
         let good = good.count("version").when("#url = :url AND health.failing_since <= :at", values);
-        // Refused: it has been noted, or has failed since then alone, or another address has taken its place.
+        // Refused: the success is recorded already, the failures began later, or the endpoint has another URL.
         good.update_now().await?;
         Ok(())
     }
 
-    /// Notes that an attempt at an event failed.
+    /// Records that an attempt at an event failed.
     pub async fn note_failure(
         &self,
         coach: &CoachId,
@@ -51,16 +51,16 @@ impl Endpoints {
         if read.is_fresh(now) && read.health.after_failure(event, now) == Judgement::Known {
             return Ok(EndpointAfter::On);
         }
-        let judged = |record: &Record, endpoint: &Endpoint| match record.health.after_failure(event, now) {
+        let update = |record: &EndpointItem, endpoint: &Endpoint| match record.health.after_failure(event, now) {
             Judgement::Known => None,
             Judgement::Failing(health) => Some(HealthUpdate::Health(health)),
             Judgement::Warn(health, since) => Some(HealthUpdate::Warned(health, since)),
             Judgement::TooLong(since) => endpoint.given_up(since, now).map(HealthUpdate::Off),
         };
-        self.note(coach, read, outbox, now, judged).await
+        self.note(coach, read, outbox, now, update).await
     }
 
-    /// Notes that the receiver answered 410.
+    /// Records that the receiver answered 410.
     pub async fn note_gone(
         &self,
         coach: &CoachId,
@@ -77,7 +77,7 @@ impl Endpoints {
         read: &SignedEndpoint,
         outbox: &Outbox,
         now: Timestamp,
-        change: impl Fn(&Record, &Endpoint) -> Option<HealthUpdate>,
+        change: impl Fn(&EndpointItem, &Endpoint) -> Option<HealthUpdate>,
     ) -> Result<EndpointAfter, StoreError> {
         let id = &read.endpoint.id;
         retry("an endpoint", || async {
@@ -89,19 +89,19 @@ impl Endpoints {
             let (writes, noted) = match change(&record, &endpoint) {
                 None => return Ok(Some(EndpointAfter::On)),
                 Some(HealthUpdate::Health(health)) => {
-                    (vec![self.replace(Record { health, ..record }, &endpoint)], EndpointAfter::On)
+                    (vec![self.replace(EndpointItem { health, ..record }, &endpoint)], EndpointAfter::On)
                 }
                 Some(HealthUpdate::Warned(health, since)) => {
                     let notice = Content::Notice(Box::new(EndpointNotice::failing(coach, &endpoint, since, now)));
-                    let replaced = self.replace(Record { health, ..record }, &endpoint);
+                    let replaced = self.replace(EndpointItem { health, ..record }, &endpoint);
                     (vec![replaced, outbox.put(&notice, now)], EndpointAfter::On)
                 }
                 Some(HealthUpdate::Off(off)) => {
-                    let fact = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
+                    let change = Content::Change(Box::new(Change::endpoint_disabled(coach, &off, now)));
                     let notice = Content::Notice(Box::new(EndpointNotice::off(coach, &off, now)));
-                    let [fact, notice] = [fact, notice].map(|told| outbox.put(&told, now));
+                    let [change, notice] = [change, notice].map(|content| outbox.put(&content, now));
                     let audited = audit::record(&self.table, coach, "endpoint.switched_off", id.as_str(), now);
-                    (vec![self.replace(record, &off), fact, notice, audited], EndpointAfter::Off(Box::new(off)))
+                    (vec![self.replace(record, &off), change, notice, audited], EndpointAfter::Off(Box::new(off)))
                 }
             };
             Ok(self.table.db.transact(&writes).await?.is_done().then_some(noted))

@@ -1,34 +1,34 @@
-//! Rotation of secrets. The replaced secret signs on for a while, so that the receiver can change in its own time.
+//! Rotation of secrets. The replaced secret signs for a while longer, so that the receiver can change in its own time.
 
 use domain::endpoint::{Endpoint, MAX_SECRETS, SECRET_OVERLAP};
 use domain::id::{CoachId, EndpointId};
 use domain::signature::SigningSecret;
 use domain::time::Timestamp;
 
-use super::{Endpoints, Record, SealedSecret, secret_context};
+use super::{EndpointItem, Endpoints, SealedSecret, secret_context};
 use crate::audit;
 use crate::db::{StoreError, retry};
 
 /// The result of changing an endpoint's secret.
 #[derive(Debug)]
-pub enum Rotated {
+pub enum SecretRotation {
     Done(Box<Endpoint>),
-    /// As many secrets sign as may.
+    /// The limit of signing secrets is reached.
     TooMany,
     NotFound,
 }
 
 impl Endpoints {
-    /// Gives an endpoint another secret. The one before signs on for a while beside it.
+    /// Gives an endpoint another secret. The previous secret signs for a while beside it.
     pub async fn rotate_secret(
         &self,
         coach: &CoachId,
         id: &EndpointId,
         secret: &SigningSecret,
         now: Timestamp,
-    ) -> Result<Rotated, StoreError> {
+    ) -> Result<SecretRotation, StoreError> {
         retry("an endpoint", || async {
-            let Some(record) = self.read(coach, id).await? else { return Ok(Some(Rotated::NotFound)) };
+            let Some(record) = self.read(coach, id).await? else { return Ok(Some(SecretRotation::NotFound)) };
             let endpoint = record.endpoint.clone();
             let sealed = self.vault.seal(&secret_context(id), secret.as_bytes());
             let mut secrets = vec![SealedSecret { sealed, until: None }];
@@ -37,13 +37,13 @@ impl Endpoints {
                 secrets.push(SealedSecret { until: Some(until), ..old.clone() });
             }
             if secrets.len() > MAX_SECRETS {
-                return Ok(Some(Rotated::TooMany));
+                return Ok(Some(SecretRotation::TooMany));
             }
             let writes = [
-                self.replace(Record { secrets, ..record }, &endpoint),
+                self.replace(EndpointItem { secrets, ..record }, &endpoint),
                 audit::record(&self.table, coach, "endpoint.secret_rotated", id.as_str(), now),
             ];
-            Ok(self.table.db.transact(&writes).await?.is_done().then_some(Rotated::Done(Box::new(endpoint))))
+            Ok(self.table.db.transact(&writes).await?.is_done().then_some(SecretRotation::Done(Box::new(endpoint))))
         })
         .await
     }

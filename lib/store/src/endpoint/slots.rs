@@ -1,9 +1,10 @@
 //! Slots and places of endpoints. pk `COACH#<coach_id>`, sk `SLOTS#<endpoint_id>`: an attribute `s<number>` for each
-//! slot that is taken, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
+//! taken slot, `<until>#<owner>`, and `next_place` (ms), the first place that is not reserved.
 //!
-//! A slot is a lease: the slot of a function that died is free again when its time is over. It holds its owner, so that
-//! a take whose answer was lost is recognized. Places are never given back: an order that does not come leaves its
-//! place empty. Taking a slot, of an endpoint that answers in time, ends the reservations: a later queue begins anew.
+//! A slot is a lease: the slot of a function that died is free again when its time is over. The owner in the value
+//! recognizes an own update whose answer was lost. Places are never released: an order that does not arrive leaves its
+//! place empty. An endpoint whose slot is acquired answers in time: the update ends its reservations, and a later queue
+//! starts anew.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ use super::{Endpoints, key};
 use crate::db::{Item, StoreError, Written, n, number, retry, s, text};
 use crate::workspace::key_of;
 
-/// A slot that is ours.
+/// A slot that this batch holds.
 #[derive(Debug)]
 pub struct Slot {
     key: Item,
@@ -27,7 +28,7 @@ pub struct Slot {
 }
 
 impl Endpoints {
-    /// Acquires one of an endpoint's slots; `None` where all are taken.
+    /// Acquires one of an endpoint's slots; `None` if all are taken.
     pub async fn acquire_slot(
         &self,
         coach: &CoachId,
@@ -41,8 +42,11 @@ impl Endpoints {
             let is_free = format!("attribute_not_exists(#{slot}) OR #{slot} <= :over");
             let update = self.table.write(key.clone()).set(&slot, s(&holding)).remove(["next_place"]);
             let written = update.when(is_free, [(":over", s(over_by(now)))]).update_now().await?;
-            let Written::Refused(item) = written else { return Ok(Some(Slot { key, number, holding })) };
-            let item = item.unwrap_or_default();
+            let item = match written {
+                Written::Done(_) => return Ok(Some(Slot { key, number, holding })),
+                Written::Refused(item) => item.unwrap_or_default(),
+            };
+            // Ours: the answer to the update was lost.
             if text(&item, &slot) == holding {
                 return Ok(Some(Slot { key, number, holding }));
             }
@@ -57,17 +61,17 @@ impl Endpoints {
         Ok((0..SLOTS).any(|number| !is_taken(&item, number, now)))
     }
 
-    /// Gives a slot back.
+    /// Releases a slot.
     pub async fn release_slot(&self, slot: &Slot) -> Result<(), StoreError> {
         let name = name(slot.number);
         let held = format!("#{name} = :holding");
         let update = self.table.write(slot.key.clone()).remove([name.as_str()]);
-        // Refused: its time was over, and another function has it.
+        // Refused: the lease had expired, and another function has it.
         update.when(held, [(":holding", s(&slot.holding))]).update_now().await?;
         Ok(())
     }
 
-    /// Reserves a place at a late endpoint: behind the last one, or now where nobody waits and no slot is taken.
+    /// Reserves a place at a late endpoint: after the last place, or now if no place is reserved and no slot taken.
     pub async fn reserve_place(
         &self,
         coach: &CoachId,
@@ -95,9 +99,9 @@ impl Endpoints {
         .await
     }
 
-    /// Notes the pace of an endpoint that is late.
+    /// Records the pace of a late endpoint.
     pub async fn note_pace(&self, coach: &CoachId, id: &EndpointId, pace: Pace) -> Result<(), StoreError> {
-        // A put of the record as it was read must not undo this: the version moves.
+        // The version rises, so that a put of an older record cannot undo this update.
         let update = self.table.write(key(coach, id)).set("late_until", n(pace.until.ms())).count("version");
         let update = update.set("late_gap_ms", n(pace.gap.num_milliseconds())).when_present();
         // Refused: the endpoint has been deleted.
@@ -115,7 +119,7 @@ fn holding(now: Timestamp) -> String {
     format!("{}#{}", over_by(now + ATTEMPT_LEASE), hex::encode(random_bytes::<8>()))
 }
 
-/// A slot with a value up to this is free again. Digits of one length are in the order of their numbers.
+/// The value up to which a slot is free at `now`. Numbers with the same count of digits sort as texts.
 fn over_by(now: Timestamp) -> String {
     format!("{:015}", now.ms())
 }

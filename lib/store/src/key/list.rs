@@ -1,8 +1,8 @@
 //! The list of a coach's keys, page by page: live keys first, then the others, newest first in both.
 //!
-//! The first page reads the ring with the newest entries, in one Query. Its cursor names the live keys: later pages
-//! read the rest of the live keys by name, and then the entries of all other keys. A page costs what it shows, and at
-//! most [`MAX_LIVE_KEYS`] entries and records besides.
+//! The first page reads the ring and the newest entries, in one Query. Its cursor names the live keys: later pages read
+//! the rest of the live keys by name, and then the entries of all other keys. A page reads the items that it shows, and
+//! at most [`MAX_LIVE_KEYS`] entries and records besides.
 
 use std::collections::HashMap;
 
@@ -15,19 +15,19 @@ use super::ring::Ring;
 use super::{KeyRecord, Keys, coach_key, coach_partition};
 use crate::db::{StoreError, query_page, s, sk_of};
 
-/// A part of the list.
+/// A page of the list.
 #[derive(Debug)]
-pub struct Page {
+pub struct KeyPage {
     pub keys: Vec<KeyRecord>,
-    /// Where the next part begins. `None` at the end.
+    /// The cursor of the next page; `None` at the end.
     pub next_cursor: Option<KeyCursor>,
 }
 
-/// A key and when it was made.
-type Entry = (Timestamp, KeyId);
+/// The time of a key's creation and its id.
+type KeyEntry = (Timestamp, KeyId);
 
 impl Keys {
-    /// A page of the coach's keys.
+    /// Reads a page of the coach's keys.
     pub async fn page(
         &self,
         coach: &CoachId,
@@ -35,7 +35,7 @@ impl Keys {
         limit: usize,
         cursor: Option<KeyCursor>,
         now: Timestamp,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<KeyPage, StoreError> {
         match cursor {
             None => self.first_page(coach, filter, limit, now).await,
             Some(cursor) => self.later_page(coach, filter, limit, cursor, now).await,
@@ -48,7 +48,7 @@ impl Keys {
         filter: KeyFilter,
         limit: usize,
         now: Timestamp,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<KeyPage, StoreError> {
         let (ring, entries) = self.entries(coach, None, limit + MAX_LIVE_KEYS + 1).await?;
         let ring = match ring {
             Some(ring) => ring,
@@ -61,20 +61,20 @@ impl Keys {
             records.into_iter().partition(|record| record.is_live(now));
         live.sort_by(|one, other| (other.created_at, &other.key_id).cmp(&(one.created_at, &one.key_id)));
         let ids: Vec<KeyId> = live.iter().map(|record| record.key_id.clone()).collect();
-        // A key that is made after the first page is on none.
+        // Later pages skip keys that were created after the first page.
         let newest = entries.first().map(|(at, _)| (*at + TimeDelta::milliseconds(1), KeyId::from_hash(&[0; 32])));
-        let rest = Rest::new(entries, &ids, limit.saturating_sub(live.len()));
+        let rest = OtherKeys::new(entries, &ids, limit.saturating_sub(live.len()));
         let shown = live.len().min(limit);
         live.truncate(limit);
         let cursor = KeyCursor { live: ids, shown, after: newest };
         if filter == KeyFilter::Live || shown < cursor.live.len() {
             let next_cursor = (shown < cursor.live.len()).then_some(cursor);
-            return Ok(Page { keys: live, next_cursor });
+            return Ok(KeyPage { keys: live, next_cursor });
         }
         let mut others: HashMap<KeyId, KeyRecord> =
             others.into_iter().map(|record| (record.key_id.clone(), record)).collect();
         live.extend(rest.entries.iter().filter_map(|(_, id)| others.remove(id)));
-        Ok(Page { keys: live, next_cursor: rest.cursor(cursor) })
+        Ok(KeyPage { keys: live, next_cursor: rest.cursor(cursor) })
     }
 
     async fn later_page(
@@ -84,7 +84,7 @@ impl Keys {
         limit: usize,
         mut cursor: KeyCursor,
         now: Timestamp,
-    ) -> Result<Page, StoreError> {
+    ) -> Result<KeyPage, StoreError> {
         let next: Vec<KeyId> = cursor.live.iter().skip(cursor.shown).take(limit).cloned().collect();
         cursor.shown += next.len();
         let left = limit - next.len();
@@ -93,24 +93,24 @@ impl Keys {
             (next, is_live_left.then_some(cursor))
         } else {
             let (_, entries) = self.entries(coach, cursor.after.as_ref(), left + cursor.live.len() + 1).await?;
-            let rest = Rest::new(entries, &cursor.live, left);
+            let rest = OtherKeys::new(entries, &cursor.live, left);
             let others = rest.entries.iter().map(|(_, id)| id.clone());
             (next.into_iter().chain(others).collect(), rest.cursor(cursor))
         };
         let mut keys = self.records(&next).await?;
-        // A cursor may be made up. Where live keys are asked for, some may have ended since the first page.
+        // A client may forge a cursor. If only live keys are asked for, some may have ended since the first page.
         keys.retain(|record| record.coach_id == *coach && (filter == KeyFilter::All || record.is_live(now)));
-        Ok(Page { keys, next_cursor: cursor })
+        Ok(KeyPage { keys, next_cursor: cursor })
     }
 
-    /// The coach's newest keys after one, and with the first of them the ring, unless an earlier release wrote the
-    /// ring.
+    /// Reads the coach's newest keys after an entry. The first request reads the ring too; it is `None` if an earlier
+    /// release wrote it.
     async fn entries(
         &self,
         coach: &CoachId,
-        after: Option<&Entry>,
+        after: Option<&KeyEntry>,
         limit: usize,
-    ) -> Result<(Option<Ring>, Vec<Entry>), StoreError> {
+    ) -> Result<(Option<Ring>, Vec<KeyEntry>), StoreError> {
         let query = self.table.query("pk = :pk", [(":pk", s(coach_partition(coach)))]);
         let query = query
             .consistent_read(true)
@@ -129,34 +129,34 @@ impl Keys {
     }
 }
 
-/// Keys of a page that were not live on the first one.
-struct Rest {
-    entries: Vec<Entry>,
+/// Keys of a page that were not live when the first page was read.
+struct OtherKeys {
+    entries: Vec<KeyEntry>,
     /// True if more entries follow.
     more: bool,
 }
 
-impl Rest {
-    fn new(entries: Vec<Entry>, live: &[KeyId], most: usize) -> Self {
-        let mut entries: Vec<Entry> = entries.into_iter().filter(|(_, id)| !live.contains(id)).collect();
+impl OtherKeys {
+    fn new(entries: Vec<KeyEntry>, live: &[KeyId], most: usize) -> Self {
+        let mut entries: Vec<KeyEntry> = entries.into_iter().filter(|(_, id)| !live.contains(id)).collect();
         let more = entries.len() > most;
         entries.truncate(most);
         Self { entries, more }
     }
 
-    /// Where the list goes on after these.
+    /// The cursor after these keys.
     fn cursor(mut self, cursor: KeyCursor) -> Option<KeyCursor> {
         let after = self.entries.pop().or(cursor.after);
         self.more.then_some(KeyCursor { after, ..cursor })
     }
 }
 
-/// The sort key of the item that says that a key is the coach's.
+/// The sort key of a key's entry in the coach's list.
 pub(super) fn entry_sort_key(created_at: Timestamp, id: &KeyId) -> String {
     format!("{ENTRY_PREFIX}{:015}#{id}", created_at.ms())
 }
 
-fn entry_of(sk: &str) -> Option<Entry> {
+fn entry_of(sk: &str) -> Option<KeyEntry> {
     let (at, id) = sk.strip_prefix(ENTRY_PREFIX)?.split_once('#')?;
     Some((Timestamp::from_ms(at.parse().ok()?), KeyId::parse(id).ok()?))
 }

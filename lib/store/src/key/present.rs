@@ -1,28 +1,28 @@
-//! The way of a key through the gate: check and count in one write.
+//! Authentication of a request by its key: one write checks the key and counts the request.
 
 use domain::api_key::ApiKey;
 use domain::id::KeyId;
 use domain::rate_limit::{Limit, Minute, Quota, WINDOW_S};
 use domain::time::Timestamp;
 
-use super::{KeyRecord, Keys, Stored, item_key};
+use super::{KeyItem, KeyRecord, Keys, item_key};
 use crate::db::{Item, StoreError, Written, b, from_item, n};
 use crate::window::{self, Counting};
 
 /// The result of presenting a key.
 #[derive(Debug)]
 pub enum Presented {
-    /// It counts. `stale_windows` are to be dropped beside the work.
+    /// The key is valid and the request is counted. The caller removes `stale_windows` while the request is worked on.
     Accepted { record: Box<KeyRecord>, quotas: Vec<Quota>, stale_windows: Vec<String> },
-    /// No such key, or it is revoked or has expired.
+    /// The key is unknown or revoked or has expired.
     Rejected,
-    /// The key counts, but its minute is used up.
+    /// The key is valid, but its minute is used up.
     Limited { used_up: Quota, quotas: Vec<Quota> },
 }
 
 impl Keys {
-    /// Checks a key and counts the request against its minute, under each of the limits or under none. Quotas are in
-    /// the limits' order.
+    /// Checks a key and counts the request against its minute, under all of the limits or none. Quotas are in the
+    /// limits' order.
     pub async fn authenticate(&self, key: &ApiKey, limits: &[Limit], now: Timestamp) -> Result<Presented, StoreError> {
         let counting = Counting::new(limits, now);
         let minute_ms = Minute::of(now).0 * i64::from(WINDOW_S) * 1000;
@@ -37,7 +37,7 @@ impl Keys {
             Written::Refused(Some(item)) => {
                 let quotas = counting.quotas(&item);
                 let used_up = Quota::used_up(&quotas);
-                let stored: Stored = from_item("key", item)?;
+                let stored: KeyItem = from_item("key", item)?;
                 let counts = stored.hash == key.hash() && stored.record.is_live(now);
                 Ok(match used_up.filter(|_| counts) {
                     Some(used_up) => Presented::Limited { used_up, quotas },
@@ -48,7 +48,7 @@ impl Keys {
         }
     }
 
-    /// Removes counters of minutes long past.
+    /// Removes counters of past minutes.
     pub async fn drop_windows(&self, id: &KeyId, windows: &[String]) -> Result<(), StoreError> {
         window::drop_windows(&self.table, item_key(id), windows).await
     }
@@ -57,6 +57,6 @@ impl Keys {
 fn accepted(counting: &Counting<'_>, item: Item) -> Result<Presented, StoreError> {
     let quotas = counting.quotas(&item);
     let stale_windows = counting.stale_windows(&item);
-    let stored: Stored = from_item("key", item)?;
+    let stored: KeyItem = from_item("key", item)?;
     Ok(Presented::Accepted { record: Box::new(stored.record), quotas, stale_windows })
 }

@@ -1,11 +1,11 @@
-//! A coach's key ring: the names of the live keys, in the item that limits how many there are.
+//! A coach's key ring: the ids of the live keys, in the item that limits their number to [`MAX_LIVE_KEYS`].
 //!
-//! The transaction that makes a key adds it. The one that revokes a key removes it. An expired key stays until its
-//! place is needed. So every live key is on the ring, which holds [`MAX_LIVE_KEYS`] at most. A write that prolongs
-//! the life of a key that may have expired has to add it again.
+//! The transaction that creates a key adds its id. The transaction that revokes a key removes it. An expired key stays
+//! until a new key needs its room. So every live key is on the ring. A write that prolongs the life of a key that may
+//! have expired has to add its id again.
 //!
-//! Earlier releases stored the number of live keys, `live_count`, and no names. A ring with that attribute was last
-//! written by such a release. It is made anew from all keys of the coach.
+//! Earlier releases stored only the number of live keys, in `live_count`. A ring with that attribute was last written
+//! by such a release, and is rebuilt from all keys of the coach.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use domain::id::{CoachId, KeyId};
@@ -17,7 +17,7 @@ use super::{KeyRecord, Keys, coach_key};
 use crate::db::{Item, ItemWrite, Part, StoreError, Write, n, number, retry};
 
 const SORT_KEY: &str = "KEYS";
-/// Keys that are read together where a ring is made anew.
+/// Keys per read while a ring is rebuilt.
 const READ_TOGETHER: usize = 100;
 const CONCURRENT_READS: usize = 8;
 
@@ -29,7 +29,7 @@ pub(super) struct Ring {
 }
 
 impl Ring {
-    /// `None`: an earlier release has written it.
+    /// Parses the ring's item; `None` if an earlier release wrote it.
     pub(super) fn from_item(item: &Item) -> Result<Option<Self>, StoreError> {
         if item.contains_key("live_count") {
             return Ok(None);
@@ -45,14 +45,14 @@ fn version_of(item: &Item) -> u64 {
 }
 
 impl Keys {
-    /// Part of a transaction: a key is added, if the ring has room.
+    /// Part of a transaction: adds a key, if the ring has room.
     pub(super) fn add_to_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
         let update = self.ring_write(coach).add("live_keys", set([id])).when("attribute_not_exists(live_count)", []);
         let has_room = "attribute_not_exists(live_keys) OR size(live_keys) < :most";
         update.when(has_room, [(":most", n(MAX_LIVE_KEYS))]).update(Part::KeyRing)
     }
 
-    /// Part of a transaction: a key is removed, if it is on the ring.
+    /// Part of a transaction: removes a key, if it is on the ring.
     pub(super) fn remove_from_ring(&self, coach: &CoachId, id: &KeyId) -> Write {
         let update = self.ring_write(coach).take_out("live_keys", set([id]));
         update.when("attribute_not_exists(live_count)", []).update(Part::KeyRing)
@@ -62,7 +62,7 @@ impl Keys {
         self.table.write(coach_key(coach, SORT_KEY)).count("version")
     }
 
-    /// Removes keys that have expired from a ring. False: all of them are live, and there is room for no more.
+    /// Removes expired keys from a ring. Returns false if all keys are live and the ring is full.
     pub(super) async fn make_room(&self, coach: &CoachId, now: Timestamp) -> Result<bool, StoreError> {
         let ring = self.ring(coach, now).await?;
         let live = self.live_among(&ring.ids, now).await?;
@@ -76,7 +76,7 @@ impl Keys {
         Ok(true)
     }
 
-    /// The coach's live keys, in no order.
+    /// Reads the coach's live keys, in no order.
     pub(super) async fn live(&self, coach: &CoachId, now: Timestamp) -> Result<Vec<KeyRecord>, StoreError> {
         let ring = self.ring(coach, now).await?;
         self.live_among(&ring.ids, now).await
@@ -93,20 +93,20 @@ impl Keys {
             let item = self.table.item(coach_key(coach, SORT_KEY)).await?.unwrap_or_default();
             let ring = Ring::from_item(&item)?;
             if ring.is_none() {
-                self.make_anew(coach, version_of(&item), now).await?;
+                self.rebuild(coach, version_of(&item), now).await?;
             }
             Ok(ring)
         })
         .await
     }
 
-    /// Puts all live keys on a ring that names none, if it has not changed since that version.
-    async fn make_anew(&self, coach: &CoachId, version: u64, now: Timestamp) -> Result<(), StoreError> {
+    /// Rebuilds a ring from the coach's live keys, unless the ring has changed since that version.
+    async fn rebuild(&self, coach: &CoachId, version: u64, now: Timestamp) -> Result<(), StoreError> {
         let ids = self.key_ids(coach).await?;
         let chunks: Vec<_> = ids.chunks(READ_TOGETHER).map(|ids| self.live_among(ids, now)).collect();
         let live: Vec<Vec<KeyRecord>> = stream::iter(chunks).buffer_unordered(CONCURRENT_READS).try_collect().await?;
         let live: Vec<&KeyId> = live.iter().flatten().map(|record| &record.key_id).collect();
-        // No set is empty.
+        // DynamoDB has no empty sets.
         let live = Some(live).filter(|live| !live.is_empty()).map(set);
         let update = self.ring_write(coach).set_or_remove("live_keys", live).remove(["live_count"]);
         // Refused: another request has changed the ring.

@@ -1,5 +1,5 @@
-//! Check-ins: submitted, reviewed, deleted, in whatever order that is said. A review may come before its check-in and
-//! waits in its item; a deletion is for good. The client's own item keeps the time of the latest one.
+//! Check-ins: submitted, reviewed, deleted, in any order of the facts. A review that arrives before its check-in waits
+//! in the check-in's item. A deletion is permanent. The client's own item has the time of the latest check-in.
 
 use domain::automation::told_of_check_in;
 use domain::check_in::{CheckIn, Grades, Times};
@@ -12,38 +12,40 @@ use domain::time::Timestamp;
 use futures::future::try_join;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordReader, Recorded, Records, key, partition, take};
+use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
 use crate::client::StoredClient;
 use crate::db::{Item, Part, StoreError, Write, b, from_item, n, query_page, s, to_item};
 use crate::fact::FactContext;
-use crate::fact_order::{ReviewSaidAt, SubmissionSaidAt};
+use crate::fact_order::{ReviewSetAt, SubmissionSetAt};
 use crate::watch::WatchUpdate;
 
 const ENTITY: &str = "check-in";
+/// The sort key of the grades. They are compared at ingest, and only the latest are stored. Scores are not stored.
 const GRADES: &str = "GRADES";
 /// The events that a check-in may emit.
-const JUDGED: [EventType; 3] = [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
+const CHECK_IN_EVENTS: [EventType; 3] =
+    [EventType::CheckInSubmitted, EventType::LowCheckInScore, EventType::SystemGradeDrop];
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-struct Record {
+struct CheckInItem {
     pk: String,
     sk: String,
     check_in_id: CheckInId,
     listed_at: Option<String>,
     submitted_at: Option<Timestamp>,
-    /// The first time that was said, where the time was corrected.
+    /// The original time of submission, if a later fact corrected it.
     first_submitted_at: Option<Timestamp>,
     #[serde(flatten)]
-    submission_said_at: Option<SubmissionSaidAt>,
+    submission_set_at: Option<SubmissionSetAt>,
     reviewed_at: Option<Timestamp>,
     #[serde(flatten)]
-    review_said_at: Option<ReviewSaidAt>,
+    review_set_at: Option<ReviewSetAt>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
 }
 
-impl Record {
+impl CheckInItem {
     fn new(client: &ClientId, check_in: &CheckInId) -> Self {
         Self {
             pk: partition(client),
@@ -52,37 +54,37 @@ impl Record {
             listed_at: None,
             submitted_at: None,
             first_submitted_at: None,
-            submission_said_at: None,
+            submission_set_at: None,
             reviewed_at: None,
-            review_said_at: None,
+            review_set_at: None,
             deleted: false,
             version: 0,
         }
     }
 
-    /// Its times, where it is said to have been submitted at this one.
+    /// The times of the check-in after a fact with this time of submission.
     fn times(&self, submitted_at: Timestamp) -> Times {
         let first_submitted_at = self.first_submitted_at.or(self.submitted_at).unwrap_or(submitted_at);
         Times { submitted_at, first_submitted_at }
     }
 
-    /// Nothing but that it was deleted.
+    /// The tombstone of the check-in.
     fn tombstone(&self, client: &ClientId) -> Self {
         Self { deleted: true, version: self.version, ..Self::new(client, &self.check_in_id) }
     }
 }
 
 /// The state that a change of a check-in starts from.
-struct Found {
-    record: Record,
+struct FoundCheckIn {
+    record: CheckInItem,
     grades: Grades,
     grades_version: u64,
 }
 
 impl RecordReader {
-    /// A client's check-ins, newest first, at most `limit`.
+    /// Reads a client's check-ins, newest first, at most `limit`.
     pub async fn check_ins(&self, client: &ClientId, limit: u32) -> Result<Vec<CheckIn>, StoreError> {
-        // The largest page is far from the megabyte at which a query would stop early.
+        // The largest page is far below the megabyte at which a query stops.
         let query = self.table.query("pk = :pk", [(":pk", s(partition(client)))]).index_name("by_time");
         let query = query
             .projection_expression("check_in_id, submitted_at, reviewed_at")
@@ -92,7 +94,7 @@ impl RecordReader {
     }
 }
 
-/// A list item from what the index holds.
+/// Parses a list item from the index.
 fn listed(item: Item) -> Result<CheckIn, StoreError> {
     #[derive(Deserialize)]
     struct Projected {
@@ -105,32 +107,32 @@ fn listed(item: Item) -> Result<CheckIn, StoreError> {
 }
 
 impl Records {
-    /// Stores a check-in, and emits its events the first time, unless it is part of a backfill.
+    /// Stores a check-in. Emits its events the first time, unless it is part of a backfill.
     pub async fn submit_check_in(
         &self,
         client_id: &ClientId,
         check_in: &CheckInSubmitted,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let FactContext { occurred_at, backfill, now, .. } = fact;
         let read = || self.find(client_id, &check_in.check_in);
         self.apply("the check-in", client_id, fact, read, |stored, found| async move {
-            let Found { record, mut grades, grades_version } = found;
+            let FoundCheckIn { record, mut grades, grades_version } = found;
             let client = &stored.client;
-            if record.deleted || record.submission_said_at.map(FactTime::from) > Some(occurred_at) {
+            if record.deleted || record.submission_set_at.map(FactTime::from) > Some(occurred_at) {
                 return Ok(None);
             }
             let is_emitted = record.submitted_at.is_none() && !backfill;
-            let automations = self.automations(client, &JUDGED, !is_emitted);
+            let automations = self.automations(client, &CHECK_IN_EVENTS, !is_emitted);
             let latest = self.latest_with(client, &record, Some(check_in.submitted_at));
             let (latest, automations) = try_join(latest, automations).await?;
             let times = record.times(check_in.submitted_at);
             let falls = grades.take(&check_in.check_in, times, &check_in.grades, backfill);
-            let mut writes = vec![self.put_check_in(Record {
+            let mut writes = vec![self.put_check_in(CheckInItem {
                 listed_at: Some(format!("{}#{}", check_in.submitted_at, check_in.check_in)),
                 submitted_at: Some(check_in.submitted_at),
                 first_submitted_at: Some(times.first_submitted_at).filter(|first| *first != check_in.submitted_at),
-                submission_said_at: Some(occurred_at.into()),
+                submission_set_at: Some(occurred_at.into()),
                 ..record
             })];
             writes.extend(self.set_latest(&stored, latest, fact));
@@ -146,37 +148,37 @@ impl Records {
         .await
     }
 
-    /// Notes that a check-in was reviewed, whether or not it has come yet.
+    /// Stores the review of a check-in, even before the check-in itself.
     pub async fn review_check_in(
         &self,
         client_id: &ClientId,
         check_in: &CheckInId,
         reviewed_at: Timestamp,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let occurred_at = fact.occurred_at;
         let read = || self.find(client_id, check_in);
-        self.apply("the check-in", client_id, fact, read, |_, Found { record, .. }| async move {
-            if record.deleted || record.review_said_at.map(FactTime::from) > Some(occurred_at) {
+        self.apply("the check-in", client_id, fact, read, |_, FoundCheckIn { record, .. }| async move {
+            if record.deleted || record.review_set_at.map(FactTime::from) > Some(occurred_at) {
                 return Ok(None);
             }
             let reviewed =
-                Record { reviewed_at: Some(reviewed_at), review_said_at: Some(occurred_at.into()), ..record };
-            Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.still_there(client_id)]))
+                CheckInItem { reviewed_at: Some(reviewed_at), review_set_at: Some(occurred_at.into()), ..record };
+            Ok(Some(vec![self.put_check_in(reviewed), self.clients.lookup.check_not_erased(client_id)]))
         })
         .await
     }
 
-    /// Removes a check-in for good, whether or not it has come yet.
+    /// Deletes a check-in for good, even before the check-in itself.
     pub async fn delete_check_in(
         &self,
         client_id: &ClientId,
         check_in: &CheckInId,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let read = || self.find(client_id, check_in);
         self.apply("the check-in", client_id, fact, read, |stored, found| async move {
-            let Found { record, mut grades, grades_version } = found;
+            let FoundCheckIn { record, mut grades, grades_version } = found;
             if record.deleted {
                 return Ok(None);
             }
@@ -192,7 +194,7 @@ impl Records {
         .await
     }
 
-    /// Parts of a transaction: the time of the client's latest check-in, in the record and in the watch.
+    /// Parts of a transaction: set the time of the client's latest check-in, in the record and in the watch.
     fn set_latest(
         &self,
         stored: &StoredClient,
@@ -201,31 +203,31 @@ impl Records {
     ) -> impl Iterator<Item = Write> {
         let client = &stored.client;
         let change = WatchUpdate::between(client, &Client { latest_check_in_at: latest, ..client.clone() });
-        let watch = change.map(|change| self.watches.change(&client.id, change, fact.marked()));
+        let watch = change.map(|change| self.watches.change(&client.id, change, fact.due_mark()));
         std::iter::once(self.clients.set_latest_check_in(stored, latest)).chain(watch)
     }
 
-    async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<Found, StoreError> {
+    async fn find(&self, client: &ClientId, check_in: &CheckInId) -> Result<FoundCheckIn, StoreError> {
         let own = sk(check_in);
         let keys = vec![key(client, &own), key(client, GRADES)];
         let mut items = self.table.read(keys).await?;
-        let record = match take(&mut items, &own) {
+        let record = match take_item(&mut items, &own) {
             Some(item) => from_item(ENTITY, item)?,
-            None => Record::new(client, check_in),
+            None => CheckInItem::new(client, check_in),
         };
-        let (grades, grades_version) = match take(&mut items, GRADES) {
+        let (grades, grades_version) = match take_item(&mut items, GRADES) {
             Some(item) => self.open_grades(client, item)?,
             None => (Grades::default(), 0),
         };
-        Ok(Found { record, grades, grades_version })
+        Ok(FoundCheckIn { record, grades, grades_version })
     }
 
-    /// The time of the client's latest check-in once this one has `submitted_at`, or is gone. Only where the latest one
-    /// itself goes back are the others looked at.
+    /// The time of the client's latest check-in after this check-in has `submitted_at`, or is deleted. The other
+    /// check-ins are read only if the latest one moves back.
     async fn latest_with(
         &self,
         client: &Client,
-        record: &Record,
+        record: &CheckInItem,
         submitted_at: Option<Timestamp>,
     ) -> Result<Option<Timestamp>, StoreError> {
         let was_latest = record.submitted_at.is_some() && record.submitted_at == client.latest_check_in_at;
@@ -239,9 +241,9 @@ impl Records {
         Ok(others.map(|other| other.submitted_at).max().max(submitted_at))
     }
 
-    fn put_check_in(&self, record: Record) -> Write {
+    fn put_check_in(&self, record: CheckInItem) -> Write {
         let found = record.version;
-        self.put_version(to_item(&Record { version: found + 1, ..record }), found)
+        self.put_version(to_item(&CheckInItem { version: found + 1, ..record }), found)
     }
 
     fn put_grades(&self, client: &ClientId, grades: &Grades, found: u64) -> Write {
@@ -253,16 +255,16 @@ impl Records {
 
     fn open_grades(&self, client: &ClientId, item: Item) -> Result<(Grades, u64), StoreError> {
         #[derive(Deserialize)]
-        struct Stored {
+        struct SealedGrades {
             #[serde(with = "crate::binary")]
             sealed: Vec<u8>,
             version: u64,
         }
-        let stored: Stored = from_item("grades", item)?;
+        let stored: SealedGrades = from_item("grades", item)?;
         Ok((self.vault.unseal_json("grades", &grades_context(client), &stored.sealed)?, stored.version))
     }
 
-    /// Puts an item on condition that it has the version that was found, 0 for none.
+    /// Stores an item on condition that it has the version that was found, 0 for none.
     pub(super) fn put_version(&self, item: Item, found: u64) -> Write {
         self.table.write(item).when_version((found > 0).then_some(found)).put(Part::Record)
     }

@@ -1,5 +1,5 @@
-//! The daily log's dates. Saving and deleting a date are one conditional update each: what was said last, by the time
-//! at which it was said, counts, in whatever order it comes.
+//! The daily log's dates. A save or deletion of a date is one conditional update: the fact with the latest time counts,
+//! in any order of arrival.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use chrono::{Datelike, NaiveDate};
@@ -8,19 +8,18 @@ use domain::fact_time::FactTime;
 use domain::id::ClientId;
 use futures::future::try_join;
 
-use super::{RecordReader, Recorded, Records, key, known, partition};
+use super::{RecordOutcome, RecordReader, Records, key, known_client, partition};
 use crate::db::{Item, ItemWrite, Part, StoreError, Transacted, n, query_page, retry, s, sk_of};
 use crate::fact::FactContext;
-use crate::watch::{Changed, WatchUpdate};
+use crate::watch::{WatchUpdate, WatchWrite};
 
 const SORT_PREFIX: &str = "LOGS#";
-/// Dates that a year is expected to hold at least, for a client who keeps the log every other day: what the first query
-/// reads.
+/// Expected dates in a year, for a client who keeps the log every other day. Sizes the first query.
 const FEW_DATES_A_YEAR: u32 = 183;
 
 impl RecordReader {
-    /// Dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log has
-    /// long gaps.
+    /// Reads dates of a client's daily log within the range, newest first, at most `limit`. One query, unless the log
+    /// has long gaps.
     pub async fn logged_dates(
         &self,
         client: &ClientId,
@@ -52,11 +51,11 @@ impl RecordReader {
         }
     }
 
-    /// The last date that is logged, of whatever year.
+    /// Reads the latest date of a client's daily log.
     pub async fn last_logged_date(&self, client: &ClientId) -> Result<Option<NaiveDate>, StoreError> {
         let values = [(":pk", s(partition(client))), (":prefix", s(SORT_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).consistent_read(true);
-        // Years whose every log was deleted are few.
+        // Years without a remaining log are few.
         let query = query.scan_index_forward(false).projection_expression("sk, logged").limit(1);
         let mut start = None;
         loop {
@@ -72,62 +71,62 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Notes that the daily log was kept on a date: the date and the client's watch side by side, since a year's item
-    /// is too large for a transaction on every day. A fact that fails in between comes again and does both again.
+    /// Stores a date of the daily log. The date and the client's watch are written side by side, because a year's item
+    /// is too large for a transaction on every day. A fact that fails in between arrives again and repeats both writes.
     pub async fn save_daily_log(
         &self,
         client: &ClientId,
         date: NaiveDate,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let (is_seen, standing) = try_join(self.facts.is_seen(fact), self.clients.lookup.standing(client)).await?;
-        let stored = match known(standing) {
-            Ok(_) if is_seen => return Ok(Recorded::Applied),
+    ) -> Result<RecordOutcome, StoreError> {
+        let (is_seen, standing) = try_join(self.facts.is_seen(fact), self.clients.lookup.state(client)).await?;
+        let stored = match known_client(standing) {
+            Ok(_) if is_seen => return Ok(RecordOutcome::Applied),
             Ok(stored) => stored,
             Err(outcome) => return Ok(outcome),
         };
-        let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.marked());
+        let watch = self.watches.change_alone(client, WatchUpdate::daily_log(date), fact.due_mark());
         let (written, watched) = try_join(self.date(client, date, fact, true).update_now(), watch).await?;
         if !written.is_done() {
             // A later fact has set the date, and may have deleted its log: the next evaluation looks up the latest
             // date.
-            self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.marked()).await?;
+            self.watches.change_alone(client, WatchUpdate::daily_log_deleted(), fact.due_mark()).await?;
         }
-        if watched == Changed::Missing {
+        if watched == WatchWrite::Missing {
             self.clients.restore_watch(&stored, fact.now).await?;
         }
-        Ok(Recorded::Unchanged)
+        Ok(RecordOutcome::Unchanged)
     }
 
-    /// Notes that a date's log was deleted.
+    /// Stores the deletion of a date's log.
     pub async fn delete_daily_log(
         &self,
         client: &ClientId,
         date: NaiveDate,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let stored = match known(self.clients.lookup.standing(client).await?) {
+    ) -> Result<RecordOutcome, StoreError> {
+        let stored = match known_client(self.clients.lookup.state(client).await?) {
             Ok(stored) => stored,
             Err(outcome) => return Ok(outcome),
         };
         retry("the client's watch", || async {
             let date = self.date(client, date, fact, false).update(Part::Record);
-            let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.marked());
+            let watch = self.watches.change(client, WatchUpdate::daily_log_deleted(), fact.due_mark());
             let writes = [date, watch, self.facts.mark_once(fact)];
             Ok(match self.clients.commit(&stored, &writes, fact.now).await? {
-                Transacted::Done => Some(Recorded::Applied),
+                Transacted::Done => Some(RecordOutcome::Applied),
                 // Applied before, or a later fact has set the date.
                 Transacted::Refused(refused) => {
-                    (refused.is(Part::Fact) || refused.is(Part::Record)).then_some(Recorded::Unchanged)
+                    (refused.is(Part::Fact) || refused.is(Part::Record)).then_some(RecordOutcome::Unchanged)
                 }
             })
         })
         .await
     }
 
-    /// Sets a date, unless a later fact has set it.
+    /// Sets or deletes a date, unless a later fact has set it.
     fn date(&self, client: &ClientId, date: NaiveDate, fact: FactContext<'_>, logged: bool) -> ItemWrite<'_> {
-        // A time before 1970 has no sign to spare: it counts as the beginning of time.
+        // The sign marks a deletion, so a time before 1970 counts as 1 ms after the epoch.
         let at = fact.occurred_at.max(FactTime::from_ms(1)).decimal_ms();
         let minus_at = format!("-{at}");
         let attribute = date.format("d%m%d").to_string();
@@ -147,7 +146,7 @@ fn sk(year: i32) -> String {
     format!("{SORT_PREFIX}{year:04}")
 }
 
-/// The dates of a year's item that are logged.
+/// The logged dates in the item of a year.
 fn dates_of(item: &Item) -> Result<Vec<NaiveDate>, StoreError> {
     let corrupt = || StoreError::corrupt("year of daily logs", "its key has another form");
     let year = sk_of(item).strip_prefix(SORT_PREFIX).and_then(|year| year.parse().ok());

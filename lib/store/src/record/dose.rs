@@ -1,5 +1,5 @@
-//! Doses. A log's id is its identity for good: logged once more it is the same log, and deleted it stays deleted, even
-//! where the deletion is told first. Counts by month are moved in the transaction that writes the log.
+//! Doses. A repeated log with the same id is the same log. A deleted log stays deleted, even if the deletion arrives
+//! first. The transaction that writes a log changes the counts of its months.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,35 +13,35 @@ use domain::id::{ClientId, DoseId, DoseLogId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{RecordReader, Recorded, Records, key, partition, take};
+use super::{RecordOutcome, RecordReader, Records, key, partition, take_item};
 use crate::db::{Item, StoreError, Write, b, from_item, n, query_page, s, to_item};
-use crate::doses::{DOSES_PREFIX, Doses, SCHEDULE, Schedule, StoredMonth, month_sk};
+use crate::doses::{DOSES_PREFIX, DoseScheduleItem, Doses, SCHEDULE, StoredMonth, month_sk};
 use crate::fact::FactContext;
-use crate::fact_order::SaidAt;
+use crate::fact_order::DoseLogSetAt;
 use crate::watch::WatchUpdate;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct Log {
+struct DoseLogItem {
     pk: String,
     sk: String,
     dose: Option<DoseId>,
     date: Option<NaiveDate>,
     #[serde(flatten)]
-    said_at: Option<SaidAt>,
+    set_at: Option<DoseLogSetAt>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     deleted: bool,
     version: u64,
 }
 
 impl RecordReader {
-    /// The schedule of a client, and the logs of a window of dates that ends today, wherever the client is. One query,
-    /// at most a page beyond the window's months where nothing was logged of late.
+    /// Reads a client's dose schedule, and the logs of a window of dates that ends today, in any time zone. One query,
+    /// and one page beyond the window if its months have no logs.
     pub async fn doses(&self, client: &ClientId, now: Timestamp, window_days: u32) -> Result<Doses, StoreError> {
         let earliest = Window::earliest_since(now, window_days);
         let first_month = Month::of(earliest);
         let mut doses = Doses::default();
         let mut start = None;
-        // The schedule and the window's months, two of which it may touch with a single date.
+        // The schedule and the months of the window. The window may touch two more months with a single date each.
         let mut limit = 1 + 2 + i32::try_from(window_days / 28).unwrap_or(0);
         let values = [(":pk", s(partition(client))), (":prefix", s(DOSES_PREFIX))];
         let query = self.table.query("pk = :pk AND begins_with(sk, :prefix)", values).scan_index_forward(false);
@@ -60,20 +60,20 @@ impl RecordReader {
 }
 
 impl Records {
-    /// Stores what a client is to take, unless something newer is stored.
+    /// Stores a client's dose schedule, unless the stored one is newer.
     pub async fn save_dose_schedule(
         &self,
         client: &ClientId,
         schedule: &DoseSchedule,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let read = || self.table.get::<Schedule>("dose schedule", key(client, SCHEDULE));
+    ) -> Result<RecordOutcome, StoreError> {
+        let read = || self.table.get::<DoseScheduleItem>("dose schedule", key(client, SCHEDULE));
         self.apply("the dose schedule", client, fact, read, |_, found| async move {
             if found.as_ref().is_some_and(|found| FactTime::from(found.saved_at) > fact.occurred_at) {
                 return Ok(None);
             }
             let version = found.map_or(0, |found| found.version);
-            let next = Schedule {
+            let next = DoseScheduleItem {
                 pk: partition(client),
                 sk: SCHEDULE.to_owned(),
                 doses: schedule.clone(),
@@ -81,25 +81,25 @@ impl Records {
                 version: version + 1,
             };
             let change = WatchUpdate::doses(&[(SCHEDULE.to_owned(), next.version)].into());
-            let watch = self.watches.change(client, change, fact.marked());
+            let watch = self.watches.change(client, change, fact.due_mark());
             Ok(Some(vec![self.put_version(to_item(&next), version), watch]))
         })
         .await
     }
 
-    /// Stores a log. Said again it counts once; said differently, what was said last counts.
+    /// Stores a log. The same log counts once. Of facts that differ, the latest counts.
     pub async fn log_dose(
         &self,
         client: &ClientId,
         logged: &DoseLogged,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let change = |found: &Log| {
-            let (dose, date, said_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
-            let changed = Log { dose, date, said_at, ..found.clone() };
-            // Said again it counts from then on: what was said between the two is not the last word.
-            let is_last_word = !found.deleted && found.said_at.map(FactTime::from) <= Some(fact.occurred_at);
-            (is_last_word && changed != *found).then_some(changed)
+    ) -> Result<RecordOutcome, StoreError> {
+        let change = |found: &DoseLogItem| {
+            let (dose, date, set_at) = (Some(logged.dose.clone()), Some(logged.date), Some(fact.occurred_at.into()));
+            let changed = DoseLogItem { dose, date, set_at, ..found.clone() };
+            // A repeated log takes the time of the latest fact, so a fact of a time in between no longer changes it.
+            let is_latest = !found.deleted && found.set_at.map(FactTime::from) <= Some(fact.occurred_at);
+            (is_latest && changed != *found).then_some(changed)
         };
         self.change_log(client, &logged.dose_log, Some(Month::of(logged.date)), fact, change).await
     }
@@ -110,49 +110,50 @@ impl Records {
         client: &ClientId,
         log: &DoseLogId,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
-        let change = |found: &Log| {
-            let tombstone = Log { deleted: true, dose: None, date: None, said_at: None, ..found.clone() };
+    ) -> Result<RecordOutcome, StoreError> {
+        let change = |found: &DoseLogItem| {
+            let tombstone = DoseLogItem { deleted: true, dose: None, date: None, set_at: None, ..found.clone() };
             (!found.deleted).then_some(tombstone)
         };
         self.change_log(client, log, None, fact, change).await
     }
 
-    /// Writes what `change` makes of a log, and moves the counts of the months that it leaves and enters.
+    /// Stores the log that `change` returns, and moves the counts of the months that the log leaves and enters.
     async fn change_log(
         &self,
         client: &ClientId,
         id: &DoseLogId,
         expected: Option<Month>,
         fact: FactContext<'_>,
-        change: impl Fn(&Log) -> Option<Log>,
-    ) -> Result<Recorded, StoreError> {
+        change: impl Fn(&DoseLogItem) -> Option<DoseLogItem>,
+    ) -> Result<RecordOutcome, StoreError> {
         let (log_sk, change) = (&format!("DOSELOG#{id}"), &change);
         let keys = || std::iter::once(key(client, log_sk)).chain(expected.map(|month| key(client, &month_sk(month))));
         let read = || self.table.read(keys().collect());
         self.apply("the dose log", client, fact, read, |_, mut items| async move {
-            let found: Log = match take(&mut items, log_sk) {
+            let found: DoseLogItem = match take_item(&mut items, log_sk) {
                 Some(item) => from_item("dose log", item)?,
-                None => Log {
+                None => DoseLogItem {
                     pk: partition(client),
                     sk: log_sk.clone(),
                     dose: None,
                     date: None,
-                    said_at: None,
+                    set_at: None,
                     deleted: false,
                     version: 0,
                 },
             };
             let Some(changed) = change(&found) else { return Ok(None) };
             let version = found.version;
-            let mut writes = vec![self.put_version(to_item(&Log { version: version + 1, ..changed.clone() }), version)];
+            let mut writes =
+                vec![self.put_version(to_item(&DoseLogItem { version: version + 1, ..changed.clone() }), version)];
             if (&found.dose, found.date) == (&changed.dose, changed.date) {
-                writes.push(self.clients.lookup.still_there(client));
+                writes.push(self.clients.lookup.check_not_erased(client));
             } else {
                 let months = self.months(client, &found, &changed, items).await?;
                 writes.extend(months.iter().map(|(month, stored)| self.month_write(client, *month, stored)));
                 let versions = months.iter().map(|(month, stored)| (month_sk(*month), stored.version + 1)).collect();
-                writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.marked()));
+                writes.push(self.watches.change(client, WatchUpdate::doses(&versions), fact.due_mark()));
             }
             Ok(Some(writes))
         })
@@ -160,19 +161,19 @@ impl Records {
     }
 
     /// The months that a log leaves and enters, with their counts after the change and their versions as stored.
-    /// `items`: months that have been read.
+    /// `items` are months that have been read already.
     async fn months(
         &self,
         client: &ClientId,
-        from: &Log,
-        to: &Log,
+        from: &DoseLogItem,
+        to: &DoseLogItem,
         mut items: Vec<Item>,
     ) -> Result<BTreeMap<Month, StoredMonth>, StoreError> {
         let months: BTreeSet<Month> = [from, to].into_iter().filter_map(|log| log.date).map(Month::of).collect();
         let mut stored: BTreeMap<Month, StoredMonth> = BTreeMap::new();
         for month in months {
             let sk = month_sk(month);
-            let item = match take(&mut items, &sk) {
+            let item = match take_item(&mut items, &sk) {
                 Some(item) => Some(item),
                 None => self.table.read(vec![key(client, &sk)]).await?.pop(),
             };
@@ -188,7 +189,7 @@ impl Records {
         Ok(stored)
     }
 
-    /// A month without logs stays, so that its version only goes up.
+    /// The write of a month's counts. The item of a month without logs stays, so that its version only rises.
     fn month_write(&self, client: &ClientId, month: Month, stored: &StoredMonth) -> Write {
         let StoredMonth { counts, version } = stored;
         let counts = counts.to_bytes().map(|(dose, bytes)| (dose.as_str().to_owned(), b(bytes)));

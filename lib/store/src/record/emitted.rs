@@ -1,5 +1,5 @@
-//! Facts that are emitted and not kept: a client's step to another phase, and that a message came. A mark sees to it
-//! that each is emitted once.
+//! Facts that emit an event and leave no record: a client enters another phase, a message arrives. A mark makes each
+//! emit once.
 
 use std::future::ready;
 
@@ -12,19 +12,19 @@ use domain::time::Timestamp;
 use domain::wall_clock::date_at;
 use futures::future::try_join;
 
-use super::{Recorded, Records};
+use super::{RecordOutcome, Records};
 use crate::db::{StoreError, Write};
 use crate::fact::FactContext;
 use crate::watch::WatchUpdate;
 
 impl Records {
-    /// Emits a step to another phase, and notes the phase unless what is stored is newer.
+    /// Emits that a client entered another phase, and stores the phase unless the stored one is newer.
     pub async fn advance_phase(
         &self,
         client_id: &ClientId,
         advance: &PhaseAdvance,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let FactContext { occurred_at, backfill, now, .. } = fact;
         self.apply(
             "the client",
@@ -40,7 +40,7 @@ impl Records {
                 let event = Event::phase_advanced(client, advance);
                 let mut writes = vec![self.mark(client_id, event.id.as_str(), now), phase];
                 let change = WatchUpdate::between(client, &changed);
-                writes.extend(change.map(|change| self.watches.change(client_id, change, fact.marked())));
+                writes.extend(change.map(|change| self.watches.change(client_id, change, fact.due_mark())));
                 writes.extend(self.emit(backfill, event, &automations, now));
                 Ok(Some(writes))
             },
@@ -48,14 +48,14 @@ impl Records {
         .await
     }
 
-    /// Emits that a message came.
+    /// Emits that a message arrived.
     pub async fn receive_message(
         &self,
         client_id: &ClientId,
         message: &MessageId,
         received_at: Timestamp,
         fact: FactContext<'_>,
-    ) -> Result<Recorded, StoreError> {
+    ) -> Result<RecordOutcome, StoreError> {
         let FactContext { backfill, now, .. } = fact;
         self.apply(
             "the client",
@@ -67,7 +67,7 @@ impl Records {
                 let automations = self.automations(client, &[EventType::MessageReceived], backfill).await?;
                 let event = Event::message_received(client, message, received_at);
                 let mark = self.mark(client_id, &format!("MESSAGE#{message}"), now);
-                let mut writes = vec![mark, self.clients.lookup.still_there(client_id)];
+                let mut writes = vec![mark, self.clients.lookup.check_not_erased(client_id)];
                 writes.extend(self.emit(backfill, event, &automations, now));
                 Ok(Some(writes))
             },
@@ -75,7 +75,7 @@ impl Records {
         .await
     }
 
-    /// The automations that wait for the events. Where nothing is emitted, none is set off.
+    /// Reads the automations on the events; none if nothing is emitted.
     pub(super) async fn automations(
         &self,
         client: &Client,

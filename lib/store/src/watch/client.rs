@@ -1,5 +1,5 @@
-//! A client's watch. It repeats what the rules ask of the client's record, written by the transaction that changes the
-//! record, so that an evaluation reads one item and is committed on condition that nothing of it has changed.
+//! A client's watch. It copies the fields of the client's record that rules evaluate. The transaction that changes the
+//! record writes the copy. So an evaluation reads one item, and commits on condition that no field has changed.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use domain::sweep::{PhaseEntry, States};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{CLIENT_PREFIX, Marked, shard_of};
+use super::{CLIENT_PREFIX, DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s, to_attribute};
 
 pub(super) const SORT_KEY: &str = "DOSES_WATCH";
@@ -27,7 +27,7 @@ pub struct Watch {
     pub(super) last_check_in_at: Option<Timestamp>,
     /// The latest date with a daily log, unless [`Watch::daily_log_deleted`].
     pub(super) last_daily_log_on: Option<NaiveDate>,
-    /// A daily log was deleted: the latest date has to be looked up.
+    /// A daily log was deleted: the next evaluation looks up the latest date.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub daily_log_deleted: bool,
     phase: Option<Phase>,
@@ -36,40 +36,40 @@ pub struct Watch {
     phase_entries: u64,
     pub programme_id: Option<ProgrammeId>,
     pub states: States,
-    /// The version of the coach's rules that the client was last evaluated under.
+    /// The version of the coach's rules of the last evaluation.
     #[serde(default)]
     pub rules_version: u64,
     sweep_shard: Option<String>,
-    /// When the client is due by time, or was last marked as due.
+    /// The due time: the one that the last evaluation computed, or the time of the last mark.
     sweep_due_at: Option<i64>,
-    /// The items of doses that changed last, by sort key, with their versions since.
+    /// The dose items that changed last, by sort key, with their versions since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     doses_changed: BTreeMap<String, u64>,
     pub(super) version: u64,
 }
 
-/// The phase that a client is in.
+/// The current phase of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Phase {
     name: String,
     started_on: NaiveDate,
 }
 
-/// A change of what is known of a client.
+/// An update of a client's watch.
 #[derive(Debug, Default)]
 pub(crate) struct WatchUpdate {
     /// Attributes with their next values; `None` removes one.
     set: Vec<(&'static str, Option<AttributeValue>)>,
     enters_phase: bool,
-    /// The client is off the roster from now on.
+    /// The client becomes inactive.
     is_inactive: bool,
-    /// The next evaluation is silent whatever the cause: the client is new to its coach or back on the roster.
+    /// The next evaluation emits nothing: the client is new to its coach, or active again.
     restarts: bool,
     condition: Option<&'static str>,
 }
 
 impl Watch {
-    /// The watch of a client that is due: its first evaluation seeds it.
+    /// A new watch, which is due: the first evaluation seeds it.
     pub(super) fn new(client: &Client, now: Timestamp) -> Self {
         let pk = pk(&client.id);
         let is_active = client.is_active;
@@ -98,7 +98,7 @@ impl Watch {
         from_item("watch of a client", item)
     }
 
-    /// When the client is due by time, or was last marked as due.
+    /// The due time: the one that the last evaluation computed, or the time of the last mark.
     pub fn due(&self) -> Option<Timestamp> {
         self.sweep_due_at.map(Timestamp::from_ms)
     }
@@ -108,7 +108,7 @@ impl Watch {
         Some(PhaseEntry { name: phase.name, started_on: phase.started_on, number: self.phase_entries })
     }
 
-    /// The watch with the latest date of a daily log as it was looked up.
+    /// The watch with the date of the latest daily log, as it was looked up.
     pub fn with_last_daily_log(self, last_daily_log_on: Option<NaiveDate>) -> Self {
         Self { last_daily_log_on, daily_log_deleted: false, ..self }
     }
@@ -126,16 +126,15 @@ impl Watch {
         }
     }
 
-    /// True if the doses that were read, from a sort key on, are at least as new as the watch.
-    pub(super) fn is_met_by(&self, first: &str, versions: &BTreeMap<&str, u64>) -> bool {
+    /// Returns true if the doses that were read, from a sort key on, are at least as new as the watch.
+    pub(super) fn is_covered_by(&self, first: &str, versions: &BTreeMap<&str, u64>) -> bool {
         let mut changed = self.doses_changed.iter().filter(|(sk, _)| sk.as_str() >= first);
         changed.all(|(sk, version)| versions.get(sk.as_str()).copied().unwrap_or(0) >= *version)
     }
 }
 
 impl WatchUpdate {
-    /// The change from one state of a client's record to the next; `None` where nothing that the rules ask for is
-    /// another.
+    /// The update that follows a change of a client's record; `None` if no field that rules evaluate changes.
     pub(crate) fn between(before: &Client, after: &Client) -> Option<Self> {
         let mut change = Self::default();
         let is_new_coach = before.coach_id != after.coach_id;
@@ -154,7 +153,7 @@ impl WatchUpdate {
         let (was, is) = (phase_of(before), phase_of(after));
         if was != is {
             change.set.push(("phase", is.as_ref().map(to_attribute)));
-            // The same phase with an earlier date is corrected, and not entered again.
+            // An earlier date of the same phase is a correction, not another entry.
             let is_corrected =
                 was.zip(is).is_some_and(|(was, is)| was.name == is.name && is.started_on <= was.started_on);
             change.enters_phase = !is_corrected;
@@ -173,14 +172,14 @@ impl WatchUpdate {
         Some(change)
     }
 
-    /// Items of the client's doses are at these versions.
+    /// An update to the new versions of the client's dose items.
     pub(crate) fn doses(versions: &BTreeMap<String, u64>) -> Self {
         let mut change = Self::default();
         change.set("doses_changed", to_attribute(versions));
         change
     }
 
-    /// A daily log was kept on a date. Refused where a later date is known, and none was deleted.
+    /// An update after a daily log of a date. Refused if a later date is known, and no log was deleted.
     pub(crate) fn daily_log(date: NaiveDate) -> Self {
         let mut change = Self::default();
         change.set("last_daily_log_on", s(date.to_string()));
@@ -191,7 +190,7 @@ impl WatchUpdate {
         change
     }
 
-    /// A daily log was deleted. The next evaluation looks up the latest date.
+    /// An update after a daily log was deleted. The next evaluation looks up the latest date.
     pub(crate) fn daily_log_deleted() -> Self {
         let mut change = Self::default();
         change.set("daily_log_deleted", AttributeValue::Bool(true));
@@ -202,17 +201,17 @@ impl WatchUpdate {
         self.set.push((name, Some(value)));
     }
 
-    pub(super) fn write<'a>(mut self, table: &'a Table, client: &ClientId, marked: Marked) -> ItemWrite<'a> {
+    pub(super) fn write<'a>(mut self, table: &'a Table, client: &ClientId, mark: DueMark) -> ItemWrite<'a> {
         if self.is_inactive {
             self.set.extend([("sweep_shard", None), ("sweep_due_at", None)]);
         } else {
-            self.set("sweep_due_at", n(marked.now.ms()));
+            self.set("sweep_due_at", n(mark.now.ms()));
         }
         let mut write = table.write(key(client)).when_present().count("version");
         for (name, value) in self.set {
             write = write.set_or_remove(name, value);
         }
-        if marked.silent || self.restarts {
+        if mark.silent || self.restarts {
             write = write.set("states.silent", AttributeValue::Bool(true));
         }
         if self.enters_phase {
@@ -225,7 +224,7 @@ impl WatchUpdate {
     }
 }
 
-/// The phase that the client is in, where its first day is known.
+/// The current phase of a client, if its first day is known.
 fn phase_of(client: &Client) -> Option<Phase> {
     let (name, started_on) = client.phase.current.clone().zip(client.phase.started_on)?;
     Some(Phase { name, started_on })

@@ -1,5 +1,6 @@
-//! A coach's watch. A change of the rules makes the coach due: the next sweep passes over all clients page by page and
-//! evaluates each under the new version of the rules.
+//! A coach's watch. A change of the rules makes the coach due. The next sweep passes over all clients page by page, and
+//! evaluates each under the new version of the rules. A sweep that read an older version skips a client that was
+//! evaluated under a newer one.
 
 use chrono::TimeDelta;
 use domain::id::CoachId;
@@ -7,12 +8,12 @@ use domain::time::Timestamp;
 use domain::tz::{Tz, ZoneName};
 use serde::{Deserialize, Serialize};
 
-use super::{COACH_PREFIX, Marked, shard_of};
+use super::{COACH_PREFIX, DueMark, shard_of};
 use crate::db::{self, Item, ItemWrite, StoreError, Table, from_item, n, s};
 
 const SORT_KEY: &str = "WATCH";
-/// Longer than the index of active clients lags behind. A pass that begins sooner after the change may miss a client
-/// that was created right before it, so the coach stays due for a second pass.
+/// Upper limit of the lag of the index of active clients. A pass that begins sooner after the change may miss a client
+/// that was created right before it. So the coach stays due for a second pass.
 const INDEX_LAG: TimeDelta = TimeDelta::seconds(10);
 
 /// The state of a coach that the sweep watches.
@@ -24,11 +25,11 @@ pub struct CoachWatch {
     /// Counts the changes of automations on computed events, programmes and the time zone.
     #[serde(default)]
     pub rules_version: u64,
-    /// The version that the last change by a backfill made: who was evaluated under an earlier one is evaluated
-    /// silently next.
+    /// The version of the last change by a backfill. The next evaluation of a client emits nothing if its last one was
+    /// under an earlier version.
     #[serde(default)]
     pub silent_version: u64,
-    /// When the last of these changes was stored.
+    /// The time at which the last of these changes was stored.
     rules_saved_at: Option<Timestamp>,
     /// The workspace's time zone.
     pub zone: Option<Tz>,
@@ -44,9 +45,9 @@ pub struct CoachWatch {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Pass {
-    /// When the pass began.
+    /// The time at which the pass began.
     as_of: Timestamp,
-    /// The end of the pages that are done.
+    /// The end of the last page that is done.
     after: String,
 }
 
@@ -73,23 +74,23 @@ impl CoachWatch {
         from_item("watch of a coach", item)
     }
 
-    /// True if a pass is to be made by then.
+    /// Returns true if a pass is due by then.
     pub fn is_due(&self, by: Timestamp) -> bool {
         self.sweep_due_at.is_some_and(|due| due <= by.ms())
     }
 
-    /// Where the pass goes on; `None` at its beginning.
+    /// The end of the last page that is done; `None` before the first page.
     pub fn pass_after(&self) -> Option<&str> {
         self.pass.as_ref().map(|pass| pass.after.as_str())
     }
 
-    /// The watch once a page of a pass is done that began at `as_of`, where the pass was not under way before.
+    /// The watch after a page of a pass. `as_of` is the beginning of the pass if this page is its first.
     pub fn with_page_done(self, after: String, as_of: Timestamp) -> Self {
         let as_of = self.pass.as_ref().map_or(as_of, |pass| pass.as_of);
         Self { pass: Some(Pass { as_of, after }), ..self }
     }
 
-    /// The watch once all clients are evaluated.
+    /// The watch after a pass over all clients.
     pub fn with_pass_done(self, as_of: Timestamp, is_watched: bool) -> Self {
         let began = self.pass.as_ref().map_or(as_of, |pass| pass.as_of);
         let settled = self.rules_saved_at.map(|at| at + INDEX_LAG).filter(|settled| began < *settled);
@@ -97,12 +98,12 @@ impl CoachWatch {
     }
 }
 
-/// An update: the rules change, and a pass begins anew. The item is created where there is none.
+/// An update for changed rules: the next pass begins anew. Creates the item if there is none.
 pub(super) fn change_rules<'a>(
     table: &'a Table,
     coach: &CoachId,
     zone: Option<&ZoneName>,
-    Marked { now, silent }: Marked,
+    DueMark { now, silent }: DueMark,
 ) -> ItemWrite<'a> {
     let mut update = table
         .write(key(coach))

@@ -1,4 +1,6 @@
-//! What stands under a contact's key: a live contact, one that was merged away, or one that was erased.
+//! Items under a contact's key: a live, merged or erased contact. A merged contact keeps its id and its address, so a
+//! POST with the address finds the surviving contact. Bookings and opportunities keep the id that they were created
+//! with.
 
 use domain::contact::{Contact, KnownContact};
 use domain::email::{Email, EmailKey};
@@ -16,7 +18,7 @@ use crate::workspace::partition;
 pub struct StoredContact {
     pk: String,
     sk: String,
-    /// Lists show what has it.
+    /// Present in live contacts only: lists read this index.
     listed: String,
     email_key: Option<String>,
     /// The number's ending; E.164 in items of version 0.1.
@@ -28,20 +30,20 @@ pub struct StoredContact {
 domain::discreet! { StoredContact }
 
 impl StoredContact {
-    /// A contact that has not been stored before.
+    /// A new contact.
     pub(super) fn first(coach: &CoachId, known: KnownContact, phone_key: Option<String>) -> Self {
         let sk = contact_sk(known.contact.id);
         let email_key = known.contact.email.as_ref().map(|email| email.key().as_str().to_owned());
         Self { pk: partition(coach), listed: sk.clone(), sk, email_key, phone_key, known, version: 1 }
     }
 
-    /// The contact as it is next.
+    /// The next state of the contact.
     pub(super) fn next(&self, known: KnownContact, phone_key: Option<String>) -> Self {
         let email_key = known.contact.email.as_ref().map(Email::key).map(|key| key.as_str().to_owned());
         Self { email_key, phone_key, known, version: self.version + 1, ..self.clone() }
     }
 
-    /// The contact as it is next, by what the API says of it: its phone stays.
+    /// The next state after a change by the API: its phone stays.
     pub(super) fn changed(&self, known: KnownContact) -> Self {
         self.next(known, self.phone_key.clone())
     }
@@ -56,28 +58,27 @@ impl StoredContact {
         self.email_key.as_deref() == Some(email.as_str())
     }
 
-    /// Sort keys of its e-mail's and its phone's items.
+    /// Sort keys of the items of its e-mail and its phone.
     pub(super) fn addresses(&self) -> [Option<String>; 2] {
         [self.email_key.as_deref().map(email_sk), self.phone_key.as_deref().map(phone_sk)]
     }
 }
 
-/// The signpost of a contact that was merged away: ids, dates, and the address that leads to the contact it was merged
-/// into.
+/// A contact that was merged away: ids, dates, and the address that leads to the surviving contact.
 #[derive(Clone, Serialize, Deserialize)]
 pub(super) struct MergedContact {
     pk: String,
     sk: String,
     pub(super) merged_into: ContactId,
-    /// When that was said.
+    /// The time of the merge.
     pub(super) merged_at: FactTime,
-    /// The contact that it was merged into: who erases that one finds this one by it.
+    /// Reference to the contact that it was merged into, whose erasure finds this contact by it.
     contact_ref: String,
-    /// The client that it was. The contact that it lives on as has the link, or takes it once it is seen.
+    /// The client that it was. The surviving contact has the link, or takes it once it is stored.
     pub(super) client_id: Option<ClientId>,
     /// The address of the contact when it was merged away, as [`merged_email_key`] writes it.
     email_key: Option<String>,
-    /// When the application or the API set the address, or removed it.
+    /// The time at which the application or the API set the address, or removed it.
     email_set_at: Option<FactTime>,
     pub(super) version: u64,
 }
@@ -100,31 +101,31 @@ impl MergedContact {
         }
     }
 
-    /// The same, with the address of the stored contact.
-    pub(super) fn with_email_of(mut self, found: Option<&Stored>) -> Self {
+    /// Copies the address of the stored contact.
+    pub(super) fn with_email_of(mut self, found: Option<&ContactItem>) -> Self {
         (self.email_key, self.email_set_at) = match found {
-            Some(Stored::Live(live)) => {
+            Some(ContactItem::Live(live)) => {
                 let email_key = live.email_key.as_deref().map(merged_email_key);
                 (email_key, live.known.said.saved_at.max(live.known.said.email_set_at.map(FactTime::from)))
             }
-            Some(Stored::Merged(before)) => (before.email_key.clone(), before.email_set_at),
-            Some(Stored::Erased(_)) | None => (None, None),
+            Some(ContactItem::Merged(before)) => (before.email_key.clone(), before.email_set_at),
+            Some(ContactItem::Erased(_)) | None => (None, None),
         };
         self
     }
 
-    /// The same, after a late record of the application with that address. The last address said before the merge
-    /// counts, or else the first one after it. `None`: this address does not count, or changes nothing.
-    pub(super) fn with_late_email(&self, email: Option<&Email>, said_at: FactTime) -> Option<Self> {
+    /// Applies a late record of the application with that address. The last address set before the merge counts, or
+    /// else the first one after it. Returns `None` if this address does not count or changes nothing.
+    pub(super) fn with_late_email(&self, email: Option<&Email>, occurred_at: FactTime) -> Option<Self> {
         let email_key = email.map(|email| merged_email_key(email.key().as_str()));
         let counts = match self.email_set_at {
             None => true,
-            Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&said_at),
-            Some(known) => said_at < known,
+            Some(known) if known <= self.merged_at => (known..=self.merged_at).contains(&occurred_at),
+            Some(known) => occurred_at < known,
         };
-        let is_news = (&self.email_key, self.email_set_at) != (&email_key, Some(said_at));
-        let told = Self { email_key, email_set_at: Some(said_at), version: self.version + 1, ..self.clone() };
-        (counts && is_news).then_some(told)
+        let is_change = (&self.email_key, self.email_set_at) != (&email_key, Some(occurred_at));
+        let updated = Self { email_key, email_set_at: Some(occurred_at), version: self.version + 1, ..self.clone() };
+        (counts && is_change).then_some(updated)
     }
 
     /// Returns true if the contact had that address.
@@ -132,25 +133,25 @@ impl MergedContact {
         self.email_key.as_deref() == Some(merged_email_key(email.as_str()).as_str())
     }
 
-    /// The same, of nobody who was a client.
+    /// Removes the link to the client.
     pub(super) fn unlinked(self) -> Self {
         Self { client_id: None, version: self.version + 1, ..self }
     }
 
-    /// Returns true if another signpost says nothing new.
-    pub(super) fn says_the_same(&self, other: &Self) -> bool {
+    /// Returns true if another item stores the same merge and client.
+    pub(super) fn is_same_merge(&self, other: &Self) -> bool {
         (self.merged_into, self.merged_at, &self.client_id) == (other.merged_into, other.merged_at, &other.client_id)
     }
 }
 
-/// The rest of a contact that was erased: ids and dates.
+/// The tombstone of an erased contact: ids and dates.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ErasedContact {
+pub(super) struct ContactTombstone {
     pk: String,
     sk: String,
-    /// When that was said.
+    /// The time of the erasure.
     pub(super) erased_at: FactTime,
-    /// Where it had been merged away, and when that was said.
+    /// The contact that it had been merged into, and the time of that merge.
     merged_into: Option<ContactId>,
     merged_at: Option<FactTime>,
     contact_ref: Option<String>,
@@ -158,47 +159,47 @@ pub(super) struct ErasedContact {
     pub(super) client_id: Option<ClientId>,
 }
 
-impl ErasedContact {
-    /// In the place of what was found.
-    pub(super) fn new(own: &ContactRef, found: Option<&Stored>, erased_at: FactTime) -> Self {
+impl ContactTombstone {
+    /// A tombstone in the place of the item that was found.
+    pub(super) fn new(own: &ContactRef, found: Option<&ContactItem>, erased_at: FactTime) -> Self {
         let (pk, sk) = (partition(&own.coach_id), contact_sk(own.contact_id));
-        let client_id = found.and_then(Stored::client_id).cloned();
+        let client_id = found.and_then(ContactItem::client_id).cloned();
         let erased = Self { pk, sk, erased_at, merged_into: None, merged_at: None, contact_ref: None, client_id };
         match found {
-            Some(Stored::Merged(merged)) => erased.merged(&own.coach_id, merged.merged_into, merged.merged_at),
-            Some(Stored::Live(_) | Stored::Erased(_)) | None => erased,
+            Some(ContactItem::Merged(merged)) => erased.with_merge(&own.coach_id, merged.merged_into, merged.merged_at),
+            Some(ContactItem::Live(_) | ContactItem::Erased(_)) | None => erased,
         }
     }
 
-    /// It was this client, as far as is not known otherwise.
-    pub(super) fn of(mut self, client: Option<&ClientId>) -> Self {
+    /// Stores the client that the contact was, unless one is known.
+    pub(super) fn with_client(mut self, client: Option<&ClientId>) -> Self {
         self.client_id = self.client_id.or_else(|| client.cloned());
         self
     }
 
-    /// It had been merged into this one.
-    pub(super) fn merged(mut self, coach: &CoachId, into: ContactId, at: FactTime) -> Self {
+    /// Stores the contact that it had been merged into.
+    pub(super) fn with_merge(mut self, coach: &CoachId, into: ContactId, at: FactTime) -> Self {
         self.contact_ref = Some(ContactRef::new(coach, into).to_string());
         (self.merged_into, self.merged_at) = (Some(into), Some(at));
         self
     }
 
-    /// Returns true if a late merge that was said at `said_at` decides whom the contact lived on as: it is no older
-    /// than the noted merge, and no younger than the erasure.
-    pub(super) fn is_led_by(&self, said_at: FactTime) -> bool {
-        said_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= said_at)
+    /// Returns true if a late merge decides the contact's target: the merge is no older than the stored one, and no
+    /// younger than the erasure.
+    pub(super) fn is_redirected_by(&self, occurred_at: FactTime) -> bool {
+        occurred_at <= self.erased_at && self.merged_at.is_none_or(|merged_at| merged_at <= occurred_at)
     }
 }
 
 /// The item under a contact's key.
 #[derive(Debug, Clone)]
-pub(super) enum Stored {
+pub(super) enum ContactItem {
     Live(Box<StoredContact>),
     Merged(MergedContact),
-    Erased(ErasedContact),
+    Erased(ContactTombstone),
 }
 
-impl Stored {
+impl ContactItem {
     pub(super) fn from_item(item: Item) -> Result<Self, StoreError> {
         if item.contains_key("erased_at") {
             return from_item("contact", item).map(Self::Erased);
@@ -209,7 +210,7 @@ impl Stored {
         from_item("contact", item).map(Box::new).map(Self::Live)
     }
 
-    /// The version that a write in its place states; a tombstone has none.
+    /// The version that a write in its place expects; a tombstone has none.
     pub(super) fn version(&self) -> Option<u64> {
         match self {
             Self::Live(live) => Some(live.version),
@@ -226,7 +227,7 @@ impl Stored {
         }
     }
 
-    /// The client that it is, or was.
+    /// The client that the contact is, or was.
     pub(super) fn client_id(&self) -> Option<&ClientId> {
         match self {
             Self::Live(live) => live.contact().client_id.as_ref(),
@@ -235,7 +236,7 @@ impl Stored {
         }
     }
 
-    /// The contact that it was merged into.
+    /// The contact that this contact was merged into.
     pub(super) fn merged_into(&self) -> Option<ContactId> {
         match self {
             Self::Live(_) => None,
@@ -244,7 +245,7 @@ impl Stored {
         }
     }
 
-    /// When that was said.
+    /// The time of the merge.
     pub(super) fn merged_at(&self) -> Option<FactTime> {
         match self {
             Self::Live(_) => None,
@@ -269,7 +270,7 @@ mod tests {
         let known = KnownContact::create(id, &draft, Timestamp::from_ms(5));
         let item = to_item(&StoredContact::first(&CoachId::parse("coach_1").unwrap(), known.clone(), None));
         assert!(item.values().all(|value| !value.is_null()) && !item.contains_key("clientId"));
-        let Stored::Live(read) = Stored::from_item(item).unwrap() else { panic!("live") };
+        let ContactItem::Live(read) = ContactItem::from_item(item).unwrap() else { panic!("live") };
         assert_eq!((&read.known, read.version), (&known, 1));
         assert!(read.has_email(&draft.email.key()));
     }

@@ -1,8 +1,8 @@
-//! How every request is made: it asks what it consumes, which [`crate::metering`] notes, and waits on the heap.
+//! Sending of requests. Each request asks for its consumed capacity, which [`crate::metering`] counts.
 //!
-//! The SDK's future of a request is five kilobytes. Futures that contain it would have room for it, some more than
-//! once; behind a pointer it is moved with none. It is no `dyn`, which would put the SDK's part of a request into a
-//! function twice.
+//! The SDK's future of a request takes five kilobytes. Each future that contains it would grow by that size, some of
+//! them twice, so the request's future lives on the heap. It is not `dyn`: a `dyn` future would link the SDK's code for
+//! a request twice.
 
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::{
@@ -10,22 +10,22 @@ use aws_sdk_dynamodb::operation::{
 };
 use aws_sdk_dynamodb::types::ReturnConsumedCapacity;
 
-/// A request that is ready to be made.
-pub(crate) trait Ask {
+/// A request that is ready to be sent.
+pub(crate) trait MeteredRequest {
     type Output;
     type Error;
 
-    /// Makes it once it is awaited.
-    fn ask(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send;
+    /// Sends the request when the future is awaited.
+    fn send_metered(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send;
 }
 
 macro_rules! requests {
     ($($operation:ident: $request:ident $output:ident $error:ident,)*) => {$(
-        impl Ask for $operation::builders::$request {
+        impl MeteredRequest for $operation::builders::$request {
             type Output = $operation::$output;
             type Error = $operation::$error;
 
-            fn ask(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send {
+            fn send_metered(self) -> impl Future<Output = Result<Self::Output, SdkError<Self::Error>>> + Send {
                 Box::pin(self.return_consumed_capacity(ReturnConsumedCapacity::Total).send())
             }
         }

@@ -1,4 +1,4 @@
-//! A client's item.
+//! The item of a client.
 
 use chrono::NaiveDate;
 use domain::client::{Client, ClientListItem, Origin, Phase, Profile};
@@ -8,36 +8,36 @@ use domain::id::{ClientId, CoachId, ProgrammeId};
 use domain::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::standing::{client_id_of, client_pk};
+use super::state::{client_id_of, client_pk};
 use crate::claim::ClaimKey;
 use crate::contact_ref::ContactRef;
 use crate::db::{Item, StoreError, from_item, s};
 use crate::fact_order::{PhaseSetAt, SavedAt};
 
 #[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct ClientItem {
     pk: String,
-    #[serde(flatten, with = "StoredFields")]
+    #[serde(flatten, with = "ClientAttributes")]
     pub(super) client: Client,
     active_owner: Option<CoachId>,
     listed_at: String,
     #[serde(flatten)]
     saved_at: SavedAt,
-    /// When the API last set the active flag. Milliseconds.
+    /// The time at which the API last set the active flag, in milliseconds.
     activation_set_at: Option<i64>,
     #[serde(flatten)]
     phase_set_at: Option<PhaseSetAt>,
     pub(super) traces: Option<Traces>,
-    /// Goes up with whatever ends the client's login links. Links of an earlier epoch are dead.
+    /// Raised by each event that ends the client's login links. Links of an earlier epoch are dead.
     pub(super) login_epoch: u64,
     pub(super) version: u64,
 }
-domain::discreet! { Record }
+domain::discreet! { ClientItem }
 
 /// The attributes of a client.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Client")]
-struct StoredFields {
+struct ClientAttributes {
     #[serde(rename = "client_id")]
     id: ClientId,
     #[serde(rename = "owner")]
@@ -45,7 +45,7 @@ struct StoredFields {
     #[serde(flatten)]
     profile: Profile,
     is_active: bool,
-    #[serde(flatten, with = "StoredPhase")]
+    #[serde(flatten, with = "PhaseAttributes")]
     phase: Phase,
     created_at: Timestamp,
     origin: Origin,
@@ -54,7 +54,7 @@ struct StoredFields {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Phase")]
-struct StoredPhase {
+struct PhaseAttributes {
     #[serde(rename = "current_phase")]
     current: Option<String>,
     #[serde(rename = "phase_started_on")]
@@ -62,24 +62,24 @@ struct StoredPhase {
     programme_id: Option<ProgrammeId>,
 }
 
-/// Where a creation through the API has left something of the client beside the record. Ids alone.
+/// The items beside the record that a creation through the API wrote about the client. Holds ids only.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Traces {
     /// The claim that holds the creation's answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<ClaimKey>,
-    /// The contact that the client was when it was made. Each pass of the erasure erases what is about the contact.
+    /// The contact that the client was when it was created. Each pass of the erasure erases what is about the contact.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lead: Option<ContactRef>,
 }
 
-impl Record {
-    /// The record of a client that has not been stored before.
+impl ClientItem {
+    /// The record of a new client.
     pub(super) fn first(client: Client, saved_at: FactTime, traces: Option<Traces>) -> Self {
         Self {
             pk: client_pk(&client.id),
             active_owner: client.is_active.then(|| client.coach_id.clone()),
-            listed_at: place_of(&client),
+            listed_at: list_position(&client),
             saved_at: saved_at.into(),
             activation_set_at: None,
             phase_set_at: None,
@@ -90,7 +90,7 @@ impl Record {
         }
     }
 
-    /// The record after the application's whole record. What that does not hold stays.
+    /// The record after a fact with the application's whole record. Members that the fact lacks stay.
     pub(super) fn next(&self, client: Client, saved_at: FactTime) -> Self {
         Self {
             activation_set_at: self.activation_set_at,
@@ -101,7 +101,7 @@ impl Record {
         }
     }
 
-    /// Deactivation, hand-over and a changed address each end the links that the client was sent.
+    /// Returns true for a deactivation, a hand-over or a changed address: each ends the links that the client was sent.
     fn ends_login_links(&self, next: &Client) -> bool {
         let [was, is] = [&self.client, next].map(|client| client.profile.email.as_ref().map(Email::key));
         (self.client.is_active && !next.is_active) || self.client.coach_id != next.coach_id || was != is
@@ -112,23 +112,23 @@ impl Record {
         self.saved_at.into()
     }
 
-    /// When the API last set the active flag.
+    /// The time at which the API last set the active flag.
     pub(super) fn activation_set_at(&self) -> Option<FactTime> {
         self.activation_set_at.map(FactTime::from_ms)
     }
 
-    /// The time of the last fact about a step to another phase.
+    /// The time of the last fact that advanced the phase.
     pub(super) fn phase_set_at(&self) -> Option<FactTime> {
         self.phase_set_at.map(FactTime::from)
     }
 }
 
-/// A client's place in lists, from which the next page goes on. The older, the less.
-pub fn place_of(client: &Client) -> String {
+/// A client's position in lists, which a cursor holds. An older client has a smaller position.
+pub fn list_position(client: &Client) -> String {
     format!("{}#{}", client.created_at, client.id)
 }
 
-/// A list item from what an index holds of a client.
+/// Parses a list item from an index.
 pub(super) fn list_item(mut item: Item) -> Result<ClientListItem, StoreError> {
     let client_id = client_id_of(&item)?;
     item.insert("client_id".to_owned(), s(client_id.as_str()));
@@ -163,7 +163,7 @@ mod tests {
             origin: Origin::PartnerApi,
             latest_check_in_at: None,
         };
-        let record = Record::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
+        let record = ClientItem::first(client.clone(), FactTime::from_ms_and_ns(5, 7), None);
         let item = to_item(&record);
         let mut names: Vec<&str> = item.keys().map(String::as_str).collect();
         names.sort_unstable();
@@ -181,7 +181,7 @@ mod tests {
             ["listed_at", "login_epoch", "origin", "owner", "pk", "saved_at", "saved_ns", "version"],
         ];
         assert_eq!(names, [&first[..], &second[..], &["weight_lbs"]].concat());
-        let read: Record = from_item("client", item).unwrap();
+        let read: ClientItem = from_item("client", item).unwrap();
         assert_eq!((&read.client, read.saved_at()), (&client, record.saved_at()));
         assert!(read.phase_set_at().is_none() && read.traces.is_none());
 

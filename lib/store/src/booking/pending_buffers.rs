@@ -1,6 +1,6 @@
-//! Events whose calendar has not been seen yet. They are stored all the same, without buffers, and an item beside them
-//! (sk `WAITING#<calendar>#<event>`) says what they wait for. Storing an event checks that the calendar is still
-//! unseen, and storing a calendar looks for events that wait: in either order, the event has the buffers at once.
+//! Events whose calendar is not stored yet. They are stored without buffers, together with an item (sk
+//! `WAITING#<calendar>#<event>`) that names the calendar. A write of an event checks that the calendar is still absent,
+//! and a write of a calendar looks for waiting events. So an event gets its buffers in either order of arrival.
 
 use domain::booking::CalendarEvent;
 use domain::busy::feed_writes;
@@ -10,7 +10,7 @@ use crate::booking::Bookings;
 use crate::db::{Item, Part, StoreError, Write, query_page, retry, s, sk_of};
 use crate::workspace::{key_of, partition};
 
-/// Events that one call gives their buffers.
+/// Events per call.
 const MAX_GIVEN: i32 = 40;
 
 fn prefix(calendar: CalendarId) -> String {
@@ -22,14 +22,14 @@ fn waiting_key(coach: &CoachId, calendar: CalendarId, event: CalendarEventId) ->
 }
 
 impl Bookings {
-    /// The writes that go with an event which is stored without the buffers of its calendar.
+    /// The writes beside an event that is stored without the buffers of its calendar.
     pub(super) fn wait_for(&self, coach: &CoachId, calendar: CalendarId, event: CalendarEventId) -> [Write; 2] {
         let waiting = self.table.write(waiting_key(coach, calendar, event)).put(Part::Waiting);
         [waiting, self.calendars.check_unseen(coach, calendar)]
     }
 
-    /// Gives a calendar's buffers to events that were stored before it: at most `MAX_GIVEN`. Returns false if there
-    /// may be more. A second call finds these done.
+    /// Gives a calendar's buffers to at most `MAX_GIVEN` events that were stored before the calendar. Returns false if
+    /// there may be more. A repeated call finds these events done.
     pub async fn give_buffers(&self, coach: &CoachId, calendar: CalendarId) -> Result<bool, StoreError> {
         let waiting = self.waiting(coach, calendar).await?;
         for event in &waiting {
@@ -65,7 +65,7 @@ impl Bookings {
         .await
     }
 
-    /// Events that wait for a calendar.
+    /// Reads the events that wait for a calendar.
     async fn waiting(&self, coach: &CoachId, calendar: CalendarId) -> Result<Vec<CalendarEventId>, StoreError> {
         let prefix = prefix(calendar);
         let values = [(":pk", s(partition(coach))), (":prefix", s(&prefix))];

@@ -1,4 +1,8 @@
-//! How keys come and go, and how they keep up with their workspace.
+//! Creation, rotation and revocation of keys. Each state of a workspace reaches all of its live keys, without a
+//! transaction over them.
+//!
+//! A key is created on condition that its workspace has not changed since it was read. A change of the workspace then
+//! updates the live keys of the ring. So no key misses a change.
 
 use domain::api_key::{ApiKey, Scope};
 use domain::id::{CoachId, KeyId};
@@ -6,17 +10,17 @@ use domain::key::{KeyDraft, ROTATION_OVERLAP};
 use domain::time::Timestamp;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
-use super::{ChosenExpiry, KeyRecord, Keys, Stored, coach_key, item_key};
+use super::{ChosenExpiry, KeyItem, KeyRecord, Keys, coach_key, item_key};
 use crate::audit;
 use crate::db::{Part, StoreError, Transacted, Write, n, retry, s, to_attribute, to_item};
 use crate::workspace::{StoredWorkspace, Workspaces};
 
-/// Copies that are written at once.
+/// Concurrent writes of copies.
 const CONCURRENT_COPIES: usize = 16;
 
-/// The result of making a key.
+/// The result of creating a key.
 #[derive(Debug)]
-pub enum Made {
+pub enum KeyCreation {
     Done(Box<KeyRecord>),
     TooMany,
     UnknownWorkspace,
@@ -27,8 +31,7 @@ pub enum Made {
 }
 
 impl Keys {
-    /// Makes a key. The version of the workspace is part of the condition: a change of entitlements either sees the new
-    /// key or is seen.
+    /// Creates a key.
     pub async fn create(
         &self,
         workspaces: &Workspaces,
@@ -36,11 +39,11 @@ impl Keys {
         draft: &KeyDraft,
         key: &ApiKey,
         now: Timestamp,
-    ) -> Result<Made, StoreError> {
-        self.make(workspaces, coach, draft, key, None, now).await
+    ) -> Result<KeyCreation, StoreError> {
+        self.create_key(workspaces, coach, draft, key, None, now).await
     }
 
-    /// Makes a key like an old one, which lives on for a while.
+    /// Creates a key with the name, scope, permissions and expiry of an old one, which stays live for a while.
     pub async fn rotate(
         &self,
         workspaces: &Workspaces,
@@ -48,10 +51,10 @@ impl Keys {
         id: &KeyId,
         new_key: impl FnOnce(Scope) -> ApiKey,
         now: Timestamp,
-    ) -> Result<(Made, Option<ApiKey>), StoreError> {
-        let Some(old) = self.get(coach, id).await? else { return Ok((Made::NotFound, None)) };
+    ) -> Result<(KeyCreation, Option<ApiKey>), StoreError> {
+        let Some(old) = self.get(coach, id).await? else { return Ok((KeyCreation::NotFound, None)) };
         if !old.is_live(now) {
-            return Ok((Made::NotLive, None));
+            return Ok((KeyCreation::NotLive, None));
         }
         let draft = KeyDraft {
             name: old.name.clone(),
@@ -60,11 +63,11 @@ impl Keys {
             expires_at: old.chosen_expiry().map(Timestamp::from_ms),
         };
         let key = new_key(old.scope);
-        let made = self.make(workspaces, coach, &draft, &key, Some(&old), now).await?;
+        let made = self.create_key(workspaces, coach, &draft, &key, Some(&old), now).await?;
         Ok((made, Some(key)))
     }
 
-    async fn make(
+    async fn create_key(
         &self,
         workspaces: &Workspaces,
         coach: &CoachId,
@@ -72,9 +75,9 @@ impl Keys {
         key: &ApiKey,
         replaces: Option<&KeyRecord>,
         now: Timestamp,
-    ) -> Result<Made, StoreError> {
+    ) -> Result<KeyCreation, StoreError> {
         retry("the keys", || async {
-            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(Made::UnknownWorkspace)) };
+            let Some(workspace) = workspaces.get(coach).await? else { return Ok(Some(KeyCreation::UnknownWorkspace)) };
             let record = KeyRecord {
                 key_id: key.id(),
                 coach_id: coach.clone(),
@@ -95,33 +98,37 @@ impl Keys {
             };
             let action = if replaces.is_some() { "key.rotated" } else { "key.created" };
             let subject = replaces.map_or(record.key_id.as_str(), |old| old.key_id.as_str());
-            let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.unchanged(&workspace)];
-            writes.extend(replaces.map(|old| self.retirement(old, now)));
-            writes.extend(self.creation(&record, key));
+            let mut writes = vec![self.add_to_ring(coach, &record.key_id), workspaces.check_unchanged(&workspace)];
+            writes.extend(replaces.map(|old| self.retirement_write(old, now)));
+            writes.extend(self.creation_writes(&record, key));
             writes.push(audit::record(&workspaces.table, coach, action, subject, now));
             match self.table.db.transact(&writes).await? {
-                Transacted::Done => Ok(Some(Made::Done(Box::new(record)))),
-                Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(Made::NotLive)),
+                Transacted::Done => Ok(Some(KeyCreation::Done(Box::new(record)))),
+                Transacted::Refused(refused) if refused.is(Part::ReplacedKey) => Ok(Some(KeyCreation::NotLive)),
                 Transacted::Refused(refused) if refused.is(Part::KeyRing) && !self.make_room(coach, now).await? => {
-                    Ok(Some(Made::TooMany))
+                    Ok(Some(KeyCreation::TooMany))
                 }
-                // The workspace has changed, or a place has become free.
+                // The workspace has changed, or the ring has room again.
                 Transacted::Refused(_) => Ok(None),
             }
         })
         .await
     }
 
-    fn creation(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 2] {
+    fn creation_writes(&self, record: &KeyRecord, key: &ApiKey) -> [Write; 2] {
         let id = record.key_id.as_str();
-        let stored =
-            Stored { pk: format!("KEY#{id}"), sk: "KEY".to_owned(), hash: key.hash().to_vec(), record: record.clone() };
+        let stored = KeyItem {
+            pk: format!("KEY#{id}"),
+            sk: "KEY".to_owned(),
+            hash: key.hash().to_vec(),
+            record: record.clone(),
+        };
         let entry = coach_key(&record.coach_id, super::list::entry_sort_key(record.created_at, &record.key_id));
         [self.table.write(to_item(&stored)).when_absent().put(Part::Key), self.table.write(entry).put(Part::Key)]
     }
 
-    /// A rotated key ends after the overlap, or earlier if it was to end earlier.
-    fn retirement(&self, old: &KeyRecord, now: Timestamp) -> Write {
+    /// The write that ends a rotated key after the overlap, or earlier if it was to end earlier.
+    fn retirement_write(&self, old: &KeyRecord, now: Timestamp) -> Write {
         let overlap_end = (now + ROTATION_OVERLAP).ms();
         let ends_at = old.expires_at.map_or(overlap_end, |at| at.min(overlap_end));
         let chosen = to_attribute(&ChosenExpiry { expires_at: old.chosen_expiry() });
@@ -130,7 +137,8 @@ impl Keys {
         update.when(is_live, [(":now", n(now.ms()))]).update(Part::ReplacedKey)
     }
 
-    /// Ends a key at once; the record stays. `None`: the coach has no such key. A second time changes nothing.
+    /// Ends a key at once. Its record stays. Returns `None` if the coach has no such key. A repeated call changes
+    /// nothing.
     pub async fn revoke(
         &self,
         workspaces: &Workspaces,
@@ -161,9 +169,8 @@ impl Keys {
         .await
     }
 
-    /// Updates the copies of the workspace's state that a coach's live keys hold. An older state overwrites no newer
-    /// one. A key that was made under an earlier state is on the ring by now. An expired key is refused whatever its
-    /// copy says.
+    /// Updates the copies of the workspace's state in a coach's live keys. An older state overwrites no newer one.
+    /// Expired keys keep their copies: they are refused anyway.
     pub async fn copy_entitlements(&self, workspace: &StoredWorkspace, now: Timestamp) -> Result<(), StoreError> {
         let live = self.live(&workspace.workspace.coach_id, now).await?;
         let copies: Vec<_> = live.iter().map(|key| self.copy_to(&key.key_id, workspace)).collect();
