@@ -269,14 +269,14 @@ mod tests {
             format!("| `name` of an opportunity | {MAX_OPPORTUNITY_NAME_CHARS} characters |"),
             format!("| `valueCents` | 0 to {MAX_VALUE_CENTS}, whole |"),
             format!("at most {} free times", with_comma(MAX_SLOTS)),
-            format!("no more than {} times, free or not", with_comma(MAX_CANDIDATES)),
+            format!("checks at most {} possible times", with_comma(MAX_CANDIDATES)),
             format!("release {TZ_DATABASE} of the IANA time zone database"),
             format!("{} in a calendar minute |", Limit::Requests.per_minute()),
-            format!("{} in a calendar minute besides |", Limit::LoginLinks.per_minute()),
+            format!("login-link` | {} in a calendar minute, within the limit above |", Limit::LoginLinks.per_minute()),
             format!("to the settings | {} in a calendar minute |", Limit::SettingsRequests.per_minute()),
-            format!("for a webhook endpoint | {} in a calendar minute besides |", Limit::TestEvents.per_minute()),
-            format!("| 1, which runs for at most {} seconds |", RECOVERY_LEASE.num_seconds()),
-            format!("sent again within | {} minutes |", RECOVERY_PAUSE.num_minutes()),
+            format!("endpoint | {} in a calendar minute, within the limit above |", Limit::TestEvents.per_minute()),
+            format!("| 1, for at most {} seconds |", RECOVERY_LEASE.num_seconds()),
+            format!("sent in the last | {} minutes |", RECOVERY_PAUSE.num_minutes()),
             format!("q={};w={WINDOW_S}", Limit::Requests.per_minute()),
             format!("at most {} KiB and nests at most {MAX_JSON_DEPTH} levels", MAX_BODY_BYTES / 1024),
             format!("`Idempotency-Key` has 1 to {MAX_KEY_CHARS} characters"),
@@ -285,7 +285,7 @@ mod tests {
             format!("| `window_days` of compliance | {} | {} |", WINDOW_DAYS.default, WINDOW_DAYS.max),
             format!("| Live keys of a workspace | {MAX_LIVE_KEYS} |"),
             format!("| Name of a key | {MAX_KEY_NAME_CHARS} characters |"),
-            format!("| A replaced key lives on for | {} hours |", ROTATION_OVERLAP.num_hours()),
+            format!("| A replaced key still works for | {} hours |", ROTATION_OVERLAP.num_hours()),
             format!("| Webhook endpoints of a workspace | {MAX_ENDPOINTS} |"),
             format!("| URL of an endpoint | {MAX_URL_CHARS} characters |"),
             format!("| Description of an endpoint | {MAX_DESCRIPTION_CHARS} characters |"),
@@ -293,7 +293,7 @@ mod tests {
             format!("| Answers under an idempotency key are kept | {} hours |", RETENTION.num_hours()),
             format!("| Attempts of a delivery | {MAX_ATTEMPTS}, over 27 hours |"),
             format!("| An event can be sent again by hand | {} days |", DELIVERY_RETENTION.num_days()),
-            format!("| The delivery log is kept | {} |", days_kept("for what is sent again")),
+            format!("| The delivery log is kept | {} |", days_kept("for deliveries that are sent again")),
         ];
         for said in sizes.iter().chain(&fields).chain(&others) {
             assert!(text.contains(said), "{said}");
@@ -308,8 +308,9 @@ mod tests {
     #[test]
     fn the_guides_to_events_have_ids_kept_for_as_long_as_they_can_come_again() {
         let [again, longer] = [DELIVERY_RETENTION, CHAIN_RETENTION].map(|kept| kept.num_days());
-        let kept = format!("Keep the ids for {} days: for {again} ", again + longer);
-        let last = format!("for {longer} more at most");
+        let kept =
+            format!("Keep the ids for {} days: the coach can send an event again for {again} days", again + longer);
+        let last = format!("retries take up to {longer} more days");
         for name in ["events", "verifying"] {
             assert!(text_of(name).contains(&kept) && text_of(name).contains(&last), "{name}: {kept}.. {last}");
         }
