@@ -36,7 +36,7 @@ fn each<'d>(value: &'d Value, visit: &mut impl FnMut(&'d Map<String, Value>)) {
 fn it_is_openapi_3_1_and_carries_the_version_of_the_description() {
     let document = document();
     assert_eq!(document["openapi"], "3.1.0");
-    assert_eq!(document["info"]["version"], "1.2.0");
+    assert_eq!(document["info"]["version"], VERSION);
 }
 
 #[test]
