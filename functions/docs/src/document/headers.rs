@@ -62,42 +62,44 @@ pub(super) fn components() -> Value {
     let truth = || json!({ "type": "string", "const": "true" });
     header(
         REQUEST_ID,
-        "Names the request. `request_id` of an error is the same, but for an answer that is replayed: that has the first request's.",
+        "The id of the request, equal to `request_id` of an error. A replayed error has the `request_id` of the first \
+         request.",
         text(),
         json!("JKJaXmPLvHcESHA="),
     );
     header(
         RATE_LIMIT_POLICY,
-        "The limits that the request counts against: requests (`q`) in a calendar minute of `w` seconds.",
+        "The limits that apply to the request: `q` requests in a calendar minute of `w` seconds.",
         text(),
         json!(policies),
     );
-    header(RATE_LIMIT, "What is left (`r`) of each, and the seconds (`t`) until the minute ends.", text(), json!(left));
+    header(
+        RATE_LIMIT,
+        "For each limit, the requests left (`r`) and the seconds (`t`) until the minute ends.",
+        text(),
+        json!(left),
+    );
     header(
         RETRY_AFTER,
-        "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with conflicts that end by themselves.",
+        "Seconds to wait. Sent with every 429 and 503 that has a `code`, and with 409 `idempotency_in_progress` and \
+         `recovery_running`.",
         json!({ "type": "integer", "minimum": 1 }),
         json!(42),
     );
-    header(
-        REPLAY,
-        "There when the answer was given before, under the same idempotency key. It does not mean success.",
-        truth(),
-        json!("true"),
-    );
+    header(REPLAY, "Sent with a replayed answer. It does not mean success.", truth(), json!("true"));
     header(
         PAYLOAD_MISMATCH,
-        "There when this request's body is not the one that was answered.",
+        "Sent with a replayed answer if the body of this request differs from the body of the recorded request.",
         truth(),
         json!("true"),
     );
     header(ALLOW, "The methods that the path has.", text(), json!("GET, PATCH"));
     header(AUTHENTICATE, "How to present a key.", text(), json!("Bearer realm=\"partner-api\""));
-    header(ETAG, "Names this version.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\""));
-    header(CACHE_CONTROL, "How long it may be kept.", text(), json!("public, max-age=300"));
+    header(ETAG, "The version of the resource.", text(), json!("W/\"6f1ed002ab5595859014ebf0951522d9\""));
+    header(CACHE_CONTROL, "How long a copy may be cached.", text(), json!("public, max-age=300"));
     header(
         LOCATION,
-        "Where to go on.",
+        "The target of the redirect.",
         json!({ "type": "string", "format": "uri" }),
         json!("https://coach.example/session"),
     );

@@ -77,7 +77,7 @@ impl Operation {
     pub(super) fn once(self) -> Self {
         self.parameter(idempotency_key(
             true,
-            "One for each thing to be done. The same request under the same key is done once, and answered the same each time.",
+            "One key for each task. The service does the same request under the same key once and replays its answer.",
         ))
         .replays()
         .refuses([
@@ -113,7 +113,8 @@ impl Operation {
     pub(super) fn size(self, name: &str, what: &str, page: PageSize) -> Self {
         let PageSize { default, max } = page;
         let about = format!(
-            "{what}: 1 to {max}. Never refused: more counts as {max}, and anything that is not digits of a positive integer as {default}."
+            "{what}: 1 to {max}. Never refused: a greater value counts as {max}; a value that is not a positive integer in \
+             plain digits counts as {default}."
         );
         self.in_query(name, json!({ "type": ["integer", "string"], "default": default }), about)
     }

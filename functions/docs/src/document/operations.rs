@@ -36,30 +36,30 @@ pub(super) struct Part {
 
 /// All operations, in the order in which a reader meets them.
 pub(super) const PARTS: [Part; 11] = [
-    part("Key", "Whether a key counts, and whose it is.", ping::operations),
-    part("Clients", "Create, find, switch on and off.", clients::operations),
+    part("Key", "Check a key and its coach.", ping::operations),
+    part("Clients", "Create, find, activate and deactivate clients.", clients::operations),
     part(
         "Client records",
-        "When things happened in a client's life: dates and figures, never what was answered or logged.",
+        "Compliance, check-ins and daily logs: dates and figures, never answers or logged values.",
         records::operations,
     ),
     part(
         "Sign-in",
-        "Links that sign a client in once, and what the application verifies them with.",
+        "Single-use links that sign a client in, and the keys with which the application verifies a sign-in.",
         login::operations,
     ),
-    part(
-        "CRM: contacts",
-        "Who is in the coach's address book. With a CRM key, as all of the CRM.",
-        crm_contacts::operations,
-    ),
+    part("CRM: contacts", "The coach's contacts. All CRM operations need a CRM key.", crm_contacts::operations),
     part(
         "CRM: opportunities",
-        "What a contact may come to buy, and where that stands in the coach's pipeline.",
+        "Possible sales to a contact, and their stage in the coach's pipeline.",
         crm_opportunities::operations,
     ),
-    part("CRM: bookings", "Calendars, the times that are free, and what is booked.", crm_bookings::operations),
-    part("CRM: workflows", "What sets the coach's workflows off, and whether they are on.", crm_workflows::operations),
+    part("CRM: bookings", "Calendars, free times and bookings.", crm_bookings::operations),
+    part(
+        "CRM: workflows",
+        "The triggers of the coach's workflows, and whether the workflows are active.",
+        crm_workflows::operations,
+    ),
     part("Settings: keys", "API keys, for a signed-in coach.", keys::operations),
     part(
         "Settings: webhooks",
@@ -75,8 +75,10 @@ const fn part(tag: &'static str, about: &'static str, operations: fn(&mut Schema
 
 /// The names of all groups, with what is in them.
 pub(super) fn tags() -> Value {
-    let events =
-        [(EMITTED, "What an endpoint subscribes to."), (COMPUTED, "What the Webhook step of an automation sends.")];
+    let events = [
+        (EMITTED, "Events that an endpoint subscribes to."),
+        (COMPUTED, "Events that the Webhook step of an automation sends."),
+    ];
     let all = PARTS.iter().map(|part| (part.tag, part.about)).chain(events);
     all.map(|(name, about)| json!({ "name": name, "description": about })).collect()
 }
@@ -99,8 +101,8 @@ fn crm_list(operation: Operation, answer: Answer) -> Operation {
         .in_query(
             "cursor",
             json!({ "type": "string", "pattern": "^([0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})?$" }),
-            "`next_cursor` of the page before, a UUID: records with greater ids. It may be gone meanwhile. Pages are read as things are \
-             then, not as they were at the first page. Empty: the first page.",
+            "`next_cursor` of the previous page, a UUID. The page has the records with greater ids, as they are at the \
+             time of the request. The record of the cursor may be gone. Empty: the first page.",
         )
         .answers(answer)
         .refuses([invalid("cursor", InvalidUuid)])

@@ -30,12 +30,13 @@ pub(super) fn by_status(problems: Vec<Problem>) -> BTreeMap<u16, Vec<Problem>> {
 
 /// Answers of the gateway in front of the service, by status.
 pub(super) const GATEWAY: [(u16, &str); 4] = [
-    (413, "The gateway's own: more than 10 MB."),
-    (429, "The gateway's own: more traffic than any caller should make."),
-    (500, "The gateway's own: what handled the request died or ran out of time. A write may have happened."),
+    (413, "From the gateway: the body is larger than 10 MB."),
+    (429, "From the gateway: all callers together send too much."),
+    (500, "From the gateway: the function died or ran out of time. A write may have happened."),
     (
         503,
-        "The gateway's own: nothing could handle the request, or the answer took too long. A write may have happened.",
+        "From the gateway: no function could handle the request, or the answer took too long. A write may have \
+         happened.",
     ),
 ];
 
@@ -127,22 +128,22 @@ pub(super) fn error_schema() -> Value {
         "description": "What went wrong.",
         "required": ["error", "code", "request_id"],
         "properties": {
-            "error": { "type": "string", "description": "For people. It changes without notice." },
-            "code": { "type": "string", "enum": codes, "description": "Stable. Goes with one status." },
-            "request_id": { "type": "string", "description": "Names the request." },
+            "error": { "type": "string", "description": "A sentence for people. It changes without notice." },
+            "code": { "type": "string", "enum": codes, "description": "A stable name. Each code has one status." },
+            "request_id": { "type": "string", "description": "The id of the request." },
             "field": {
                 "type": "string",
-                "description": "The field or parameter at fault, where it is one. Nested ones with dots.",
+                "description": "The field or parameter at fault, if there is one. A nested field has dots.",
             },
             "mergedIntoId": {
                 "type": "string", "format": "uuid",
-                "description": "With `contact_merged` alone: the contact that this one lives on as.",
+                "description": "With `contact_merged` only: the contact to use instead.",
             },
             "bookingUrl": {
                 "type": "string",
-                "description": "With `checkout_required` alone: where the person books and pays.",
+                "description": "With `checkout_required` only: the page on which the person books and pays.",
             },
-            "event_id": { "type": "string", "description": "With a 500 alone: what support asks for." },
+            "event_id": { "type": "string", "description": "With 500 only: the reference for support." },
         },
     })
 }
@@ -150,7 +151,7 @@ pub(super) fn error_schema() -> Value {
 /// Every error, by RFC 9457.
 pub(super) fn problem_schema() -> Value {
     json!({
-        "description": "The same as problem details (RFC 9457), for callers whose `Accept` names `application/problem+json`.",
+        "description": "An error as a problem detail (RFC 9457). Sent if `Accept` names `application/problem+json`.",
         "allOf": [
             reference("Error"),
             {
@@ -171,7 +172,7 @@ pub(super) fn problem_schema() -> Value {
 pub(super) fn gateway_schema() -> Value {
     json!({
         "type": "object",
-        "description": "What the gateway in front of the service says itself. It has no `code`: go by the status.",
+        "description": "An answer of the gateway in front of the service. It has no `code`: go by the status.",
         "required": ["message"],
         "properties": { "message": { "type": "string" } },
     })

@@ -15,17 +15,18 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
 fn list(schemas: &mut Schemas) -> Operation {
     let answer = what_next(crm_page(schemas, "Contacts, by id.", "ContactPage", contact()), "/data/0");
     let list = Operation::new("GET", "/v1/crm/contacts", "listContacts", "List contacts")
-        .about("Contacts that were merged into another are not among them.");
+        .about("Merged contacts are not listed.");
     crm_list(list, answer)
 }
 
 fn create(schemas: &mut Schemas) -> Operation {
-    let answer = answer(schemas, 201, "The contact: a new one, or the one that has the address.", &new_contact());
-    Operation::new("POST", "/v1/crm/contacts", "createContact", "Create a contact, or find it")
+    let answer = answer(schemas, 201, "The new contact, or the contact that has the address.", &new_contact());
+    Operation::new("POST", "/v1/crm/contacts", "createContact", "Create or find a contact")
         .once()
         .about(
-            "By e-mail address, compared lower-cased and with the domain in ASCII form. A contact that has it is answered as it is: its name, its preferences and its \
-             suppression stay. If a contact had it that was merged into another, that other one is answered. Nothing is sent to anybody, no workflow begins, and no account is made.",
+            "If a contact has the e-mail address, the answer is that contact, unchanged. If a merged contact had the \
+             address, the answer is the contact that remains. Addresses are compared lower-cased, with the domain in \
+             ASCII form. The request sends no message, starts no workflow and creates no account.",
         )
         .body(schemas, "CreateContact", ContactDraft::schema())
         .example("contact", json!({ "name": "Grace Hopper", "email": "grace@example.com" }))
@@ -34,14 +35,11 @@ fn create(schemas: &mut Schemas) -> Operation {
 }
 
 fn update(schemas: &mut Schemas) -> Operation {
-    let answer = answer(schemas, 200, "The contact as it is now.", &suppressed_contact());
+    let answer = answer(schemas, 200, "The contact after the change.", &suppressed_contact());
     let update = Operation::new("PATCH", "/v1/crm/contacts/{id}", "updateContact", "Change a contact");
     of_record(update, "The contact's id.", CONTACT_ID)
         .once()
-        .about(
-            "`doNotContact` stops all messages, and is not taken back here: neither suppression nor consent is the API's to lift or to \
-             give.",
-        )
+        .about("`doNotContact` stops all messages. The API cannot lift a suppression or give consent.")
         .body(schemas, "UpdateContact", ContactPatch::schema())
         .example("suppress", json!({ "doNotContact": true }))
         .example("rename", json!({ "name": "Rear Admiral Grace Hopper" }))

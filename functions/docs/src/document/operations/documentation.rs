@@ -32,9 +32,9 @@ fn resource(path: &'static str, id: &'static str, summary: &'static str) -> Oper
     Operation::new("GET", path, id, summary)
         .parameter(json!({
             "name": "If-None-Match", "in": "header", "required": false,
-            "description": "The `ETag` of what the caller has.", "schema": { "type": "string" },
+            "description": "The `ETag` of the caller's copy.", "schema": { "type": "string" },
         }))
-        .answers(Answer::new(304, "The caller has it already.").sends(always(ETAG)).sends(always(CACHE_CONTROL)))
+        .answers(Answer::new(304, "The caller's copy is current.").sends(always(ETAG)).sends(always(CACHE_CONTROL)))
         .refuses([Problem::internal("", "")])
 }
 
