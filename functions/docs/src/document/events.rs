@@ -71,7 +71,7 @@ fn emitted(event: EventType, schemas: &mut Schemas) -> EventDescription {
             )
         }
         EventType::MessageReceived => {
-            let message = MessageId::parse("message_88").expect("an example's id is an id");
+            let message = MessageId::parse("message_88").expect("the example is a valid id");
             (
                 "A client sent a message. The event does not contain its text.",
                 schemas.of::<MessageReceived>(),

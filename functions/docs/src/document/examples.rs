@@ -220,7 +220,7 @@ pub(super) fn delivery_page() -> DeliveryPage {
     DeliveryPage { data: vec![delivery], next_cursor: None }
 }
 
-/// A limit that is used up for the minute.
-pub(super) fn used_up(limit: Limit) -> Problem {
+/// Refusal of a request beyond a limit.
+pub(super) fn rate_limited(limit: Limit) -> Problem {
     Problem::RateLimited(Quota::after(limit, limit.per_minute(), at("09:30:18.000")))
 }

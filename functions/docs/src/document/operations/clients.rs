@@ -6,7 +6,7 @@ use domain::list::CLIENT_PAGE;
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, Schemas, invalid, invalid_cursor, of_client};
+use super::{Operation, Schemas, invalid, invalid_cursor, with_client_id};
 use crate::document::examples::{client, client_list, created, created_and_mailed};
 use crate::document::headers::idempotency_key;
 use crate::document::operation::Answer;
@@ -86,14 +86,14 @@ fn create(schemas: &mut Schemas) -> Operation {
 }
 
 fn read(schemas: &mut Schemas) -> Operation {
-    of_client(Operation::new("GET", "/v1/clients/{clientId}", "readClient", "Read a client"))
+    with_client_id(Operation::new("GET", "/v1/clients/{clientId}", "readClient", "Read a client"))
         .about("A client of another coach is 404, for example after a hand-over to a teammate.")
         .answers(Answer::of(schemas, 200, "The client.", "client", &client().to_detail()))
 }
 
 fn update(schemas: &mut Schemas) -> Operation {
     let about = "The client after the change. Setting the current value changes nothing.";
-    of_client(Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient", "Activate or deactivate a client"))
+    with_client_id(Operation::new("PATCH", "/v1/clients/{clientId}", "updateClient", "Activate or deactivate a client"))
         .about(
             "The stored record holds the seat, so the request neither frees nor takes one. Deactivation revokes the \
              client's login links. Activation does not restore them.",

@@ -1,4 +1,4 @@
-//! `/v1/crm/calendars`, `/v1/crm/bookings` and what is below it.
+//! `/v1/crm/calendars` and `/v1/crm/bookings`.
 
 use domain::availability::MAX_CANDIDATES;
 use domain::booking::{AvailabilityRequest, BookingDraft, BookingOutcome, CancelDraft, RescheduleDraft};
@@ -6,7 +6,7 @@ use domain::id::InvalidUuid;
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, Schemas, crm_list, crm_page, invalid, of_record, uuid};
+use super::{Operation, Schemas, crm_list, crm_page, invalid, uuid, with_record_id};
 use crate::document::crm_examples::{
     BOOKING_ID, BOOKING_URL, CALENDAR_ID, CONTACT_ID, availability, booked, booking, calendar, cancelled, merged_into,
     moved,
@@ -87,7 +87,7 @@ fn create(schemas: &mut Schemas) -> Operation {
 }
 
 fn list(schemas: &mut Schemas) -> Operation {
-    let answer = what_next(crm_page(schemas, "Bookings, by id.", "BookingPage", booking()), "/data/0");
+    let answer = with_links(crm_page(schemas, "Bookings, by id.", "BookingPage", booking()), "/data/0");
     let list = Operation::new("GET", "/v1/crm/bookings", "listBookings", "List bookings").about(
         "Past bookings are listed, cancelled ones are not. Private entries of the coach are not listed, although they \
          occupy time.",
@@ -96,7 +96,7 @@ fn list(schemas: &mut Schemas) -> Operation {
 }
 
 fn reschedule(schemas: &mut Schemas) -> Operation {
-    of_booking(Operation::new("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking", "Reschedule a booking"))
+    with_booking_id(Operation::new("PATCH", "/v1/crm/bookings/{id}", "rescheduleBooking", "Reschedule a booking"))
         .about(
             "Moves the booking to another time of its calendar. The booking keeps the length and the buffers with \
              which it was created. Its current time changes nothing. Nothing is charged or refunded.",
@@ -108,7 +108,7 @@ fn reschedule(schemas: &mut Schemas) -> Operation {
 }
 
 fn cancel(schemas: &mut Schemas) -> Operation {
-    of_booking(Operation::new("DELETE", "/v1/crm/bookings/{id}", "cancelBooking", "Cancel a booking"))
+    with_booking_id(Operation::new("DELETE", "/v1/crm/bookings/{id}", "cancelBooking", "Cancel a booking"))
         .about(
             "Nothing is charged or refunded. Cancelling again changes nothing. The body names the contact, or the \
              query if your client cannot send a body with DELETE. Both forms are the same request to an idempotency \
@@ -125,30 +125,30 @@ fn cancel(schemas: &mut Schemas) -> Operation {
         .refuses([invalid("leadId", "must be the same in the body and in the query")])
 }
 
-/// A write about a contact.
+/// Adds the idempotency key and the refusals that all writes of bookings share.
 fn write(operation: Operation) -> Operation {
-    operation.once().refuses([
+    operation.idempotent().refuses([
         invalid("leadId", InvalidUuid),
         Problem::NotFound("contact"),
         Problem::ContactMerged(merged_into()),
     ])
 }
 
-fn of_booking(operation: Operation) -> Operation {
-    of_record(write(operation), "The booking's id.", BOOKING_ID)
+fn with_booking_id(operation: Operation) -> Operation {
+    with_record_id(write(operation), "The booking's id.", BOOKING_ID)
         .refuses([Problem::NotFound("booking"), Problem::BookingNotActive])
 }
 
-/// The answer to a write.
+/// Builds the answer of a write.
 fn outcome(schemas: &mut Schemas, status: u16, about: &'static str, name: &str, example: &BookingOutcome) -> Answer {
-    what_next(Answer::of(schemas, status, about, name, example), "/booking")
+    with_links(Answer::of(schemas, status, about, name, example), "/booking")
 }
 
-/// Links to the operations on the booking at this place of an answer.
-fn what_next(answer: Answer, place: &str) -> Answer {
+/// Links to the operations on a booking. `pointer` is the place of the booking in the answer.
+fn with_links(answer: Answer, pointer: &str) -> Answer {
     answer.link_with_body(
         &["rescheduleBooking", "cancelBooking"],
-        json!({ "id": format!("$response.body#{place}/id") }),
-        json!({ "leadId": format!("$response.body#{place}/leadId") }),
+        json!({ "id": format!("$response.body#{pointer}/id") }),
+        json!({ "leadId": format!("$response.body#{pointer}/leadId") }),
     )
 }

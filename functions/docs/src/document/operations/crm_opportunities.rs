@@ -5,7 +5,7 @@ use domain::opportunity::{OpportunityDraft, OpportunityPatch, OpportunityResult,
 use edge::Problem;
 use serde_json::json;
 
-use super::{Operation, Schemas, crm_list, crm_page, invalid, of_record};
+use super::{Operation, Schemas, crm_list, crm_page, invalid, with_record_id};
 use crate::document::crm_examples::{CONTACT_ID, OPPORTUNITY_ID, lost_opportunity, merged_into, opportunity, stages};
 use crate::document::operation::Answer;
 
@@ -24,7 +24,7 @@ fn list(schemas: &mut Schemas) -> Operation {
 
 fn create(schemas: &mut Schemas) -> Operation {
     Operation::new("POST", "/v1/crm/opportunities", "createOpportunity", "Create an opportunity")
-        .once()
+        .idempotent()
         .about(
             "The opportunity starts in the pipeline and the initial stage that the coach chose for the API. A request \
              cannot choose pipeline, stage, owner or labels.",
@@ -43,8 +43,8 @@ fn create(schemas: &mut Schemas) -> Operation {
 fn update(schemas: &mut Schemas) -> Operation {
     let path = "/v1/crm/opportunities/{id}";
     let update = Operation::new("PATCH", path, "updateOpportunity", "Change an opportunity");
-    of_record(update, "The opportunity's id.", OPPORTUNITY_ID)
-        .once()
+    with_record_id(update, "The opportunity's id.", OPPORTUNITY_ID)
+        .idempotent()
         .about(
             "An opportunity of another pipeline is 404. A lost stage needs a `lostReason`; an open stage clears it. \
              Only payments win an opportunity: a request cannot choose a won stage, and can change only the name of a \

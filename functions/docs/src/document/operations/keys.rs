@@ -13,13 +13,13 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     vec![list(schemas), create(schemas), rotate(schemas), revoke(schemas)]
 }
 
-fn of_key(operation: Operation) -> Operation {
+fn with_key_id(operation: Operation) -> Operation {
     operation
         .in_path("id", identifier(), "The key's id, which is not the key.", KEY_ID)
         .refuses([Problem::NotFound("key")])
 }
 
-fn made(schemas: &mut Schemas, about: &'static str) -> Answer {
+fn created_key(schemas: &mut Schemas, about: &'static str) -> Answer {
     Answer::of(schemas, 201, about, "key", &new_key())
         .link(&["rotateKey", "revokeKey"], json!({ "id": "$response.body#/id" }))
 }
@@ -60,22 +60,22 @@ fn create(schemas: &mut Schemas) -> Operation {
                 "expires_at": "2126-01-01T00:00:00Z",
             }),
         )
-        .answers(made(schemas, "The key, and its record."))
+        .answers(created_key(schemas, "The key, and its record."))
         .refuses([invalid("expires_at", "must be in the future"), Problem::KeyLimit])
 }
 
 fn rotate(schemas: &mut Schemas) -> Operation {
-    of_key(Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey", "Replace a key"))
+    with_key_id(Operation::new("POST", "/settings/keys/{id}/rotate", "rotateKey", "Replace a key"))
         .about(format!(
             "Creates a new key with the same settings. The old key works for {} more hours, unless it expires earlier.",
             ROTATION_OVERLAP.num_hours()
         ))
-        .answers(made(schemas, "The new key, and its record."))
+        .answers(created_key(schemas, "The new key, and its record."))
         .refuses([Problem::KeyLimit, Problem::KeyNotLive])
 }
 
 fn revoke(schemas: &mut Schemas) -> Operation {
-    of_key(Operation::new("DELETE", "/settings/keys/{id}", "revokeKey", "Revoke a key"))
+    with_key_id(Operation::new("DELETE", "/settings/keys/{id}", "revokeKey", "Revoke a key"))
         .about("The key is refused from the next request on. Revoking a revoked key changes nothing.")
         .answers(Answer::of(schemas, 200, "The revoked key. Its record is kept.", "key", &key()))
 }

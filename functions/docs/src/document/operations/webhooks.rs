@@ -29,18 +29,18 @@ pub(super) fn operations(schemas: &mut Schemas) -> Vec<Operation> {
     ]
 }
 
-/// An operation on one endpoint, which the path names.
-fn of_endpoint(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+/// Creates an operation on one endpoint, which the path names.
+fn endpoint_operation(method: &'static str, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation::new(method, path, id, summary)
         .in_path("id", identifier(), "The endpoint's id.", ENDPOINT_ID)
         .refuses([Problem::NotFound("webhook endpoint")])
 }
 
-fn one(schemas: &mut Schemas, about: &'static str) -> Answer {
+fn endpoint_answer(schemas: &mut Schemas, about: &'static str) -> Answer {
     Answer::of(schemas, 200, about, "endpoint", &endpoint())
 }
 
-fn bad_url() -> Problem {
+fn invalid_url() -> Problem {
     invalid("url", "must begin with https://")
 }
 
@@ -74,16 +74,16 @@ fn create(schemas: &mut Schemas) -> Operation {
             }),
         )
         .answers(answer)
-        .refuses([bad_url(), Problem::EndpointLimit])
+        .refuses([invalid_url(), Problem::EndpointLimit])
 }
 
 fn read(schemas: &mut Schemas) -> Operation {
-    of_endpoint("GET", "/settings/webhooks/{id}", "readEndpoint", "Read a webhook endpoint")
-        .answers(one(schemas, "The endpoint, without its secret."))
+    endpoint_operation("GET", "/settings/webhooks/{id}", "readEndpoint", "Read a webhook endpoint")
+        .answers(endpoint_answer(schemas, "The endpoint, without its secret."))
 }
 
 fn update(schemas: &mut Schemas) -> Operation {
-    of_endpoint("PATCH", "/settings/webhooks/{id}", "updateEndpoint", "Change a webhook endpoint")
+    endpoint_operation("PATCH", "/settings/webhooks/{id}", "updateEndpoint", "Change a webhook endpoint")
         .about(
             "Omitted fields stay unchanged. The payload mode is fixed. Enabling a disabled endpoint lets it receive \
              new events again, and sends nothing by itself: use a recovery for the deliveries that failed.",
@@ -91,27 +91,27 @@ fn update(schemas: &mut Schemas) -> Operation {
         .body(schemas, "UpdateEndpoint", EndpointChange::schema())
         .example("off", json!({ "enabled": false }))
         .example("moved", json!({ "url": "https://hooks.example.com/v2", "description": null }))
-        .answers(one(schemas, "The endpoint after the change."))
-        .refuses([bad_url(), Problem::EndpointGone])
+        .answers(endpoint_answer(schemas, "The endpoint after the change."))
+        .refuses([invalid_url(), Problem::EndpointGone])
 }
 
 fn delete(schemas: &mut Schemas) -> Operation {
-    of_endpoint("DELETE", "/settings/webhooks/{id}", "deleteEndpoint", "Delete a webhook endpoint")
+    endpoint_operation("DELETE", "/settings/webhooks/{id}", "deleteEndpoint", "Delete a webhook endpoint")
         .about("Waiting deliveries of the endpoint end as failed.")
-        .answers(one(schemas, "The deleted endpoint."))
+        .answers(endpoint_answer(schemas, "The deleted endpoint."))
 }
 
 fn rotate(schemas: &mut Schemas) -> Operation {
     let path = "/settings/webhooks/{id}/rotate-secret";
-    of_endpoint("POST", path, "rotateEndpointSecret", "Replace an endpoint's secret")
+    endpoint_operation("POST", path, "rotateEndpointSecret", "Replace an endpoint's secret")
         .about("The answer shows the new secret once. The old secret signs too for 24 hours.")
         .answers(Answer::of(schemas, 200, "The endpoint, and its new secret.", "endpoint", &new_endpoint()))
         .refuses([Problem::SecretLimit])
 }
 
 fn test(schemas: &mut Schemas) -> Operation {
-    let rule = EventName::parse("client_created").expect_err("no event is called so");
-    of_endpoint("POST", "/settings/webhooks/{id}/test", "testEndpoint", "Send an example event")
+    let rule = EventName::parse("client_created").expect_err("no event has this name");
+    endpoint_operation("POST", "/settings/webhooks/{id}/test", "testEndpoint", "Send an example event")
         .about(format!(
             "Sends an example of any event, computed ones included, with `\"test\": true` in its `data`. The \
                  example names no real client. The service signs, retries and logs it like any other event. The limit \
@@ -122,13 +122,13 @@ fn test(schemas: &mut Schemas) -> Operation {
         .optional_body(schemas, "TestEndpoint", test_event::schema())
         .example("check_in_submitted", json!({ "type": "check_in_submitted" }))
         .example("compliance_drop", json!({ "type": "compliance_drop" }))
-        .answers(ordered(schemas))
+        .answers(enqueued_delivery(schemas))
         .refuses([invalid("type", rule), Problem::EndpointDisabled, Problem::EndpointGone])
 }
 
 fn recover(schemas: &mut Schemas) -> Operation {
     let about = "The number of enqueued deliveries.";
-    of_endpoint("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries", "Recover failed deliveries")
+    endpoint_operation("POST", "/settings/webhooks/{id}/recover", "recoverDeliveries", "Recover failed deliveries")
         .about(format!(
             "Sends every event again whose delivery failed since `since`, with the same `webhook-id`. Test events \
                  are left out, and events that a recovery sent again less than {pause} minutes ago. One call enqueues \
@@ -151,13 +151,13 @@ fn recover(schemas: &mut Schemas) -> Operation {
 
 fn retry(schemas: &mut Schemas) -> Operation {
     let path = "/settings/webhooks/{id}/deliveries/{delivery_id}/retry";
-    of_endpoint("POST", path, "retryDelivery", "Send an event again")
+    endpoint_operation("POST", path, "retryDelivery", "Send an event again")
         .in_path("delivery_id", identifier(), "The delivery's id.", DELIVERY_ID)
         .about(
             "Sends the event at once, with the same `webhook-id` and a new chain of nine attempts, whatever the status \
              of the delivery. A test event counts toward the limit of test events.",
         )
-        .answers(ordered(schemas))
+        .answers(enqueued_delivery(schemas))
         .refuses([
             Problem::DeliveryInProgress,
             Problem::DeliveryErased,
@@ -166,13 +166,13 @@ fn retry(schemas: &mut Schemas) -> Operation {
         ])
 }
 
-fn ordered(schemas: &mut Schemas) -> Answer {
-    let delivery_id = DeliveryId::parse(DELIVERY_ID).expect("an example's id is an id");
+fn enqueued_delivery(schemas: &mut Schemas) -> Answer {
+    let delivery_id = DeliveryId::parse(DELIVERY_ID).expect("the example is a valid id");
     Answer::of(schemas, 202, "The delivery was enqueued.", "ordered", &Ordered { delivery_id })
 }
 
 fn deliveries(schemas: &mut Schemas) -> Operation {
-    of_endpoint("GET", "/settings/webhooks/{id}/deliveries", "listDeliveries", "Read an endpoint's delivery log")
+    endpoint_operation("GET", "/settings/webhooks/{id}/deliveries", "listDeliveries", "Read an endpoint's delivery log")
         .about("All deliveries of the last 30 days, with every attempt.")
         .size("limit", "Deliveries in the answer", DELIVERY_PAGE)
         .in_query("status", statuses(), "Only deliveries with this status.")
