@@ -1,7 +1,7 @@
 //! The OpenAPI 3.1 document.
 //!
-//! Schemas of answers derive from the handlers' types. Schemas of request bodies stand beside their parsers. Refusals
-//! derive from `edge::Problem`, examples from values of the handlers' types. So the document cannot differ from the code.
+//! Schemas of answers derive from the handlers' types, and examples are values of these types. Schemas of request
+//! bodies stand beside their parsers. Refusals derive from `edge::Problem`. So the document cannot differ from the code.
 //!
 //! utoipa derives the schemas. Everything else is written as JSON, because utoipa cannot express webhooks, required
 //! headers, refused members and limits from constants.
@@ -56,8 +56,8 @@ const DESCRIPTION: &str = "\
 The key determines the coach: no request names one. Ignore unknown members of an answer: new members arrive without \
 notice. Branch on the status and on `code`, never on the text in `error`.
 
-An unknown path is 404 `unknown_path`. An unknown method of a path is 405 `method_not_allowed` with `Allow`. Errors are \
-`application/problem+json` (RFC 9457) if `Accept` names it.
+An unknown path is 404 `unknown_path`. An unknown method of a path is 405 `method_not_allowed` with `Allow`. Errors \
+are `application/problem+json` (RFC 9457) if `Accept` names it.
 
 Guides: [getting started](/docs/guides/getting-started), [the CRM](/docs/guides/crm), \
 [idempotency](/docs/guides/idempotency), [errors](/docs/guides/errors), [limits](/docs/guides/limits), \

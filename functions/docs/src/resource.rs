@@ -56,8 +56,8 @@ impl Resource {
         Self { is_gzipped: true, ..Self::new(move || body, media_type, policy) }
     }
 
-    /// Answers with the resource, or 304 if the caller's copy is current. The answer is 406 if the resource is too large
-    /// without gzip and the caller does not accept gzip.
+    /// Answers with the resource, or with 304 if the caller's copy is current. The answer is 406 if the resource is too
+    /// large without gzip and the caller does not accept gzip.
     pub(crate) fn answer(&self, inbound: &Inbound) -> Response {
         let etag = self.etag.get_or_init(|| etag(&self.body));
         let with_gzip = accepts_gzip(inbound);

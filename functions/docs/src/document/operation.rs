@@ -115,8 +115,8 @@ impl Operation {
     pub(super) fn size(self, name: &str, items: &str, page: PageSize) -> Self {
         let PageSize { default, max } = page;
         let about = format!(
-            "{items}: 1 to {max}. Never refused: a greater value counts as {max}; a value that is not a positive integer \
-             in plain digits counts as {default}."
+            "{items}: 1 to {max}. Never refused: a greater value counts as {max}; a value that is not a positive \
+             integer in plain digits counts as {default}."
         );
         self.in_query(name, json!({ "type": ["integer", "string"], "default": default }), about)
     }

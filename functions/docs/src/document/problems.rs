@@ -60,8 +60,8 @@ pub(super) fn gateway_response(about: &str) -> Value {
     })
 }
 
-/// Renders the response for the problems of one status. The codes stand in an extension, because an `enum` in the schema
-/// would give generated clients a type for each response.
+/// Renders the response for the problems of one status. The codes stand in an extension: as an `enum` in the schema
+/// they would give generated clients a type for each response.
 pub(super) fn response(status: u16, group: &[Problem], access: Access, headers: &[ResponseHeader]) -> Value {
     let mut codes: Vec<Code> = group.iter().map(Problem::code).collect();
     codes.sort_unstable();
